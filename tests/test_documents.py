@@ -7,7 +7,6 @@ import re
 import shlex
 import shutil
 import subprocess
-import typing
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,21 +15,19 @@ import pytest
 
 from train.checkpoints import pretrained
 from train.cli import command_line as train_program
-from train.cli.commands import Command
 from train.cli.run import Run
 from train.cli.study import Study
 from train.config import read_config
 from train.study.scale.reading import read_scale
 from wallgo_jax.cli import command_line as game_program
 from wallgo_jax.cli.commands import Convert, Replay, Show
-from wallgo_jax.cli.parsing import commands_of as commands_of_program
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
 PAGES = [README, *sorted((ROOT / "docs").glob("**/*.md"))]
 CONFIGS = sorted((ROOT / "configs").glob("*.toml"))
 SHELLS = ("bash", "sh", "console")
-MAX_README_LINES = 170
+MAX_README_LINES = 130
 
 
 def name_of(path: Path) -> str:
@@ -82,8 +79,7 @@ def fresh_clone(tmp_path_factory) -> Path:
 def check_command(monkeypatch, fresh_clone) -> Callable[[list[str]], None]:
     """Fails for a command or an option that does not exist; commands do nothing."""
     monkeypatch.chdir(fresh_clone)
-    for annotated in typing.get_args(Command):
-        kind = typing.get_args(annotated)[0] if typing.get_args(annotated) else annotated
+    for kind in train_program.PROGRAM.commands.values():
         monkeypatch.setattr(kind, "run", _read_config_only)
     for kind in (Convert, Replay, Show):
         monkeypatch.setattr(kind, "run", lambda self, console: None)
@@ -143,7 +139,7 @@ def examples() -> list[str]:
     """The lines that the help pages of both programs end with."""
     found = []
     for program in (train_program.PROGRAM, game_program.PROGRAM):
-        kinds = commands_of_program(program.commands).values()
+        kinds = program.commands.values()
         lines = [*program.examples, *(line for kind in kinds for line in kind.EXAMPLES)]
         found += [f"{program.name} {line}" for line in lines]
     return found

@@ -25,9 +25,9 @@ wallgo_jax/observation wallgo_jax/notation wallgo_jax/arguments wallgo_jax/seria
 wallgo_jax/env wallgo_jax/view wallgo_jax/formats wallgo_jax/drawing wallgo_jax/render
 wallgo_jax/__init__ wallgo_jax/adapters wallgo_jax/cli wallgo_jax/__main__
 train/__init__ train/runtime train/functions train/network train/search/arrays train/search
-train/data train/learning train/players train/solver train/arena train/arena/seats train/config
-train/metrics train/checkpoints train/registry train/opponents train/engine/trees train/engine
-train/programs train/loop train/ratings train/analysis train/review train/puzzles train/study/scale
+train/data train/learning train/solver train/config train/metrics train/checkpoints train/players
+train/arena train/opponents train/engine/trees train/engine
+train/loop train/ratings train/analysis train/review train/puzzles train/study/scale
 train/study/frame train/study/trainings train/study/topics train/study train/ui/games train/ui
 train/bench/harness train/bench/parts train/bench train/bench/scripts train/api/common train/api
 train/cli/common train/cli/games train/cli train/__main__
@@ -119,7 +119,7 @@ def complaints_added(name: str, line: str) -> list[str]:
         ("wallgo_jax/notation.py", "def f():\n    from . import render", "notation", "render"),
         ("wallgo_jax/board/x.py", "from .. import notation", "board", "notation"),
         ("train/data/selfplay.py", "from train.learning import learner", "data", "learning"),
-        ("train/config.py", "def f():\n    from train import registry", "config", "registry"),
+        ("train/config/x.py", "def f():\n    from train import players", "config", "players"),
         ("train/search/x.py", "if True:\n    from train.loop import fit", "search", "loop"),
     ],
 )

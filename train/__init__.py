@@ -16,13 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from train.api.configs import make_config, use_functions
-    from train.api.games import elo, match, tournament
+    from train.api.games import elo, match, seated_match, seated_tournament, tournament
     from train.api.live import watch
     from train.api.measures import accuracy, attention, describe, ownership, run_study
     from train.api.players import Player, make_player
     from train.api.reviews import Review, load_game, review_game
     from train.api.runs import ReplayStatistics, Run, resume, run, start
-    from train.api.seats import seated_match, seated_tournament
     from train.api.selfplay import SelfPlay, selfplay
     from train.api.states import step
     from train.config import RunConfig
@@ -72,13 +71,12 @@ __all__ = [
 
 _FILES = {
     "configs": ("make_config", "use_functions"),
-    "games": ("elo", "match", "tournament"),
+    "games": ("elo", "match", "seated_match", "seated_tournament", "tournament"),
     "live": ("watch",),
     "measures": ("accuracy", "attention", "describe", "ownership", "run_study"),
     "players": ("Player", "make_player"),
     "reviews": ("Review", "load_game", "review_game"),
     "runs": ("ReplayStatistics", "Run", "resume", "run", "start"),
-    "seats": ("seated_match", "seated_tournament"),
     "selfplay": ("SelfPlay", "selfplay"),
     "states": ("step",),
 }

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 
-from train.registry import common_rules, make_player
+from train.players.registry import common_rules, make_player
 from wallgo_jax.adapters.opponents import Opponent
 from wallgo_jax.env import State
 from wallgo_jax.game import actions
@@ -26,7 +26,7 @@ DEFAULT_RULES = "wallzero-4stone"
 
 
 def make_opponent(name: str, rules: str | Rules | None = None) -> Opponent:
-    """Make a player of `train.registry` a function (state of one board, key) -> public action.
+    """Make a named player a function (state of one board, key) -> public action.
 
     JAX can trace the function, and `jax.vmap` it.
 

@@ -82,12 +82,12 @@ def of_weights(out: Path, draw: random.Random) -> dict[str, Any]:
         shutil.copytree(pretrained.folder_of(name), folder)
         config = pretrained.read_config(name)
         like = network_for(config.network, config.rules.players).shapes
-        wanted = pretrained.read_weights(name, like)
+        wanted = exported.read_weights(pretrained.folder_of(name), like)
         file = ("weights.npz", "card.json")[number % 2]
         where = f"{name}/{file}: {flip(folder / file, draw)}"
         try:
-            is_same = exported.read_config(folder, where="model") == config
-            found = exported.read_weights(folder, like, where="model")
+            is_same = exported.read_config(folder) == config
+            found = exported.read_weights(folder, like)
             pairs = zip(tree.leaves(found), tree.leaves(wanted), strict=True)
             is_same = is_same and all(np.array_equal(one, other) for one, other in pairs)
             told["harmless" if is_same else "silent"] += 1

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("wallgo_jax/game", "train/search", "train/data", "train/learning", "train/loop")
-UNITS = ("search", "data", "learning", "programs", "loop")
+UNITS = ("search", "data", "learning", "loop")
 TESTS = ["tests/game", *(f"tests/train/{unit}" for unit in UNITS)]
 TESTS += ["tests/test_env.py", "tests/test_observation.py"]
 OPERATORS = {

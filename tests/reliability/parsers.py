@@ -19,7 +19,7 @@ from tests.support.learner.engines import sessions_of
 from train.config import read_config
 from train.engine.protocol import Protocol
 from train.engine.trees.options import EngineOptions
-from train.registry.names import read_name
+from train.players.names import read_name
 from wallgo_jax import notation
 from wallgo_jax.formats import diagram, hkoi_code, records
 from wallgo_jax.game.rules import PRESETS

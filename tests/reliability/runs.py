@@ -111,13 +111,11 @@ def resume(runs: Path, straight: Path, *, is_damaged: bool = False) -> Resumed:
 
     A damaged one may begin at an older save than the newest where a line says so.
     """
-    from tests.support.learner import tiny
     from train.checkpoints import store
     from train.loop import training
     from train.loop.run_directory import resumed_config
     from train.runtime.errors import UsageError
 
-    training.make_programs = tiny.shared_programs
     began: list[int] = []
     first_state = training.first_state
 

@@ -34,7 +34,7 @@ def soak(out: Path, count: int) -> dict[str, Any]:
         open_run(tiny.config(*words), out / "tiny", resume=False, is_quiet=True) as run,
     ):
         before = time.process_time()
-        for _, row in iterations(run.session, run.state, run.compile_for, run.iterate):
+        for _, row in iterations(run):
             now = time.process_time()
             seconds.append(now - before)
             before = now

@@ -66,13 +66,14 @@ def as_users() -> Iterator[None]:
             yield
     finally:
         _is_quick = before
+        forget_programs()
 
 
 def forget_programs() -> None:
     """Runs compile programs of their own, whatever an earlier one compiled under which settings."""
-    assembly = sys.modules.get("train.programs.assembly")
-    if assembly is not None:
-        assembly._shared.cache_clear()
+    compiled_step = sys.modules.get("train.loop.compiled_step")
+    if compiled_step is not None:
+        compiled_step._shared.cache_clear()
 
 
 @contextlib.contextmanager

@@ -1,17 +1,20 @@
-"""A thinker without a search, and a server of the page in a thread, for tests of `train.ui`."""
+"""A machine without a search, and a server of the page in a thread, for tests of `train.ui`."""
 
 import asyncio
 import contextlib
 import threading
 from collections.abc import Iterator, Sequence
 
+import numpy as np
 from aiohttp import web
 
 from train.puzzles.puzzle_file import Puzzle
+from train.search.report import SearchReport
+from train.ui.game_server import GameServer
 from train.ui.games.game_tree import Node
-from train.ui.games.thoughts import Idea, Thought
-from train.ui.hall import Hall
-from train.ui.puzzles import PuzzleBook
+from train.ui.games.levels import Level
+from train.ui.games.machine import Machine
+from train.ui.games.puzzles import PuzzleBook
 from train.ui.reviewing import Reviewer
 from train.ui.server import make_app
 from wallgo_jax.formats.records import Record
@@ -19,30 +22,51 @@ from wallgo_jax.game.rules import PRESETS, Rules
 from wallgo_jax.notation import parse_action
 
 
-class PlainThinker:
+class PlainMachine(Machine):
     """Answers at once: every legal move is as good, and the first is chosen."""
 
-    def __init__(self) -> None:
+    is_compiling = False
+
+    def __init__(self, player: str = "") -> None:
+        super().__init__(player)
         self.asked: list[tuple[int, int]] = []
 
-    async def think(self, rules: Rules, node: Node, simulations: int, *, is_move: bool) -> Thought:
-        self.asked.append((node.number, simulations))
+    async def search(
+        self, rules: Rules, node: Node, level: Level, *, is_move: bool
+    ) -> SearchReport:
+        self.asked.append((node.number, level.simulations))
         await asyncio.sleep(0)
-        legal = sorted(node.snapshot.legal)
-        ideas = tuple(Idea(action, 0.5, 1 / len(legal), (action,)) for action in legal)
-        chances = tuple(1 / rules.players for _ in range(rules.players))
-        owners = ((*chances, 0.0),) * rules.size**2
-        policy = tuple((action, 1 / len(legal)) for action in legal)
-        return Thought(legal[0], chances, ideas, policy, owners, simulations)
+        legal, players = sorted(node.snapshot.legal), rules.players
+        actions, values = np.array(legal, np.int32), np.zeros(players, np.float32)
+        each, cells = np.ones(len(legal), np.float32), (node.state.grid, node.state.grid)
+        owners = np.array([*[1 / players] * players, 0.0], np.float32)
+        return SearchReport(
+            state=node.state,
+            actions=actions,
+            legal=each > 0,
+            action=actions[0],
+            prior=each / len(legal),
+            visits=each.astype(np.int32),
+            qvalues=0 * each,
+            completed=0 * each,
+            policy=each / len(legal),
+            value=values[0],
+            root_visits=np.array(2, np.int32),
+            values=values,
+            best_values=values,
+            network_values=values,
+            slots=np.arange(len(legal)),
+            lines=actions[:, None],
+            owners=np.broadcast_to(owners, (*cells, players + 1)),
+            margin=None,
+            rules=rules,
+            simulations=level.simulations,
+        )
 
-    def prepare(self, rules: Rules) -> None:
-        pass
-
-    def is_ready(self, rules: Rules) -> bool:
-        return True
-
-    def forget(self, root: Node) -> None:
-        pass
+    def prepare(self, rules: Rules) -> asyncio.Future:
+        ready = asyncio.get_running_loop().create_future()
+        ready.set_result(None)
+        return ready
 
 
 def plain_puzzle(moves: Sequence[str], solution: str, then: str, difficulty: int = 2) -> Puzzle:
@@ -62,8 +86,9 @@ def served(rules: Rules, puzzles: Sequence[Puzzle] = (), *, port: int = 0) -> It
     async def serve() -> None:
         ended = asyncio.Event()
         reviewer = Reviewer("heuristic-search:wjx", simulations=4)
-        hall = Hall(PlainThinker(), rules, reviewer=reviewer, puzzles=PuzzleBook(puzzles))
-        runner = web.AppRunner(make_app(hall), shutdown_timeout=0.1)
+        book = PuzzleBook(puzzles)
+        games = GameServer(PlainMachine(), rules, reviewer=reviewer, puzzles=book)
+        runner = web.AppRunner(make_app(games), shutdown_timeout=0.1)
         await runner.setup()
         await web.TCPSite(runner, "127.0.0.1", port).start()
         address = f"http://127.0.0.1:{runner.addresses[0][1]}"

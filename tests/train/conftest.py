@@ -16,9 +16,7 @@ from train.runtime.errors import UsageError
 def tiny_run(tmp_path_factory) -> Path:
     """The directory of a run of `tiny.config()` without a stop; to be read only."""
     runs = tmp_path_factory.mktemp("runs")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(training, "make_programs", tiny.shared_programs)
-        assert training.train(tiny.config(), runs, resume=False)
+    assert training.train(tiny.config(), runs, resume=False)
     return runs / "tiny"
 
 

@@ -17,10 +17,10 @@ from train.config import (
     config_to_dict,
     read_config,
 )
+from train.config.heuristics import HeuristicConfig, HeuristicsConfig
 from train.data.config import ReplayConfig, SelfPlayConfig
 from train.learning.config import LearnerConfig, LossWeights
 from train.network import NetworkConfig
-from train.players.config import HeuristicConfig, HeuristicsConfig
 from train.search.config import SearchConfig
 from wallgo_jax.game.rules import PRESETS, Rules
 

@@ -6,7 +6,7 @@ import pytest
 
 import wallgo_jax
 from train.opponents import make_opponent, make_wallgo_env
-from train.registry import make_player
+from train.players.registry import make_player
 from train.runtime.errors import UsageError
 from wallgo_jax.adapters.gymnax import WallGoGymnax
 

@@ -24,7 +24,7 @@ from train.checkpoints.weights import TrainedNetwork
 from train.network import NetworkConfig, Variables
 from train.network.blocks import TRANSFORMER, parse_blocks
 from train.network.build import network_for, observer_for
-from train.registry import load_network
+from train.players.registry import load_network
 from train.runtime.errors import UsageError
 from train.runtime.files import replace_bytes
 from train.runtime.host import fetch
@@ -136,7 +136,7 @@ def draw_attention(
     """Write the attention of a cell in a trained player's network.
 
     Args:
-      player: its name, see `train.registry.names`.
+      player: its name, see `train.players.names`.
       request: one game or position, as `python -m wallgo_jax show` takes it; moves that do not say
         their rules are of those that the network has learned.
       ply: plies of the game to play; None for all.

@@ -13,7 +13,7 @@ from rich.text import Text
 from train.analysis.late_positions import LatePosition, plies_left, read_late
 from train.data.record_dataset import RecordedGames, make_examples
 from train.players.basic import Player
-from train.registry import make_player
+from train.players.registry import make_player
 from train.runtime.display import Display
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
@@ -140,7 +140,7 @@ def _margins(
 def late_accuracy(
     name: str | Player, late: LatePositions, *, batch: int, seed: int = 0, is_quiet: bool = False
 ) -> LateAccuracy:
-    """Measure a player of `train.registry` in proven positions; shows progress.
+    """Measure a player of `train.players.registry` in proven positions; shows progress.
 
     Raises:
       UsageError: an unknown player.

@@ -29,7 +29,7 @@ from train.checkpoints.weights import weights_digest
 from train.learning.frozen_head import fit_head, head_scores
 from train.network import NetworkConfig, Variables
 from train.network.build import channels_of, network_for, observer_for
-from train.registry import load_network
+from train.players.registry import load_network
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
 from wallgo_jax.game.rules import Rules
@@ -265,7 +265,7 @@ def probe_runs(
     """Ask the networks of trained players, a row each; every trunk gets the same questions.
 
     Args:
-      players: their names, see `train.registry.names`.
+      players: their names, see `train.players.names`.
       rules: of the positions, see `train.analysis.corridors`.
       count_train: questions that a head learns from, for each seed.
       count_test: questions that it is asked, for each seed.

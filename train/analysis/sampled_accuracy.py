@@ -11,11 +11,11 @@ from rich.text import Text
 
 from train.arena.result import wilson_interval
 from train.players.basic import Player
-from train.registry import make_player
+from train.players.registry import make_player
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
 from train.solver.alphabeta import AlphaBeta, check_alphabeta
-from train.solver.exact_player import board_of
+from train.solver.boards import board_of
 from train.solver.reachable import batches
 from train.solver.sampled import sample_positions
 from train.solver.values import DRAW, LOSS, WIN
@@ -80,7 +80,7 @@ def sampled_accuracy(
     on_progress: Callable[[int], None] = lambda done: None,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> SampledAccuracy:
-    """Measure a player of `train.registry` in sampled positions of a board.
+    """Measure a player of `train.players.registry` in sampled positions of a board.
 
     Args:
       name: of the player, or the player.
@@ -119,9 +119,8 @@ def _choices(player: Player, states: State, *, batch: int, key: jax.Array) -> np
 
 def _solve(search: AlphaBeta, position: Position, slot: int) -> tuple[int, bool, bool, int]:
     """Value, whether one can err, whether the slot keeps the value, and walls of a position."""
-    board = board_of(position)
-    value = search.value(board)
-    walls = board.horizontal.bit_count() + board.vertical.bit_count()
+    board = board_of(position, search.size)
+    value, walls = search.value(board), board.num_walls(search.size)
     return value, search.can_err(board, value), search.keeps(board, slot, value), walls
 
 

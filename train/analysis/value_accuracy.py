@@ -10,12 +10,12 @@ from rich.table import Table
 from rich.text import Text
 
 from train.players.basic import Player
-from train.registry import make_player
-from train.runtime.ahead import Ahead
+from train.players.registry import make_player
+from train.runtime.compiled import CompiledFunction
 from train.runtime.display import Display
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
-from train.runtime.memory import Need, check_fits, device_memory, tree_bytes
+from train.runtime.memory import MemoryEstimate, check_fits, device_memory, tree_bytes
 from train.solver.reachable import batches, reachable_levels
 from train.solver.tablebase import (
     Tables,
@@ -68,7 +68,7 @@ def value_accuracy(
     seed: int = 0,
     is_quiet: bool = False,
 ) -> ValueAccuracy:
-    """Measure a player of `train.registry` in every position; shows progress.
+    """Measure a player of `train.players.registry` in every position; shows progress.
 
     Raises:
       UsageError: an unknown player, rules without tables, or a batch below 1.
@@ -101,13 +101,13 @@ def value_accuracy(
 def _compiled(player: Player, levels: list[State], batch: int) -> Player:
     """The player with its choices compiled for a batch, which is refused where it does not fit."""
     states = jax.tree.map(lambda x: jax.ShapeDtypeStruct((batch, *x.shape[1:]), x.dtype), levels[0])
-    act = Ahead(jax.jit(player.act))
-    act.compile(player.variables, states, jax.random.key(0))
+    given = (player.variables, states, jax.random.key(0))
+    act = CompiledFunction(jax.jit(player.act), lambda: given)
     held = [
-        Need("positions", tree_bytes(states), ("batch",)),
-        Need("weights", tree_bytes(player.variables), ("the size of the network",)),
+        MemoryEstimate("positions", tree_bytes(states), ("batch",)),
+        MemoryEstimate("weights", tree_bytes(player.variables), ("the size of the network",)),
     ]
-    playing = Need("the player's choices", act.bytes, ("batch", "simulations"))
+    playing = MemoryEstimate("the player's choices", act.bytes, ("batch", "simulations"))
     check_fits(held, device_memory(), programs=[playing])
     return player._replace(act=act)
 

@@ -1,7 +1,7 @@
 """A run's config from a file, a directory, a dict or keywords, checked as on the command line."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +9,7 @@ from train import functions
 from train.config import (
     CONFIG_FILE,
     RunConfig,
+    assign,
     config_from_dict,
     config_to_dict,
     read_config,
@@ -16,7 +17,7 @@ from train.config import (
 )
 from train.functions import Function
 from train.network.custom import read_network
-from train.runtime.errors import UsageError
+from train.runtime.errors import UsageError, usage_errors
 from wallgo_jax.formats import rules_text
 from wallgo_jax.game import rules as rules_lib
 from wallgo_jax.game.rules import Rules
@@ -43,10 +44,8 @@ def make_config(
     fields = config_to_dict(config)
     if not isinstance(changes or {}, Mapping):
         raise UsageError(f"config: changes must be a dict of dotted keys, not {changes!r}")
-    for path, value in (changes or {}).items():
-        _assign(fields, path, value)
-    for key, value in keys.items():
-        _merge(fields, key, value)
+    for path, value in _leaves({**(changes or {}), **keys}):
+        assign(fields, path, value)
     functions.refuse_functions(config_to_dict(config), fields, where=where)
     return config_from_dict(fields, where=where)
 
@@ -57,12 +56,10 @@ def read_rules(rules: Rules | Mapping[str, Any] | str) -> Rules:
     Raises:
       UsageError: what is wrong with them.
     """
-    try:
+    with usage_errors():
         if isinstance(rules, Mapping):
-            return Rules.from_dict(dict(rules))
+            return Rules.from_dict(rules)
         return rules_text.read_rules(rules) if isinstance(rules, str) else rules_lib.named(rules)
-    except ValueError as error:
-        raise UsageError(str(error)) from None
 
 
 def use_functions(
@@ -92,10 +89,8 @@ def use_functions(
             pair, name = read_network(call)
         elif not callable(call):
             raise UsageError(f"{key}: {call!r} is no function")
-        try:
+        with usage_errors():
             found[key] = functions.tell(key, pair, name=name)
-        except ValueError as error:
-            raise UsageError(str(error)) from None
     return found
 
 
@@ -124,21 +119,10 @@ def _read(source: Source | None) -> tuple[RunConfig, str]:
     return read_config(source), f"config {source}"
 
 
-def _assign(fields: dict[str, Any], path: str, value: Any) -> None:
-    *tables, last = str(path).split(".")
-    if tables == ["rules"] and isinstance(fields["rules"], str):
-        fields["rules"] = rules_lib.named(fields["rules"]).to_dict()
-    for name in tables:
-        fields = fields.setdefault(name, {})
-        if not isinstance(fields, dict):
-            raise UsageError(f"config: {path}: {name} is not a table")
-    _merge(fields, last, value)
-
-
-def _merge(fields: dict[str, Any], key: str, value: Any) -> None:
-    old = fields.get(key)
-    if key != "rules" and isinstance(value, Mapping) and isinstance(old, dict):
-        for inner, each in value.items():
-            _merge(old, inner, each)
-    else:
-        fields[key] = str(value) if isinstance(value, Path) else value
+def _leaves(tables: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    """The values of nested tables by dotted keys; rules are a value."""
+    for key, value in tables.items():
+        if isinstance(value, Mapping) and key != "rules":
+            yield from _leaves(value, f"{above}{key}.")
+        else:
+            yield f"{above}{key}", str(value) if isinstance(value, Path) else value

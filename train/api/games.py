@@ -2,185 +2,158 @@
 
 import contextlib
 import dataclasses
+import math
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from train.api.common.tables import (
     callback_errors,
     check_whole,
     key_of,
     progress_bar,
-    to_dataframe,
 )
-from train.api.players import Act, HasPlayer, Player, make_players
+from train.api.players import HasPlayer, MoveFunction, Player, make_players
+from train.api.results import PlayedMatch, RatedPool, TournamentResult
+from train.arena import match as match_lib
+from train.arena import sprt as sprt_lib
 from train.arena import tournament as tournament_lib
-from train.arena.config import parse_sprt
-from train.arena.elo import Ratings
-from train.arena.match import MatchOptions, play_meeting
-from train.arena.openings import choose_opening
-from train.arena.report import match_record
-from train.arena.result import MatchResult, wilson_interval
-from train.arena.seats.match import SeatOptions
-from train.arena.sprt import play_until_decided
-from train.arena.tournament import Meeting, Score, Standing, score_of
-from train.metrics.intervals import Interval, intervals_figure
-from train.ratings import curves, pool, table_pool
-from train.ratings.pool import MAX_BATCH, Entrant, Measured
+from train.arena.match import MatchOptions, fill_seats, games_of
+from train.arena.match_programs import check_opening, never
+from train.arena.openings import Positions, choose_opening
+from train.arena.result import MatchResult
+from train.arena.tournament import Meeting, Score
+from train.config.sprt import parse_sprt
+from train.ratings import pool
+from train.ratings.pool import MAX_BATCH, Entrant, Progress
 from train.ratings.results_cache import ResultsCache
-from train.ratings.tables import rating_rows, standing_record
 from train.runtime.errors import UsageError, usage_errors
 from train.runtime.files import names_of_runs
 from wallgo_jax.game.rules import Rules
 
-Opponent = str | Player | Act | HasPlayer
+Opponent = str | Player | MoveFunction | HasPlayer
 """A player by name, one that is made, or a function (states [B], key) -> slots int32[B]."""
-FORMS = ("round-robin", "double-elimination")
+ROUND_ROBIN, ELIMINATION = FORMS = ("round-robin", "double-elimination")
 AnyRules = Rules | Mapping[str, Any] | str
 
 
-class PlayedMatch(MatchResult):
-    """A match with its table and its figure."""
+def _ignore(_: Any) -> None:
+    """Takes what nobody follows."""
 
-    def __repr__(self) -> str:
-        low, high = self.interval
-        return (
-            f"<{self.first} against {self.second}: {self.win_rate:.1%} ({low:.1%} to {high:.1%}), "
-            f"{self.wins} won, {self.draws} drawn, {self.losses} lost>"
-        )
 
-    def to_dataframe(self) -> Any:
-        """A table of pandas with a line for each game."""
-        return to_dataframe(
-            [
-                {
-                    "game": number,
-                    "red": self.first if is_red else self.second,
-                    "outcome": int(outcome),
-                    "plies": len(actions),
-                    "territory": int(own),
-                    "territory_of_second": int(other),
-                }
-                for number, (is_red, outcome, actions, (own, other)) in enumerate(
-                    zip(self.first_is_red, self.outcome, self.games, self.territory, strict=True)
-                )
-            ]
-        )
+class Watch(NamedTuple):
+    """Follows games for a caller that shows them and may stop them."""
 
-    def summary(self) -> dict[str, Any]:
-        """What `match --json` writes: win rates with intervals, territory, lengths."""
-        return match_record(self)
+    on_progress: Callable[[int], None] = _ignore
+    """Takes the number of games done."""
+    should_stop: Callable[[], bool] = never
+    on_begin: Callable[[Any], None] = _ignore
+    """Called before each match of a tournament, and with the `Progress` before each of a pool."""
+    on_result: Callable[[PlayedMatch], None] = _ignore
+    """Called after each match of a tournament or a pool."""
+    keeps_finished: bool = False
+    """Whether a tournament that stops or fails is returned with the meetings that are over."""
 
-    def figure(self) -> Any:
-        """The first player's win rates as a figure of matplotlib: all games, each colour that it
-        had."""
-        rows = [Interval("all games", self.win_rate, *self.interval)]
-        for name, is_red in (("as Red", True), ("as Blue", False)):
-            rate, games = self.win_rate_as(red=is_red), int((self.first_is_red == is_red).sum())
-            if rate is not None:
-                rows.append(Interval(name, rate, *wilson_interval(rate, games)))
-        return intervals_figure(
-            rows,
-            title=f"{self.first} against {self.second}",
-            x_label=f"win rate of {self.first} in {len(self.outcome)} games, 95 % intervals",
-            middle=0.5,
-            is_share=True,
-        )
+
+Watcher = Callable[[str, int], AbstractContextManager[Watch]]
+"""(title, number of games) -> a context of a `Watch`."""
+
+
+@contextlib.contextmanager
+def _watching(progress: bool | Watcher, title: str, games: int) -> Iterator[Watch]:
+    """What follows the games: a bar if there is to be one, or the caller's own."""
+    if callable(progress):
+        with progress(title, games) as watch:
+            yield watch
+    else:
+        with progress_bar(title, games, is_shown=progress) as on_progress:
+            yield Watch(on_progress)
 
 
 @callback_errors()
 def match(
     first: Opponent,
     second: Opponent,
-    *,
+    *others: Opponent,
     games: int = 400,
     rules: AnyRules | None = None,
     batch: int = 400,
     opening_plies: int = 2,
     players_place: bool = False,
-    openings: str | Path | None = None,
+    openings: str | Path | Positions | None = None,
     seed: int = 0,
     sprt: str = "",
-    progress: bool = False,
+    progress: bool | Watcher = False,
 ) -> PlayedMatch:
     """Play a match; the games are those of `python -m train match` with the same options.
 
     Args:
       first: the player that the result is for.
-      second: the player that it meets.
-      games: an even number, half of them with each colour.
+      second: the player that it meets, with more than two seats at all others if no more are named.
+      others: players of further seats.
+      games: at least so many, rounded up so that each opening is played in every order of the
+        players: half of them with each colour.
       rules: by default those that a trained player has learned, else `wallzero-4stone`.
       batch: games in parallel.
-      opening_plies: random plies that both games of a pair start with.
+      opening_plies: random plies that all games of an opening start with.
       players_place: the players place all stones; the random plies come after.
       openings: file of positions to start from in place of random plies: the ends of recorded
-        games, or diagrams.
+        games, or diagrams; or the positions.
       seed: random seed.
-      sprt: `ELO0,ELO1`: stop once a sequential test has decided.
-      progress: show a bar.
+      sprt: `ELO0,ELO1`: stop once a sequential test of two players has decided.
+      progress: show a bar, or what follows the games.
 
     Raises:
       UsageError: a player, the rules or a number is not allowed.
     """
-    one, other = made = make_players([first, second], rules)
-    _check_two("match", one.rules)
+    given = [first, second, *others]
+    made = make_players(given, rules)
+    played, key = made[0].rules, key_of("match", seed)
     check_whole("match", games=games, batch=batch, opening_plies=opening_plies)
     with usage_errors():
         test = parse_sprt(str(sprt)) if sprt else None
         opening = choose_opening(
-            opening_plies, players_place=players_place, path=openings, rules=one.rules
+            opening_plies, players_place=players_place, path=openings, rules=played
         )
         how = MatchOptions(games, batch, *opening)
-    title = " against ".join(player.name for player in made)
-    with progress_bar(title, games, is_shown=progress) as on_progress:
-        found = play_until_decided(
-            one.registered,
-            other.registered,
-            one.rules,
-            how,
+        seated = [player.registered for player in fill_seats(made, played)]
+    if played.players > 2:
+        _check_named_once(given, made)
+        if test is not None:
+            raise UsageError(
+                f"match: sprt is a test of two players, the rules are for {played.players}; leave "
+                "it out and read the interval"
+            )
+    titled = [player.name for player in seated]
+    title = (" against " if played.players == 2 else " · ").join(titled)
+    with _watching(progress, title, games_of(seated, games)) as watch:
+        found = sprt_lib.play_until_decided(
+            seated,
+            played,
+            dataclasses.replace(how, should_stop=watch.should_stop),
             test,
-            key=key_of("match", seed),
-            on_progress=on_progress,
+            key=key,
+            on_progress=watch.on_progress,
         )
     return PlayedMatch(**vars(found))
 
 
-@dataclasses.dataclass(frozen=True, repr=False)
-class TournamentResult:
-    """A finished tournament.
+def seated_match(players: Sequence[Opponent], **options: Any) -> PlayedMatch:
+    """`match` of the players of a list, one for each seat, or two."""
+    _check_list("seated_match", players, 2)
+    return match(*players, **options)
 
-    Attributes:
-      standings: a row a player, the first place first; points in a round robin, places in an
-        elimination.
-      meetings: in the order of play.
-    """
 
-    standings: tuple[Standing, ...]
-    meetings: tuple[Meeting, ...]
-
-    def __repr__(self) -> str:
-        table = ", ".join(f"{row.name} {row.points:g}" for row in self.standings)
-        return f"<tournament of {len(self.meetings)} meetings: {table}>"
-
-    def to_dataframe(self) -> Any:
-        """The standings as a table of pandas."""
-        return to_dataframe([standing_record(row) for row in self.standings])
-
-    def figure(self) -> Any:
-        """The standings as a figure of matplotlib: shares of the points, with intervals."""
-        rows = []
-        for row in self.standings:
-            games = sum(row.score[:3])
-            share = row.points / max(games, 1)
-            rows.append(Interval(row.name, share, *wilson_interval(share, games)))
-        return intervals_figure(
-            rows,
-            title="Tournament",
-            x_label="share of the points, 95 % intervals",
-            middle=0.5,
-            is_share=True,
-        )
+def _check_named_once(given: Sequence[Opponent], made: Sequence[Player]) -> None:
+    """Refuse two different players of one name, who would be one entrant."""
+    first: dict[str, Opponent] = {}
+    for opponent, player in zip(given, made, strict=True):
+        known = first.setdefault(player.name, opponent)
+        if known is not opponent and not (isinstance(known, str) and isinstance(opponent, str)):
+            raise UsageError(f"match: two different players are named {player.name!r}")
 
 
 @callback_errors()
@@ -190,104 +163,144 @@ def tournament(
     rules: AnyRules | None = None,
     form: Literal["round-robin", "double-elimination"] = "round-robin",
     games: int = 2,
+    heats: int = 0,
     opening_plies: int = 2,
     seed: int = 0,
-    progress: bool = False,
+    progress: bool | Watcher = False,
 ) -> TournamentResult:
     """Play a tournament; the games are those of `python -m train tournament`.
 
     Args:
-      players: in an elimination the strongest first.
+      players: at least as many as the rules have seats; in an elimination the strongest first.
       rules: as in `match`.
-      form: each player meets each, or is out after two losses.
-      games: of a meeting, an even number.
+      form: each player meets each, with more than two seats at every table of different players,
+        or is out after two losses.
+      games: of a meeting, rounded as in `match`.
+      heats: players of a heat before an elimination, whose last start a loss behind; 0 for none.
       opening_plies: as in `match`.
       seed: random seed.
-      progress: show a bar.
+      progress: show a bar, or what follows the games.
 
     Raises:
       UsageError: as `match`, or a player stands there twice.
+      KeyboardInterrupt: Ctrl-C came.
     """
-    _check_list("tournament", players)
+    _check_list("tournament", players, 2)
     made = make_players(list(players), rules)
-    _check_two("tournament", made[0].rules)
+    played, names = made[0].rules, [player.name for player in made]
+    seats, registered = played.players, [player.registered for player in made]
     key_of("tournament", seed)
-    check_whole("tournament", games=games, opening_plies=opening_plies)
+    check_whole("tournament", games=games, heats=heats, opening_plies=opening_plies)
     if form not in FORMS:
         raise UsageError(f"tournament: form {form!r} is not one of {', '.join(FORMS)}")
-    by_name = {player.name: player for player in made}
-    names = [player.name for player in made]
-    pairs, total = games // 2, games * len(made) * (len(made) - 1) // 2
+    if heats and (form != ELIMINATION or heats < 2):
+        raise UsageError("tournament: heats are of 2 or more, and before an elimination")
+    if form == ELIMINATION and seats > 2:
+        raise UsageError(f"tournament: only a round robin has tables of {seats}")
     with usage_errors():
         how = MatchOptions(games=games, batch=min(games, MAX_BATCH), opening_plies=opening_plies)
-        tournament_lib.check_field(names, pairs)
-    met: list[Meeting] = []
-    with progress_bar(form, total, is_shown=progress) as on_progress:
-        done = 0
+        check_opening(played, opening_plies)
+        tournament_lib.check_field(names, seats)
+        match_lib.check_players(registered, played)
+    each, orders = games_of(registered[:seats], games), math.factorial(seats)
+    total = each * _expected_meetings(len(names), seats, form, heats)
+    with _watching(progress, form, total) as watch:
+        meetings = _Meetings(dict(zip(names, made, strict=True)), played, how, seed, watch)
+        try:
+            return _played(form, names, each // orders, heats, meetings)
+        except (KeyboardInterrupt, UsageError) as error:
+            if not (watch.keeps_finished and meetings.met):
+                raise
+            rows = tournament_lib.standings(names, meetings.met)
+            over = tuple(meetings.met), tuple(meetings.results)
+            return TournamentResult(form, played, tuple(rows), *over, stop=error)
 
-        def play(first: str, second: str, pairs: int, before: int) -> Score:
-            nonlocal done
-            result = play_meeting(
-                by_name[first].registered,
-                by_name[second].registered,
-                made[0].rules,
-                dataclasses.replace(how, games=2 * pairs, batch=min(2 * pairs, MAX_BATCH)),
-                seed=seed,
-                before=before,
-            )
-            done += 2 * pairs
-            on_progress(done)
-            return score_of(result)
 
-        if form == "round-robin":
-            met = tournament_lib.round_robin(names, play, pairs=pairs)
-            return TournamentResult(tuple(tournament_lib.standings(names, met)), tuple(met))
-        found = tournament_lib.double_elimination(names, play, pairs=pairs)
+def seated_tournament(
+    players: Sequence[Opponent], *, games: int = 24, **options: Any
+) -> TournamentResult:
+    """`tournament` at tables of three or four."""
+    return tournament(players, games=games, **options)
+
+
+class _Meetings:
+    """Plays the matches of a tournament one by one, and keeps those that are over; players who meet
+    again play other openings."""
+
+    def __init__(
+        self,
+        players: Mapping[str, Player],
+        rules: Rules,
+        how: MatchOptions,
+        seed: int,
+        watch: Watch,
+    ) -> None:
+        self.rules, self._players, self._how = rules, players, how
+        self._seed, self._watch = seed, watch
+        self._before: Counter[frozenset[str]] = Counter()  # openings
+        self.met: list[Meeting] = []
+        self.results: list[PlayedMatch] = []
+
+    def play(self, names: tuple[str, ...], openings: int) -> tuple[Score, ...]:
+        """Play a match; KeyboardInterrupt if it is stopped."""
+        watch, games = self._watch, openings * math.factorial(len(names))
+        if watch.should_stop():
+            raise KeyboardInterrupt
+        watch.on_begin(names)
+        done = sum(len(result.games) for result in self.results)
+        found = match_lib.play_meeting(
+            [self._players[name].registered for name in names],
+            self.rules,
+            dataclasses.replace(
+                self._how,
+                games=games,
+                batch=min(games, self._how.batch),
+                should_stop=watch.should_stop,
+            ),
+            seed=self._seed,
+            before=self._before[frozenset(names)],
+            on_progress=lambda more: watch.on_progress(done + more),
+        )
+        if len(found.games) < games:
+            raise KeyboardInterrupt
+        self._before[frozenset(names)] += openings
+        self.results.append(PlayedMatch(**vars(found)))
+        scores = tournament_lib.scores_of(found)
+        self.met.append(Meeting("stopped", len(self.met) + 1, names, scores, None))
+        watch.on_result(self.results[-1])
+        return scores
+
+
+def _played(
+    form: str, names: list[str], openings: int, heats: int, meetings: _Meetings
+) -> TournamentResult:
+    """Play all meetings of a form."""
+    rules, play = meetings.rules, meetings.play
+    if form == ROUND_ROBIN:
+        met = tournament_lib.round_robin(names, play, openings=openings, seats=rules.players)
+        rows = tournament_lib.standings(names, met)
+        return TournamentResult(form, rules, tuple(rows), tuple(met), tuple(meetings.results))
+    groups, met, seeds, behind = [], [], names, []
+    if heats:
+        groups, met = tournament_lib.heats(names, play, size=heats, openings=openings)
+        seeds, behind = tournament_lib.seeds_of(groups)
+    found = tournament_lib.double_elimination(seeds, play, openings=openings, starts_behind=behind)
     by_place = {row.name: row for row in tournament_lib.standings(names, found.meetings)}
-    return TournamentResult(tuple(by_place[name] for name in found.places), found.meetings)
+    return TournamentResult(
+        form,
+        rules,
+        tuple(by_place[name] for name in found.places),
+        (*met, *found.meetings),
+        tuple(meetings.results),
+        heats=tuple(map(tuple, groups)),
+        elimination=found,
+    )
 
 
-@dataclasses.dataclass(frozen=True, repr=False)
-class RatedPool:
-    """Players rated in one pool.
-
-    Attributes:
-      measured: with every pairing's games.
-    """
-
-    measured: Measured
-
-    def __repr__(self) -> str:
-        ratings = ", ".join(f"{row['player']} {row['elo']:.0f}" for row in self.rows)
-        return f"<ratings of {self.measured.games} games: {ratings}>"
-
-    @property
-    def ratings(self) -> Ratings:
-        """Elo points with 95 % intervals and their covariance."""
-        return self.measured.ratings
-
-    @property
-    def rows(self) -> list[dict[str, Any]]:
-        """A dict for each player, the strongest first."""
-        return rating_rows(self.measured)
-
-    def to_dataframe(self) -> Any:
-        """`rows` as a table of pandas."""
-        return to_dataframe(self.rows)
-
-    def figure(self) -> Any:
-        """The Elo curves of the runs as a figure of matplotlib; without runs, each rating with its
-        95 % interval."""
-        anchor = self.ratings.anchor
-        title = f"Elo, {anchor} = 0" if anchor else "Elo, mean = 0"
-        runs = {row["run"]: Path(row["run"]).name for row in self.rows if row["run"]}
-        if runs:
-            drawn, others = curves.curves_of(self.rows, runs)
-            return curves.curves_figure(
-                drawn, others, title=title, x_label="iteration", y_label="Elo"
-            )
-        rows = [Interval(row["player"], row["elo"], row["low"], row["high"]) for row in self.rows]
-        return intervals_figure(rows, title=title, x_label="Elo points, 95 % intervals")
+def _expected_meetings(players: int, seats: int, form: str, heats: int) -> int:
+    if form == ROUND_ROBIN:
+        return math.comb(players, seats)
+    return (players * (heats - 1) // 2 if heats else 0) + 2 * players - 2
 
 
 @callback_errors()
@@ -312,7 +325,8 @@ def elo(
         checkpoints.
       rules: as in `match`.
       budget: games in all, those of the cache included.
-      games: each time that a pairing is chosen, or a table where the rules have more seats.
+      games: each time that a pairing is chosen, or a table where the rules have more seats, rounded
+        as in `match`.
       simulations: of the checkpoints; 0 for their raw policy.
       checkpoints: most checkpoints of a run, at least 2; 0 for all.
       zero: name of the player whose rating is 0; by default the first one's that is no run's, else
@@ -327,11 +341,7 @@ def elo(
       UsageError: a player or a number is not allowed, or the budget is too small.
       KeyboardInterrupt: Ctrl-C came; the games of finished pairings are in the cache's file.
     """
-    _check_list("elo", players)
-    key_of("elo", seed)
-    check_whole("elo", games=games, budget=budget, simulations=simulations, checkpoints=checkpoints)
-    if checkpoints < 0 or checkpoints == 1:
-        raise UsageError(f"elo: checkpoints ({checkpoints}) must be 0, or at least 2")
+    _check_list("elo", players, 1)
     runs = [player for player in players if isinstance(player, Path)]
     singles = [player for player in players if not isinstance(player, Path)]
     given: list[Opponent] = [*singles, *(str(run) for run in runs)]
@@ -340,13 +350,9 @@ def elo(
         if rules is None
         else make_players(singles, rules)
     )
-    played = make_players(given[:1], rules)[0].rules if not made else made[0].rules
-    is_pairs = played.players == 2
-    with usage_errors():
-        if is_pairs:
-            MatchOptions(games=games, batch=games, opening_plies=opening_plies)
-        else:
-            SeatOptions(games=games, batch=games, opening_plies=opening_plies)
+    played = made[0].rules if made else make_players(given[:1], rules)[0].rules
+    check_whole("elo", simulations=simulations, checkpoints=checkpoints)
+    check_checkpoints(checkpoints)
     entrants = [
         entrant
         for run, name in zip(runs, names_of_runs(runs), strict=True)
@@ -358,42 +364,101 @@ def elo(
     names = [entrant.name for entrant in (*own, *entrants)]
     if zero is not None and zero not in names:
         raise UsageError(f"elo: zero {zero!r} is not one of {', '.join(names)}")
-    anchor = zero if zero is not None else (own[0].name if own else None)
     with contextlib.ExitStack() as stack:
-        if cache is None:
-            folder = stack.enter_context(tempfile.TemporaryDirectory())
-            cache = Path(folder) / pool.CACHE_FILE
-        settings = pool.settings_of(played, opening_plies=opening_plies, seed=seed)
-        on_progress = stack.enter_context(progress_bar("elo", budget, is_shown=progress))
-        how: dict[str, Any] = {"games": games, "opening_plies": opening_plies, "seed": seed}
-        asked: dict[str, Any] = {
-            "games": games,
-            "budget": budget,
-            "anchor": anchor,
-            "on_progress": lambda found: on_progress(found.games),
-        }
-        entrants += own
-        if is_pairs:
-            results, play = ResultsCache(Path(cache), settings), pool.make_play(played, **how)
-            measured = pool.measure(entrants, results, play, **asked)
-        else:
-            kept, seat = table_pool.TableCache(Path(cache), settings), table_pool.make_play
-            measured = table_pool.measure(entrants, kept, seat(played, **how), played, **asked)
-    if measured.is_interrupted:
+        folder = "" if cache else stack.enter_context(tempfile.TemporaryDirectory())
+        found = rate_pool(
+            [*entrants, *own],
+            played,
+            games=games,
+            budget=budget,
+            zero=zero if zero is not None else (own[0].name if own else None),
+            opening_plies=opening_plies,
+            seed=seed,
+            cache=Path(cache or Path(folder) / pool.CACHE_FILE),
+            progress=progress,
+        )
+    if found.measured.is_interrupted:
         raise KeyboardInterrupt
-    return RatedPool(measured)
+    return found
 
 
-def _check_two(what: str, rules: Rules) -> None:
-    if rules.players != 2:
-        raise UsageError(
-            f"{what}: the rules are for {rules.players} players, a {what} is for 2; "
-            f"train.seated_{what} has tables of more"
+def check_checkpoints(count: int) -> None:
+    """Refuse a number of checkpoints that no curve has with a UsageError."""
+    if count < 0 or count == 1:
+        raise UsageError(f"elo: checkpoints ({count}) must be 0, or at least 2")
+
+
+def rate_pool(
+    entrants: Sequence[Entrant],
+    rules: Rules,
+    *,
+    games: int,
+    budget: int,
+    zero: str | None,
+    opening_plies: int,
+    seed: int,
+    cache: Path,
+    terms: Mapping[str, Any] | None = None,
+    progress: bool | Watcher = False,
+) -> RatedPool:
+    """Rate the entrants of a pool; Ctrl-C ends it with the batches that are over.
+
+    Args:
+      entrants: checkpoints by run and age, then the others, the weakest first.
+      rules: to play.
+      zero: name of the player whose rating is 0; None for the mean.
+      cache: file that keeps the games.
+      terms: what else decides the games, by names.
+      progress: show a bar, or what follows the games.
+
+    The rest is as in `elo`.
+    """
+    key_of("elo", seed)
+    check_whole("elo", games=games, budget=budget, opening_plies=opening_plies)
+    with usage_errors():
+        MatchOptions(games=games, batch=max(games, 1), opening_plies=opening_plies)
+        check_opening(rules, opening_plies)
+        players = [entrant.player for entrant in entrants if entrant.player is not None]
+        match_lib.check_players(players, rules)
+    settings = pool.settings_of(rules, opening_plies=opening_plies, seed=seed)
+    results, before = ResultsCache(cache, settings | dict(terms or {})), 0
+    with _watching(progress, "elo", budget) as watch:
+
+        def begin(found: Progress) -> None:
+            nonlocal before
+            before = found.games
+            watch.on_progress(before)
+            watch.on_begin(found)
+
+        play_batch = pool.make_play(
+            rules,
+            games=games,
+            opening_plies=opening_plies,
+            seed=seed,
+            on_games=lambda done: watch.on_progress(before + done),
+        )
+
+        def play(seated: Sequence[Entrant], number: int) -> MatchResult:
+            result = play_batch(seated, number)
+            watch.on_result(PlayedMatch(**vars(result)))
+            return result
+
+        return RatedPool(
+            pool.measure(
+                entrants,
+                results,
+                play,
+                seats=rules.players,
+                games=games,
+                budget=budget,
+                anchor=zero,
+                on_progress=begin,
+            )
         )
 
 
-def _check_list(what: str, players: Any) -> None:
+def _check_list(what: str, players: Any, least: int) -> None:
     if isinstance(players, str) or not isinstance(players, Sequence):
         raise UsageError(f"{what}: players must be a list, not {players!r}")
-    if len(players) < (1 if what == "elo" else 2):
+    if len(players) < least:
         raise UsageError(f"{what}: {len(players)} players are too few")

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from train import registry
 from train.analysis import attention as attention_lib
 from train.analysis import describe as describe_lib
 from train.analysis import late_accuracy as late_lib
@@ -19,12 +18,13 @@ from train.analysis.sampled_accuracy import Sample, SampledAccuracy
 from train.analysis.value_accuracy import ValueAccuracy
 from train.api.common.tables import callback_errors, check_whole, key_of, progress_bar, to_dataframe
 from train.api.configs import Source, make_config, read_rules
-from train.api.players import Act, Player, make_player
+from train.api.players import MoveFunction, Player, make_player
 from train.api.states import States, batch_of
 from train.arena.result import wilson_interval
 from train.checkpoints.weights import TrainedNetwork
 from train.config import RunConfig
 from train.metrics.intervals import Interval, intervals_figure
+from train.players import registry
 from train.runtime.errors import UsageError
 from train.study.frame.report import Report
 from train.study.scale.reading import StudyConfig, read_scale, scale_from_dict
@@ -107,7 +107,7 @@ class ProvenAccuracy(_Shown, LateAccuracy):
 
 @callback_errors()
 def accuracy(
-    player: str | Player | Act,
+    player: str | Player | MoveFunction,
     *,
     rules: Rules | Mapping[str, Any] | str | None = None,
     positions: int = 0,

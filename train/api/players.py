@@ -10,29 +10,27 @@ import jax
 import numpy as np
 
 import wallgo_jax
-from train import registry
 from train.api.common.tables import callback_errors, key_of
 from train.api.configs import read_rules
 from train.api.searches import change_search, search_states
 from train.api.states import Batch, States, actions_of, batch_of, check_rules
 from train.checkpoints.weights import TrainedNetwork
 from train.config import RunConfig, config_to_dict
-from train.engine.trees.search_player import SearchPlayer as Guide
-from train.engine.trees.search_player import make_search_player, network_search_player
+from train.config.heuristics import HeuristicsConfig
 from train.network import Variables
-from train.players import basic
-from train.players.config import HeuristicsConfig
-from train.players.learned import network_player, search_player
+from train.players import basic, registry
+from train.players.searching import network_player
 from train.ratings import pool
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
 from train.search.report import SearchReport
+from train.solver.exact_player import NAME as EXACT
 from wallgo_jax.env import WallGo
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import State
 
 DEFAULT_RULES = "wallzero-4stone"
-Act = Callable[[State, jax.Array], jax.Array]
+MoveFunction = Callable[[State, jax.Array], jax.Array]
 """(states [B], key) -> legal slots int32[B]; JAX must be able to trace it."""
 _TOKENS: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
 """What this process knows functions by; an id may come again."""
@@ -63,24 +61,11 @@ class Player:
     """
 
     def __init__(
-        self,
-        registered: basic.Player,
-        rules: Rules,
-        *,
-        identity: Callable[[], str],
-        guide: Callable[[], Guide] | None = None,
-        trained: Callable[[], TrainedNetwork] | None = None,
-        has_learned: bool = False,
-        has_solved: bool = False,
+        self, registered: basic.Player, rules: Rules, *, identity: Callable[[], str]
     ) -> None:
-        """Wrap a player; `guide` makes what its searches need and `trained` gives its network, each
-        called once, None where it has none; one that has learned or solved these rules refuses
-        boards of others."""
+        """Wrap a player; `identity` is called once, when it is asked for."""
         self.registered, self.rules, self.name = registered, rules, registered.name
         self._identity = functools.cache(identity)
-        self._has_learned, self._has_solved = has_learned, has_solved
-        self._guide = None if guide is None else functools.cache(guide)
-        self._trained = None if trained is None else functools.cache(trained)
 
     def __repr__(self) -> str:
         return f"<train.Player {self.name}>"
@@ -133,12 +118,12 @@ class Player:
             allowed.
         """
         self._boards(states)
-        guide = self.guide
+        player = self.searching
         if options:
-            guide = guide._replace(search=change_search(guide.search, options))
-        return search_states(guide, self.rules, states, simulations=simulations, seed=seed)
+            player = player._replace(search=change_search(player.search, options))
+        return search_states(player, self.rules, states, simulations=simulations, seed=seed)
 
-    def evaluate(self, states: States, *, public: bool = False) -> "PlayerEvaluation":
+    def evaluate(self, states: States, *, public: bool = False) -> PlayerEvaluation:
         """Show what the network, or the heuristic of a search, says of positions without a search.
 
         Args:
@@ -159,9 +144,10 @@ class Player:
         return PlayerEvaluation(policy, found.values, found.owners)
 
     def _boards(self, states: States) -> Batch:
-        batch = batch_of(states, self.rules)
-        if self._has_learned or self._has_solved:
-            check_rules(batch.states, self.rules, self.name, has_learned=self._has_learned)
+        batch, player = batch_of(states, self.rules), self.registered
+        has_learned = player.trained is not None and not player.transfer
+        if has_learned or player.name == EXACT:
+            check_rules(batch.states, self.rules, self.name, has_learned=has_learned)
         return batch
 
     @property
@@ -170,15 +156,15 @@ class Player:
         return self._identity()
 
     @property
-    def guide(self) -> Guide:
-        """What its searches ask.
+    def searching(self) -> basic.Player:
+        """The player, if it can evaluate positions.
 
         Raises:
-          UsageError: the player has nothing to evaluate positions with.
+          UsageError: it cannot.
         """
-        if self._guide is None:
-            raise UsageError(f"player {self.name!r}: is a function; it cannot evaluate positions")
-        return self._guide()
+        if self.registered.evaluate is None:
+            raise UsageError(f"player {self.name!r}: cannot evaluate positions")
+        return self.registered
 
     @property
     def trained(self) -> TrainedNetwork:
@@ -187,13 +173,13 @@ class Player:
         Raises:
           UsageError: it has none.
         """
-        if self._trained is None:
-            raise UsageError(f"player {self.name!r}: is a function; it has no network")
-        return self._trained()
+        if self.registered.trained is None:
+            raise UsageError(f"player {self.name!r}: has no network")
+        return self.registered.trained
 
 
 def make_player(
-    player: "str | Player | Act | HasPlayer",
+    player: "str | Player | MoveFunction | HasPlayer",
     rules: Rules | Mapping[str, Any] | str | None = None,
     *,
     transfer: bool = False,
@@ -223,7 +209,7 @@ def make_player(
 
 
 def make_players(
-    players: "Sequence[str | Player | Act | HasPlayer]",
+    players: "Sequence[str | Player | MoveFunction | HasPlayer]",
     rules: Rules | Mapping[str, Any] | str | None,
 ) -> list[Player]:
     """Make players of common rules: those said, else those that one of them has learned.
@@ -247,7 +233,9 @@ class HasPlayer(Protocol):
         ...
 
 
-def _newest_of(player: "str | Player | Act | HasPlayer", rules: Any) -> "str | Player | Act":
+def _newest_of(
+    player: "str | Player | MoveFunction | HasPlayer", rules: Any
+) -> "str | Player | MoveFunction":
     newest = getattr(player, "player", None)
     return newest(rules=rules) if callable(newest) else player  # type: ignore[return-value]
 
@@ -273,29 +261,13 @@ def player_of_name(
     weighed = heuristics or HeuristicsConfig()
     made = registry.make_player(name, rules, heuristics=weighed, transfer=transfer)
 
-    # A run may have newer weights by the time that these are asked for.
-    def guide() -> Guide:
-        found = make_search_player(made.name, heuristics=weighed, transfer=transfer)
-        return found._replace(variables=made.variables)
-
-    def trained() -> TrainedNetwork:
-        return registry.load_network(made.name)._replace(variables=made.variables)
-
     def identity() -> str:
         (entrant,) = pool.entrants_of_names(
             [made.name], rules, heuristics=weighed, make_player=lambda *_: made
         )
         return entrant.identity
 
-    return Player(
-        made,
-        rules,
-        identity=identity,
-        guide=guide,
-        trained=trained,
-        has_learned=registry.common_rules([name]) is not None and not transfer,
-        has_solved=registry.read_name(name).kind == "exact",
-    )
+    return Player(made, rules, identity=identity)
 
 
 def player_of_weights(
@@ -303,17 +275,13 @@ def player_of_weights(
 ) -> Player:
     """A player of a network's weights by rules that it learns; without simulations it plays the raw
     policy."""
-    if simulations:
-        made = search_player(
-            f"{name}@{simulations}",
-            weights,
-            config.network,
-            config.search,
-            rules,
-            simulations=simulations,
-        )
-    else:
-        made = network_player(f"net:{name}", weights, config.network, rules)
+    made = network_player(
+        f"{name}@{simulations}" if simulations else f"net:{name}",
+        weights,
+        config,
+        rules,
+        simulations=simulations,
+    )
     # As the run's checkpoints are known by, so that equal weights are the same player.
     called = f"search:weights@{simulations}" if simulations else "net:weights"
     decides = ("network", "search") if simulations else ("network",)
@@ -322,17 +290,10 @@ def player_of_weights(
         fields = config_to_dict(config)
         return pool.identity(called, made, {key: fields[key] for key in decides})
 
-    return Player(
-        made,
-        rules,
-        identity=identity,
-        guide=lambda: network_search_player(made.name, config, weights, simulations=simulations),
-        trained=lambda: TrainedNetwork(config, weights, name, "this process", None, {}),
-        has_learned=True,
-    )
+    return Player(made, rules, identity=identity)
 
 
-def _token_of(act: Act) -> str:
+def _token_of(act: MoveFunction) -> str:
     """The key of a function's games, which no other function has, here or in another process."""
     token = f"python:{getattr(act, '__name__', 'player')}:{uuid.uuid4().hex}"
     try:
@@ -341,7 +302,7 @@ def _token_of(act: Act) -> str:
         return token
 
 
-def _player_of_function(act: Act) -> basic.Player:
+def _player_of_function(act: MoveFunction) -> basic.Player:
     if not callable(act):
         raise UsageError(f"player: {act!r} is neither a name nor a function")
     name = getattr(act, "__name__", "player")

@@ -14,21 +14,20 @@ from train.api.configs import Source, make_config, read_rules, use_functions, wi
 from train.api.games import Opponent, match
 from train.api.players import Player, player_of_name, player_of_weights
 from train.arena.result import MatchResult
-from train.arena.seats.result import SeatedResult
 from train.config import RunConfig
 from train.data.replay import newest_games, position_bytes
 from train.loop.evaluation import final_matches
 from train.loop.run_directory import check_name, plain_path, resumed_config
-from train.loop.run_loop import iterations, save
-from train.loop.training import OpenRun, open_run, write_game
+from train.loop.run_loop import OpenRun, iterations, save
+from train.loop.selfplay import rules_of_board, variants_of
+from train.loop.training import open_run, write_game
 from train.metrics.figure import Axis, metrics_figure
 from train.metrics.rows import Row
 from train.network import Variables
-from train.programs.boards import rules_of_board
-from train.registry.networks import refuse_other_rules
+from train.players.networks import refuse_other_rules
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
-from train.runtime.interrupts import deferring
+from train.runtime.interrupts import interrupts
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.view.game_replay import Game, replay_actions
 
@@ -77,16 +76,10 @@ class Run:
         opened = open_run(config, directory, resume=is_resumed, is_quiet=not progress)
         self._open: OpenRun | None = self._stack.enter_context(opened)
         self._state = self._open.state
-        self._steps = iterations(
-            self._open.session,
-            self._open.state,
-            self._open.compile_for,
-            self._open.iterate,
-            self._open.evaluate,
-        )
+        self._steps = iterations(self._open)
         self._unsaved: Row | None = None
         self._kept: _Kept | None = None
-        self.rows: list[Row] = list(getattr(self._open.session.writer, "kept", ()))
+        self.rows: list[Row] = list(getattr(self._open.writer, "kept", ()))
 
     def __enter__(self) -> "Run":
         return self
@@ -105,9 +98,9 @@ class Run:
           UsageError: the run is closed; a loss is NaN or infinite.
           KeyboardInterrupt: Ctrl-C came; the iteration is finished and saved.
         """
-        self._session()
+        self._opened()
         try:
-            with deferring() as is_interrupted:
+            with interrupts("the iteration is saved", has_work=True) as is_interrupted:
                 step = next(self._steps, None)
         except BaseException:
             # The state that the iteration consumed is gone.
@@ -143,13 +136,13 @@ class Run:
         """The weights that play, as NumPy arrays: averaged ones where the run averages them."""
         if self._kept is not None:
             return self._kept.weights
-        self._session()
+        self._opened()
         return jax.tree.map(np.array, fetch(self._state.learner.player))
 
     @property
     def replay(self) -> ReplayStatistics:
         """Figures of the replay."""
-        self._session()
+        self._opened()
         held_state = self._state.replay_state
         plies = held_state.plies
         rows, boards = plies.terminated.shape
@@ -171,8 +164,8 @@ class Run:
         first; fewer where there are not as many. A run that is closed keeps the newest 16."""
         if self._kept is not None:
             return self._kept.games[:count]
-        programs = self._opened().programs
-        found = newest_games(self._state.replay_state, programs.variant, count)
+        self._opened()
+        found = newest_games(self._state.replay_state, variants_of(self.config), count)
         return [
             replay_actions(rules_of_board(self.config, board), actions) for board, actions in found
         ]
@@ -213,14 +206,13 @@ class Run:
         Args:
           opponents: players, of the config's heuristics where they are named; by default those of
             the config's evaluation.
-          games: of each match, an even number; by default those of the final matches.
+          games: of each match; by default those of the final matches.
           simulations: as in `player`.
           seed: random seed.
           rules: as in `player`.
 
         Raises:
-          UsageError: an opponent or a number is not allowed, or the rules are for three or four
-            players, whose games `train.seated_match` plays.
+          UsageError: an opponent or a number is not allowed.
         """
         options, player = self.config.evaluation, self.player(simulations, rules=rules)
 
@@ -244,10 +236,10 @@ class Run:
     def save(self) -> None:
         """Save a checkpoint now, unless this iteration has one."""
         if self._unsaved is not None:
-            save(self._session(), self._state, self._unsaved)
+            save(self._opened(), self._state, self._unsaved)
             self._unsaved = None
 
-    def finish(self) -> list[MatchResult] | list[SeatedResult]:
+    def finish(self) -> list[MatchResult]:
         """Run the iterations that are left, play the final matches, write them and close.
 
         Returns:
@@ -258,11 +250,11 @@ class Run:
             pass
         opened = self._opened()
         with self:
-            write_game(opened.session, opened.programs, self._state)
+            write_game(opened, self._state)
             if not self.config.evaluation.opponents:
                 return []
             weights = self._state.learner.player
-            return final_matches(self.config, weights, self.directory, opened.session.display)
+            return final_matches(self.config, weights, self.directory, opened.display)
 
     def close(self) -> None:
         """Save what is not saved and leave the directory to others; further calls do nothing."""
@@ -288,9 +280,6 @@ class Run:
                 "on with it"
             )
         return self._open
-
-    def _session(self) -> Any:
-        return self._opened().session
 
     def _release(self) -> None:
         self._open = None

@@ -9,8 +9,8 @@ import numpy as np
 from train.api.common.tables import check_whole, key_of
 from train.api.states import States, batch_of
 from train.config import config_from_dict
-from train.engine.trees.search_player import SearchPlayer
 from train.functions import refuse_functions
+from train.players.basic import Player
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
 from train.search.config import MAX_SIMULATIONS, SearchConfig, as_player
@@ -37,7 +37,7 @@ def change_search(search: SearchConfig, options: Mapping[str, Any]) -> SearchCon
 
 
 def search_states(
-    player: SearchPlayer,
+    player: Player,
     rules: Rules,
     states: States,
     *,

@@ -1,7 +1,4 @@
-"""Self-play on its own: finished games of a player against itself, as arrays and as records.
-
-N games, T plies of the longest, P players, A slots.
-"""
+"""Self-play on its own: finished games of a player against itself, as arrays and as records."""
 
 import dataclasses
 import functools
@@ -9,24 +6,20 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from train.api.common.tables import callback_errors, check_whole, key_of, progress_bar, to_dataframe
 from train.api.configs import read_rules
-from train.api.players import Act, Player, make_player
+from train.api.players import MoveFunction, Player, make_player
+from train.data.whole_games import make_whole_games
+from train.players.basic import make_move_search
 from train.runtime.errors import UsageError
 from train.runtime.files import writing
-from train.runtime.host import fetch
-from train.search.config import MAX_SIMULATIONS, as_player
-from train.search.search import make_search
+from train.search.config import MAX_SIMULATIONS, SearchConfig, as_player
+from train.search.search import Search, make_search
 from wallgo_jax.formats import records
 from wallgo_jax.formats.records import Record
-from wallgo_jax.game import actions, referee
-from wallgo_jax.game.actions import NO_ACTION
 from wallgo_jax.game.rules import Rules
-from wallgo_jax.game.state import State, initial_state
 from wallgo_jax.view.game_replay import Game, replay_actions
 
 MAX_GAMES = 2**16
@@ -35,17 +28,17 @@ _PLIES = 8  # between two looks at whether all games are over
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class SelfPlay:
-    """Finished games.
+    """Finished games: N of them, T plies of the longest, P players, A slots.
 
     Attributes:
       player: name of the player in every seat.
       rules: of the games.
-      actions: int32[N, T] public actions, NO_ACTION behind the end.
+      actions: int32[N, T] public actions, -1 behind the end.
       movers: int8[N, T], the player of each ply, -1 behind the end.
       lengths: int32[N], plies.
       rewards: float32[N, P].
-      policies: float32[N, T, A] over slots, what the search would teach; zeros behind the end. None
-        where only moves were asked for.
+      policies: float32[N, T, A] over slots, what the search would teach, in the precision that
+        self-play keeps; zeros behind the end. None where only moves were asked for.
       values: float32[N, T], the search's, for the player to move; None likewise.
     """
 
@@ -116,7 +109,7 @@ class SelfPlay:
 
 @callback_errors()
 def selfplay(
-    player: str | Player | Act,
+    player: str | Player | MoveFunction,
     *,
     games: int = 64,
     rules: Rules | Mapping[str, Any] | str | None = None,
@@ -154,107 +147,32 @@ def selfplay(
             "in the player's name"
         )
     key = key_of("selfplay", seed)
-    choose, variables = _chooser(made, simulations) if explores else _acting(made)
-    play = _make_plies(choose, opening_plies)
-    start = initial_state(made.rules)
-    states: State = jax.tree.map(lambda x: jnp.repeat(jnp.asarray(x)[None], games, axis=0), start)
-    rewards = jnp.zeros((games, made.rules.players), jnp.float32)
-    parts: list[Any] = []
-    with progress_bar(f"self-play of {made.name}", games, is_shown=progress) as on_progress:
-        for first in range(0, made.rules.max_plies + _PLIES, _PLIES):
-            keys = jax.random.split(jax.random.fold_in(key, first), _PLIES)
-            states, rewards, plies = play(variables, states, rewards, jnp.int32(first), keys)
-            parts.append(fetch(plies))
-            over = int(fetch(states.position.terminated).sum())
-            on_progress(over)
-            if over == games:
-                break
-    return _result(made, parts, fetch(rewards))
-
-
-def _result(player: Player, parts: list[Any], rewards: np.ndarray) -> SelfPlay:
-    """The games of pieces of plies [T, N]."""
-    joined = jax.tree.map(lambda *x: np.moveaxis(np.concatenate(x), 0, 1), *parts)
-    played, policies, values = joined["action"], joined.get("policy"), joined.get("value")
-    lengths = (played != NO_ACTION).sum(axis=1).astype(np.int32)
-    longest = int(lengths.max())
-    return SelfPlay(
-        player=player.name,
-        rules=player.rules,
-        actions=played[:, :longest],
-        movers=joined["mover"][:, :longest],
-        lengths=lengths,
-        rewards=rewards,
-        policies=None if policies is None else policies[:, :longest],
-        values=None if values is None else values[:, :longest],
+    search = make_move_search(made.registered.act)
+    if explores:
+        search = _exploring(made, simulations)
+    play = make_whole_games(
+        search, made.rules, games=games, opening_plies=opening_plies, has_policies=explores
     )
+    with progress_bar(f"self-play of {made.name}", games, is_shown=progress) as on_progress:
+        played = play(made.registered.variables, key, on_progress)
+    return SelfPlay(made.name, made.rules, *played)
 
 
-def _acting(player: Player) -> tuple[Any, Any]:
-    act = player.registered.act
-
-    def choose(variables: Any, states: State, key: jax.Array) -> dict[str, jax.Array]:
-        return {"slot": act(variables, states, key)}
-
-    return choose, player.registered.variables
-
-
-def _chooser(player: Player, simulations: int | None) -> tuple[Any, Any]:
-    guide = player.guide
-    count = guide.simulations if simulations is None else simulations
+def _exploring(player: Player, simulations: int | None) -> Search:
+    """A player's search with the noise and the value scale of training."""
+    searching = player.searching
+    count = searching.simulations if simulations is None else simulations
     if count is None or count == 0:
         raise UsageError("selfplay: say the simulations of a search that explores")
     check_whole("selfplay", simulations=count)
     if not 1 <= count <= MAX_SIMULATIONS:
         raise UsageError(f"selfplay: simulations ({count}) must be from 1 to {MAX_SIMULATIONS}")
-    # The guide has a player's options, but these games are to be learned from.
-    own = guide.search if guide.evaluate_heads is None else player.trained.config.search
+    # The player has a match's options, but these games are to be learned from.
+    trained = searching.trained
+    learning = SearchConfig() if trained is None else trained.config.search
     options = dataclasses.replace(
-        as_player(guide.search, count),
-        value_scale=own.value_scale,
-        max_considered_actions=own.max_considered_actions,
+        as_player(searching.search, count),
+        value_scale=learning.value_scale,
+        max_considered_actions=learning.max_considered_actions,
     )
-    search = make_search(guide.evaluate, options, explores=True)
-
-    def choose(variables: Any, states: State, key: jax.Array) -> dict[str, jax.Array]:
-        found = search(variables, states, key)
-        return {"slot": found.slot, "policy": found.policy, "value": found.value}
-
-    return choose, guide.variables
-
-
-def _make_plies(choose: Any, opening_plies: int) -> Any:
-    """(variables, states [N], rewards, plies before, keys [T]) -> states, rewards, plies [T, N]."""
-
-    @jax.jit
-    def play(
-        variables: Any, states: State, rewards: jax.Array, before: jax.Array, keys: jax.Array
-    ) -> Any:
-        def ply(carry: Any, given: Any) -> Any:
-            states, rewards = carry
-            key, number = given
-            over = states.position.terminated
-            found = choose(variables, states, key)
-            legal = jax.vmap(actions.legal_slots)(states)
-            drawn = jax.random.categorical(jax.random.fold_in(key, 1), jnp.where(legal, 0.0, -1e9))
-            slot = jnp.where(number < opening_plies, drawn, found["slot"]).astype(jnp.int32)
-            after, paid = jax.vmap(referee.play)(states, slot)
-            after = jax.tree.map(
-                lambda old, new: jnp.where(over.reshape(-1, *[1] * (new.ndim - 1)), old, new),
-                states,
-                after,
-            )
-            made = {name: found[name] for name in ("policy", "value") if name in found}
-            made = jax.tree.map(
-                lambda x: jnp.where(over.reshape(-1, *[1] * (x.ndim - 1)), 0, x), made
-            )
-            public = jax.vmap(actions.action_of_slot)(states, slot)
-            made["action"] = jnp.where(over, NO_ACTION, public).astype(jnp.int32)
-            made["mover"] = jnp.where(over, -1, states.position.player).astype(jnp.int8)
-            return (after, rewards + jnp.where(over[:, None], 0.0, paid)), made
-
-        numbers = before + jnp.arange(len(keys))
-        (states, rewards), plies = jax.lax.scan(ply, (states, rewards), (keys, numbers))
-        return states, rewards, plies
-
-    return play
+    return make_search(searching.evaluate, options, explores=True)

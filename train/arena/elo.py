@@ -1,52 +1,136 @@
-"""Ratings from results: Bradley-Terry by maximum likelihood, with intervals.
+"""Ratings from results: Bradley-Terry and Plackett-Luce by maximum likelihood, with intervals.
 
-N players, M pairings. A player with rating `a` scores `1 / (1 + 10^((b - a) / 400))` a game against
-one with rating `b` (Bradley & Terry, "Rank Analysis of Incomplete Block Designs I", 1952; Elo, "The
-Rating of Chessplayers", 1978); a draw is half a win.
+N players, M meetings of P players. The sole winner of a game is the seat whose player i is drawn
+with chance w_i / sum of w over the seats, w = 10^(Elo / 400) (Luce, "Individual Choice Behavior",
+1959; Plackett, "The Analysis of Permutations", 1975). All other seats are paid the same, so they
+stand level behind it: the likelihood of an order that is known up to the order of its last ones is
+that of its first stage. A draw counts as 1 / P of a win for each. With two seats this is the model
+of Bradley & Terry ("Rank Analysis of Incomplete Block Designs I", 1952; Elo, "The Rating of
+Chessplayers", 1978).
 
-Games come in pairs, one with each colour from one opening, and what is counted is the score of a
-pair: games of one pair hang together, pairs do not. Three choices are made:
+Games of one opening hang together, openings do not. Three choices are made:
 
-- Prior: each player draws about one virtual game, shared among its opponents by games played
+- Prior: each player draws about one virtual game, shared among its meetings by games played
   (Coulom, "Bayesian Elo Rating", 2005, draws two), so that 400 : 0 gives a finite rating.
-- Spread: draws and paired openings make scores vary less or more than independent decisive games
-  would. The factor is estimated for each pairing from the pairs' residuals, pulled towards the
-  pool's factor (the less so the more one-sided the pairing), and that one towards 1.
-- Intervals: profile likelihood, for one-sided results are skewed, its drop scaled by the player's
-  factor from the sandwich variance (White, "Maximum Likelihood Estimation of Misspecified Models",
-  1982; Pace, Salvan & Sartori, "Adjusting Composite Likelihood Ratio Statistics", 2011).
+- Spread: draws and shared openings make scores vary less or more than independent decisive games
+  would. Of two players the factor is estimated for each pairing from the residuals of pairs of
+  games, pulled towards the pool's factor (the less so the more one-sided the pairing), and that one
+  towards 1; of more it is one for all, from the spread among openings, pulled towards 1.
+- Intervals: of two players by profile likelihood, for one-sided results are skewed, its drop scaled
+  by the player's factor from the sandwich variance (White, "Maximum Likelihood Estimation of
+  Misspecified Models", 1982; Pace, Salvan & Sartori, "Adjusting Composite Likelihood Ratio
+  Statistics", 2011); of more by the sandwich variance and the normal approximation.
 """
 
 import dataclasses
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
 
 import numpy as np
 from scipy.linalg import null_space
 from scipy.optimize import brentq, minimize
-from scipy.special import ndtr
+from scipy.special import logsumexp, ndtr, softmax
 
-from train.arena.result import Z_95
+from train.arena.result import Z_95, MatchResult
 
 ELO = 400 / math.log(10)
 """Elo points in a unit of log odds."""
 PAIR_SCORES = np.array([0, 0.5, 1, 1.5, 2])
 """Points of the first player in a pair of games: the classes that pairs are counted in."""
 PRIOR_GAMES = 1.0
-_PRIOR_PAIRS = 8.0  # pairs of even players whose spread is taken to be 1
+_PRIOR_OPENINGS = 8.0
+"""Openings of even players whose spread is taken to be that of independent games."""
 _EVEN_PAIR_VARIANCE = 0.5
 _MAX_LOG_ODDS = 40.0
 _TOLERANCE = 1e-6  # norm of the gradient, in games
 
 
-class Result(NamedTuple):
+class PairResult(NamedTuple):
     """The games of two players, as pairs by score."""
 
-    first: str
-    second: str
+    players: tuple[str, ...]
     pairs: tuple[int, ...]
     """[5]: pairs of games in which the first player scored each of `PAIR_SCORES`."""
+    wins: int = 0  # of the first player
+    draws: int = 0
+    losses: int = 0
+    territory: tuple[int, ...] = (0, 0)
+
+    @property
+    def games(self) -> int:
+        """Number of games."""
+        return 2 * sum(self.pairs)
+
+    def plus(self, more: "PairResult") -> "PairResult":
+        """Further games of the same players in the same order."""
+        return PairResult(
+            self.players,
+            tuple(np.add(self.pairs, more.pairs).tolist()),
+            self.wins + more.wins,
+            self.draws + more.draws,
+            self.losses + more.losses,
+            tuple(np.add(self.territory, more.territory).tolist()),
+        )
+
+
+def pair_result(result: MatchResult) -> PairResult:
+    """What is counted of a match of two."""
+    cells = tuple(result.territory.sum(axis=0).tolist())
+    return PairResult(
+        result.names, result.pair_counts, result.wins, result.draws, result.losses, cells
+    )
+
+
+class TableResult(NamedTuple):
+    """The games of P players, each at one seat."""
+
+    players: tuple[str, ...]
+    wins: tuple[float, ...]  # [P], a draw as 1 / P of a win for each
+    openings: int
+    spread: tuple[tuple[float, ...], ...]
+    """[P, P]: sum over openings of (wins - mean wins)(wins - mean wins)^T of an opening's games."""
+
+    @property
+    def games(self) -> int:
+        """Number of games."""
+        return round(sum(self.wins))
+
+    def plus(self, more: "TableResult") -> "TableResult":
+        """Further games of the same players in the same order, as one result of all openings."""
+        wins, openings = np.array([self.wins, more.wins]), np.array([self.openings, more.openings])
+        spread = np.array(self.spread) + np.array(more.spread)
+        if openings.all():
+            # Openings of both differ from the mean of all by more than from those of each.
+            gap = wins[0] / openings[0] - wins[1] / openings[1]
+            spread += openings.prod() / openings.sum() * np.outer(gap, gap)
+        return TableResult(
+            self.players,
+            tuple(wins.sum(axis=0).tolist()),
+            int(openings.sum()),
+            tuple(map(tuple, spread.tolist())),
+        )
+
+
+def table_result(result: MatchResult) -> TableResult:
+    """What is counted of a match in which each entrant has one seat."""
+    players = result.rules.players
+    won = (result.rewards > 0) + result.is_drawn[:, None] / players
+    won = np.take_along_axis(won, np.argsort(result.seats, axis=1), axis=1)
+    by_opening = np.array(
+        [won[result.opening == each].sum(axis=0) for each in np.unique(result.opening)]
+    )
+    apart = by_opening - by_opening.mean(axis=0)
+    return TableResult(
+        result.names,
+        tuple(won.sum(axis=0).tolist()),
+        len(by_opening),
+        tuple(map(tuple, (apart.T @ apart).tolist())),
+    )
+
+
+Counts = PairResult | TableResult
+"""What is counted of the games of a meeting."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -86,25 +170,22 @@ class Ratings:
         return float(ndtr(lead / error)) if error else 0.5
 
 
-def pair_counts(outcome: np.ndarray) -> tuple[int, ...]:
-    """[5] pairs by score, of a match's games.
-
-    Args:
-      outcome: int[N]: 1 won, 0 drawn, -1 lost by the first player; games i and i + N / 2 are a
-        pair, as in `train.arena.result.MatchResult`.
-    """
-    one, other = np.split(np.asarray(outcome) + 1, 2)
-    return tuple(int(n) for n in np.bincount(one + other, minlength=len(PAIR_SCORES)))
-
-
 def expected_score(lead: Any) -> Any:
     """Expected points a game at a lead of this many Elo points."""
     return 1 / (1 + 10 ** (-np.asarray(lead) / 400))
 
 
+def choice_information(chances: np.ndarray) -> np.ndarray:
+    """[..., P, P]: Fisher information of one game on the log-odds of its players, from the chances
+    [..., P] that each wins it."""
+    return chances[..., None] * np.eye(chances.shape[-1]) - (
+        chances[..., :, None] * chances[..., None, :]
+    )
+
+
 def fit(
     names: Sequence[str],
-    results: Iterable[Result],
+    results: Sequence[Counts],
     *,
     anchor: str | None = None,
     has_intervals: bool = True,
@@ -113,129 +194,112 @@ def fit(
 
     Args:
       names: the players, each once.
-      results: any number for two players, in either order.
+      results: any number for the same players; of two in either order, of more in the same one.
       anchor: the player whose rating is 0; None for a mean of 0.
-      has_intervals: False leaves `low` and `high` NaN, which is quicker.
+      has_intervals: False leaves `low` and `high` NaN, which is quicker for pairs.
 
     Raises:
       ValueError: an unknown name, a bad count, or players that no chain of games connects.
     """
-    games = _gather(names, results)
-    _check_connected(names, games)
-    if anchor is not None and anchor not in names:
+    place = {name: index for index, name in enumerate(names)}
+    if len(place) < len(names):
+        raise ValueError("elo: a player is named twice")
+    counted = _gather(place, results)
+    tables = np.array([[place[name] for name in each.players] for each in counted], int)
+    _check_connected(names, tables)
+    if anchor is not None and anchor not in place:
         raise ValueError(f"elo: anchor {anchor!r} is not among the players")
-    problem = _Problem(games, _anchor_row(names, anchor))
+    is_anchor = np.array([float(name == anchor) for name in names])
+    row = np.full(len(names), 1 / len(names)) if anchor is None else is_anchor
+    problem = _Problem(len(names), tables, counted, row)
     theta = problem.solve(np.zeros(len(names)))
     bread = problem.bread(theta)
     covariance = bread @ problem.meat(theta) @ bread
-    ends = [
-        _interval(problem, theta, bread, covariance, i) if has_intervals else (math.nan, math.nan)
-        for i in range(len(names))
-    ]
-    played, scored = games.totals()
+    half = Z_95 * np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    low, high = theta - half, theta + half
+    if not has_intervals:
+        low = high = np.full(len(names), math.nan)
+    elif not isinstance(next(iter(counted), None), TableResult):
+        found = [_interval(problem, theta, bread, covariance, i) for i in range(len(names))]
+        low, high = np.array(found).T
+    played, won = problem.played, problem.won
     return Ratings(
         names=tuple(names),
         elo=theta * ELO,
-        low=np.array([low for low, _ in ends]) * ELO,
-        high=np.array([high for _, high in ends]) * ELO,
+        low=low * ELO,
+        high=high * ELO,
         covariance=covariance * ELO**2,
-        games=played.astype(int),
-        score=np.divide(scored, played, out=np.full(len(names), 0.5), where=played > 0),
+        games=played.round().astype(int),
+        score=np.divide(won, played, out=np.full(len(names), 1 / 2), where=played > 0),
         anchor=anchor,
     )
 
 
-class _Games(NamedTuple):
-    """Pairings with games, each once."""
-
-    contrast: np.ndarray  # float[M, N]: +1 for the first player, -1 for the second
-    pairs: np.ndarray  # float[M, 5]
-
-    @property
-    def played(self) -> np.ndarray:
-        """Games, [M]."""
-        return 2 * self.pairs.sum(axis=1)
-
-    @property
-    def score(self) -> np.ndarray:
-        """Points of the first player, [M]."""
-        return self.pairs @ PAIR_SCORES
-
-    def totals(self) -> tuple[np.ndarray, np.ndarray]:
-        """Games and points of each player, [N]."""
-        first, second = self.contrast > 0, self.contrast < 0
-        played = self.played @ (first | second)
-        return played, self.score @ first + (self.played - self.score) @ second
-
-
-def _gather(names: Sequence[str], results: Iterable[Result]) -> _Games:
-    place = {name: index for index, name in enumerate(names)}
-    if len(place) < len(names):
-        raise ValueError("elo: a player is named twice")
-    found: dict[tuple[int, int], np.ndarray] = {}
-    for first, second, pairs in results:
-        for name in (first, second):
+def _gather(place: dict[str, int], results: Sequence[Counts]) -> list[Counts]:
+    """Meetings with games, each once, pairs in the order of the players."""
+    found: dict[tuple[str, ...], Any] = {}
+    for result in results:
+        for name in result.players:
             if name not in place:
                 raise ValueError(f"elo: result of {name!r}, who is not among the players")
-        if first == second or len(pairs) != len(PAIR_SCORES) or min(pairs) < 0:
-            raise ValueError(f"elo: {first!r} against {second!r}: bad counts {list(pairs)}")
-        i, j = place[first], place[second]
-        counts = np.array(pairs if i < j else pairs[::-1], float)
-        key = (min(i, j), max(i, j))
-        found[key] = found.get(key, 0) + counts
-    keys = sorted(key for key, counts in found.items() if counts.any())
-    contrast = np.zeros((len(keys), len(names)))
-    for row, (i, j) in zip(contrast, keys, strict=True):
-        row[i], row[j] = 1, -1
-    return _Games(contrast, np.array([found[key] for key in keys]).reshape(-1, len(PAIR_SCORES)))
+        if isinstance(result, PairResult):
+            (first, second), pairs = result.players, result.pairs
+            if first == second or len(pairs) != len(PAIR_SCORES) or min(pairs) < 0:
+                raise ValueError(f"elo: {first!r} against {second!r}: bad counts {list(pairs)}")
+            if place[first] > place[second]:
+                result = PairResult((second, first), pairs[::-1])
+        known = found.get(result.players)
+        found[result.players] = result if known is None else known.plus(result)
+    with_games = [result for result in found.values() if result.games]
+    return sorted(with_games, key=lambda result: [place[name] for name in result.players])
 
 
-def _check_connected(names: Sequence[str], games: _Games) -> None:
+def _check_connected(names: Sequence[str], tables: np.ndarray) -> None:
     if not names:
         raise ValueError("elo: no players")
-    reached = np.arange(len(names)) == 0
+    reached = {0}
     for _ in names:
-        touched = (np.abs(games.contrast) @ reached > 0) @ np.abs(games.contrast) > 0
-        reached = reached | touched
-    if not reached.all():
-        inside = names[0]
-        outside = next(name for name, seen in zip(names, reached, strict=True) if not seen)
+        for table in tables.tolist():
+            reached |= set(table) if reached & set(table) else set()
+    if len(reached) < len(names):
+        outside = next(name for number, name in enumerate(names) if number not in reached)
         raise ValueError(
-            f"elo: no chain of games connects {inside!r} and {outside!r}: their ratings cannot be "
-            "compared"
+            f"elo: no chain of games connects {names[0]!r} and {outside!r}: their ratings cannot "
+            "be compared"
         )
-
-
-def _anchor_row(names: Sequence[str], anchor: str | None) -> np.ndarray:
-    if anchor is None:
-        return np.full(len(names), 1 / len(names))
-    return np.array([float(name == anchor) for name in names])
 
 
 class _Problem:
     """The penalised log-likelihood of log-odds ratings `theta`, float[N], under `row @ theta = 0`.
 
     Args:
-      games: what was played.
+      players: N.
+      tables: int[M, P], who meets.
+      results: M, what was counted.
       row: float[N].
     """
 
-    def __init__(self, games: _Games, row: np.ndarray) -> None:
-        self._games = games
-        self._row = row
-        self._contrast = games.contrast
-        played = games.played
-        totals = np.maximum(games.totals()[0], 1)
-        share = np.abs(self._contrast) @ (1 / totals) / 2
-        self._virtual = PRIOR_GAMES * played * share  # [M]
-        self._count = played + self._virtual
-        self._wins = games.score + self._virtual / 2
+    def __init__(
+        self, players: int, tables: np.ndarray, results: Sequence[Counts], row: np.ndarray
+    ) -> None:
+        self._tables, self._results, self._row = tables, results, row
+        wins = np.array([_points(result) for result in results]).reshape(tables.shape)  # [M, P]
+        self._games = wins.sum(axis=1)
+        self.played, self.won = np.zeros(players), np.zeros(players)
+        np.add.at(self.played, tables, self._games[:, None])
+        np.add.at(self.won, tables, wins)
+        if not len(tables):
+            self._virtual, self._wins, self._count = self._games, wins, self._games
+            return
+        share = (1 / np.maximum(self.played[tables], 1)).mean(axis=1)
+        self._virtual = PRIOR_GAMES * self._games * share  # [M]
+        self._wins = wins + self._virtual[:, None] / tables.shape[1]
+        self._count = self._wins.sum(axis=1)
 
     def loss(self, theta: np.ndarray) -> float:
         """Minus the log-likelihood."""
-        lead = self._contrast @ theta
-        losses = self._count - self._wins
-        return float(self._wins @ np.logaddexp(0, -lead) + losses @ np.logaddexp(0, lead))
+        own = theta[self._tables]
+        return float(self._count @ logsumexp(own, axis=1) - (self._wins * own).sum())
 
     def solve(self, start: np.ndarray, held: int | None = None) -> np.ndarray:
         """The likeliest ratings under the constraint, which `start` fulfils; the rating of the
@@ -250,7 +314,7 @@ class _Problem:
             lambda x: self.loss(start + free @ x),
             np.zeros(free.shape[1]),
             jac=lambda x: free.T @ self._gradient(start + free @ x),
-            hess=lambda x: free.T @ self._moments(start + free @ x)[1] @ free,
+            hess=lambda x: free.T @ self._sum(self._count, start + free @ x) @ free,
             method="trust-exact",
             options={"gtol": _TOLERANCE},
         )
@@ -258,44 +322,72 @@ class _Problem:
 
     def _gradient(self, theta: np.ndarray) -> np.ndarray:
         """Gradient of the loss, float[N]."""
-        expected, _ = self._moments(theta)
-        return self._contrast.T @ (self._count * expected - self._wins)
+        found = np.zeros(len(theta))
+        np.add.at(found, self._tables, self._count[:, None] * self._chances(theta) - self._wins)
+        return found
+
+    def _chances(self, theta: np.ndarray) -> np.ndarray:
+        """float[M, P]: chances of each player to win a game of a meeting."""
+        own = theta[self._tables]
+        lead = own - own.max(axis=1, keepdims=True, initial=0.0)
+        return softmax(np.maximum(lead, -_MAX_LOG_ODDS), axis=1)
+
+    def _sum(self, weights: np.ndarray, theta: np.ndarray) -> np.ndarray:
+        """float[N, N]: the information of games, so many of each meeting, [M]."""
+        each = weights[:, None, None] * choice_information(self._chances(theta))
+        found = np.zeros((len(theta), len(theta)))
+        np.add.at(found, (self._tables[:, :, None], self._tables[:, None, :]), each)
+        return found
 
     def bread(self, theta: np.ndarray) -> np.ndarray:
         """Inverse information under the constraint, [N, N]."""
-        bordered = _bordered(self._moments(theta)[1], self._row[None])
+        row, information = self._row[None], self._sum(self._count, theta)
+        bordered = np.block([[information, row.T], [row, np.zeros((1, 1))]])
         return np.linalg.inv(bordered)[: len(theta), : len(theta)]
 
     def meat(self, theta: np.ndarray) -> np.ndarray:
-        """Variance of the gradient as the pairs show it, [N, N]."""
-        expected, _ = self._moments(theta)
+        """Variance of the gradient as the openings show it, [N, N]."""
+        if not self._results:
+            return np.zeros((len(theta), len(theta)))
+        chances = self._chances(theta)
+        pairs = [result.pairs for result in self._results if isinstance(result, PairResult)]
+        if pairs:
+            spread = self._pair_spread(np.array(pairs, float), chances[:, 0], len(theta))
+            return self._sum(spread * self._games + self._virtual, theta)
+        return self._sum((self._games + self._virtual) * self._table_spread(chances), theta)
+
+    def _pair_spread(self, pairs: np.ndarray, expected: np.ndarray, players: int) -> np.ndarray:
+        """float[M]: how much more the scores of pairs vary than those of independent games."""
         each = expected * (1 - expected)
-        model = self._games.played * each
+        model = self._games * each
         residual = (PAIR_SCORES[None] - 2 * expected[:, None]) ** 2
-        pairs = self._games.pairs.sum()
-        freedom = max(1.0, pairs - len(theta) + 1) / pairs
-        seen = (self._games.pairs * residual).sum(axis=1) / freedom
-        prior = _PRIOR_PAIRS * _EVEN_PAIR_VARIANCE
+        freedom = max(1.0, pairs.sum() - players + 1) / pairs.sum()
+        seen = (pairs * residual).sum(axis=1) / freedom
+        prior = _PRIOR_OPENINGS * _EVEN_PAIR_VARIANCE
         pool = (seen.sum() + prior) / (model.sum() + prior)
         # Where one side nearly always wins, colours and openings cannot make the games differ.
         evenness = np.where(pool < 1, 4 * each, 1)
         typical = 1 + (pool - 1) * evenness
-        spread = (seen + prior * typical) / (model + prior)
-        variance = spread * model + self._virtual * each
-        return self._contrast.T @ (variance[:, None] * self._contrast)
+        return (seen + prior * typical) / (model + prior)
 
-    def _moments(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Expected score of each pairing [M], information [N, N]."""
-        lead = np.clip(self._contrast @ theta, -_MAX_LOG_ODDS, _MAX_LOG_ODDS)
-        expected = 1 / (1 + np.exp(-lead))
-        weight = self._count * expected * (1 - expected)
-        return expected, self._contrast.T @ (weight[:, None] * self._contrast)
+    def _table_spread(self, chances: np.ndarray) -> float:
+        """How much more, or less, openings differ than independent games, over all tables."""
+        seen = model = 0.0
+        tables = [result for result in self._results if isinstance(result, TableResult)]
+        for result, games, own in zip(tables, self._games, chances, strict=True):
+            if result.openings > 1:
+                seen += np.trace(np.array(result.spread)) * result.openings / (result.openings - 1)
+                model += games * np.trace(choice_information(own))
+        prior = _PRIOR_OPENINGS * (1 - 1 / chances.shape[1])
+        return (seen + prior) / (model + prior)
 
 
-def _bordered(information: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """The information with the constraints' rows at its right and below."""
-    corner = np.zeros((len(rows), len(rows)))
-    return np.block([[information, rows.T], [rows, corner]])
+def _points(result: Counts) -> Sequence[float]:
+    """[P] points of each player of a meeting, a win as 1."""
+    if isinstance(result, TableResult):
+        return result.wins
+    first = float(np.array(result.pairs) @ PAIR_SCORES)
+    return first, result.games - first
 
 
 def _interval(

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from train.arena.openings import OpeningOptions, open_games
-from train.arena.result import MatchResult, keep_finished
+from train.arena.result import MatchResult
 from train.players.basic import Player
 from train.players.external import ExternalAct, Message, Program, ProgramError, short
 from train.runtime.host import fetch
@@ -54,19 +54,19 @@ class _Game:
     """A game of a match; the arrays of its state are NumPy's."""
 
     number: int
-    first_is_red: bool
+    seats: tuple[int, int]  # the entrant at each
     state: State
     actions: list[int]
     rewards: np.ndarray
     draws: np.ndarray  # uint32[K], random bits of the plies that are drawn after the setup
     is_over: bool
     forfeit: str = ""  # why a player lost it without the rules
-    sessions: dict[int, _Session] = dataclasses.field(default_factory=dict)  # by side
+    sessions: dict[int, _Session] = dataclasses.field(default_factory=dict)  # by entrant
 
     @property
     def side(self) -> int:
-        """Whose turn it is: 0 for the match's first player, 1 for its second."""
-        return int(self.state.position.player) ^ (not self.first_is_red)
+        """The entrant whose turn it is."""
+        return self.seats[int(self.state.position.player)]
 
     @property
     def drawn_ply(self) -> int | None:
@@ -75,9 +75,8 @@ class _Game:
         return since_setup if 0 <= since_setup < len(self.draws) else None
 
     def lose(self, side: int, reason: str) -> None:
-        """End the game against a player."""
-        own = side ^ (not self.first_is_red)
-        self.rewards = np.where(np.arange(2) == own, -1.0, 1.0)
+        """End the game against an entrant."""
+        self.rewards = np.where(np.array(self.seats) == side, -1.0, 1.0)
         self.forfeit, self.is_over = reason, True
 
 
@@ -86,7 +85,7 @@ class HostMatch:
 
     def __init__(
         self,
-        players: tuple[Player, Player],
+        players: Sequence[Player],
         rules: Rules,
         *,
         games: int,
@@ -121,9 +120,11 @@ class HostMatch:
         order = sorted(self.games, key=lambda game: game.number % pairs)
         active = [game for game in order if not game.is_over][: self._boards]
         active.sort(key=lambda game: game.number)
+        by_side = [
+            [game for game in active if game.drawn_ply is None and game.side == side]
+            for side in (0, 1)
+        ]
         drawn = [game for game in active if game.drawn_ply is not None]
-        played = [game for game in active if game.drawn_ply is None]
-        by_side = [[game for game in played if game.side == side] for side in (0, 1)]
         if drawn:
             self._advance(drawn, self._draw(drawn))
         for side, own in enumerate(by_side):
@@ -136,23 +137,19 @@ class HostMatch:
 
     def result(self) -> MatchResult:
         """The games that are over."""
-        games = self.games
-        positions = [game.state for game in games]
-        territory = np.asarray(fetch(_territory(_stack(positions, len(positions)))))
-        is_red = np.array([game.first_is_red for game in games])
-        red = np.array([np.sign(game.rewards[0]) for game in games]).astype(int)
-        result = MatchResult(
-            first=self._players[0].name,
-            second=self._players[1].name,
+        games = [game for game in self.games if game.is_over]
+        cells = np.asarray(fetch(_territory(_stack([game.state for game in self.games]))))
+        is_over = np.array([game.is_over for game in self.games])
+        return MatchResult(
+            names=tuple(player.name for player in self._players),
             rules=self._rules,
-            outcome=np.where(is_red, red, -red),
-            first_is_red=is_red,
-            territory=np.where(is_red[:, None], territory, territory[:, ::-1]),
+            seats=np.array([game.seats for game in games]),
+            rewards=np.array([game.rewards for game in games]),
+            cells=cells[is_over],
+            opening=np.array([game.number % (len(self.games) // 2) for game in games]),
             games=tuple(tuple(game.actions) for game in games),
             forfeits=tuple(game.forfeit for game in games),
         )
-        is_over = np.array([game.is_over for game in games])
-        return result if is_over.all() else keep_finished(result, is_over)
 
     def _move(self, games: list[_Game], side: int) -> None:
         act = self._players[side].act
@@ -276,7 +273,7 @@ def _open(rules: Rules, games: int, how: OpeningOptions, key: jax.Array) -> list
         found.append(
             _Game(
                 number=number,
-                first_is_red=number < pairs,
+                seats=(0, 1) if number < pairs else (1, 0),
                 state=State(empty.variant, position),
                 actions=[int(action) for action in opened.actions[pair] if action != NO_ACTION],
                 rewards=opened.rewards[pair],
@@ -294,8 +291,8 @@ def _end_sessions(game: _Game) -> None:
     game.sessions.clear()
 
 
-def _stack(states: Sequence[State], boards: int) -> State:
-    """[B]: states, and the first of them again where there are fewer."""
+def _stack(states: Sequence[State], boards: int = 0) -> State:
+    """[B]: states, and the first of them again where there are fewer than `boards`."""
     filled = [*states, *[states[0]] * (boards - len(states))]
     return jax.tree.map(lambda *leaves: np.stack(leaves), *filled)
 

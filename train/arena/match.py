@@ -1,39 +1,45 @@
-"""Matches: each opening is played twice, once with each colour.
+"""Matches: each opening is played once in every seating.
 
-In each tick a player gets up to half of a device's boards, those where it is to move. Where turns
-alternate that is nearly all of them, so no player evaluates a board that is not its own.
+A seating is an order in which the entrants sit down. An entrant is a player that a match names; it
+may hold several seats. Two entrants have two seatings at two seats, three have six at three, and a
+player against two of another kind has three:
 
-K boards of a half, Q pairs of games, G = 2 Q games, P = 2 players, D devices; see
-`train.arena.active_games`.
+    entrants   A B B        seatings   A B B    B A B    B B A
+
+In each tick an entrant gets up to its share of a device's boards, those where it is to move, so no
+player evaluates a board that is not its own.
+
+N boards, Q openings, S seatings, G = Q S games, P seats, E entrants, D devices; see
+`train.arena.games`.
 """
 
 import dataclasses
 import functools
+import itertools
 import operator
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from train.arena import host_match, match_programs
-from train.arena.active_games import (
-    GameLog,
-    MatchState,
-    boards_to_move,
-    play_slots,
-    set_up,
-)
-from train.arena.match_programs import MOST_PROGRAMS, Act, Programs, never, own_openings
+from train.arena.games import GameLog, MatchState, Seatings, boards_to_move, play_slots, set_up
+from train.arena.match_programs import MOST_PROGRAMS, Act, MatchPrograms, never, own_openings
 from train.arena.openings import OpeningOptions, Openings, Positions, open_games
-from train.arena.result import MatchResult, join, keep_finished
+from train.arena.result import MatchResult
 from train.players.basic import Player
 from train.runtime.devices import AXIS, Devices, broadcast_boards, local_devices
+from train.runtime.errors import UsageError
+from train.runtime.host import fetch
+from wallgo_jax.game import referee
+from wallgo_jax.game.actions import NO_ACTION
 from wallgo_jax.game.rules import Rules
-from wallgo_jax.game.state import State, make_variant
+from wallgo_jax.game.state import Position, State, make_variant
 
-_LEAST_CAPACITY = 256  # matches of fewer pairs share one program
+Seat = TypeVar("Seat")
+_LEAST_GAMES = 512  # of a device; shorter matches share one program
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,19 +47,18 @@ class MatchOptions:
     """Number of games of a match, and how they are played.
 
     Attributes:
-      games: an even number.
-      batch: games in parallel on all devices together, an even number; rounded up to a multiple of
-        two for each device.
-      opening_plies: random plies at the start, the same for the two games of a pair.
+      games: at least so many; rounded up so that every opening is played in every seating.
+      batch: games in parallel on all devices together; rounded up to a multiple of the seats on
+        each device.
+      opening_plies: random plies at the start, the same in all games of an opening.
       players_place: the players place the stones; the random plies come after.
       positions: of a file, which games start from in place of random plies.
-      round_games: games of a round of `play_rounds`, an even number; 0 for all games in one round.
       devices: share the boards; None for all devices of this process.
       should_stop: asked every few plies; where it says True the match ends with the games that are
         over.
 
     Raises:
-      ValueError: odd or negative numbers.
+      ValueError: a number is too small.
     """
 
     games: int
@@ -61,19 +66,13 @@ class MatchOptions:
     opening_plies: int = 0
     players_place: bool = False
     positions: Positions | None = None
-    round_games: int = 0
     devices: Devices | None = None
     should_stop: Callable[[], bool] = never
 
     def __post_init__(self) -> None:
-        for name in ("games", "batch"):
-            number = getattr(self, name)
-            if number < 2 or number % 2:
-                raise ValueError(f"match: {name} ({number}) must be an even number, at least 2")
-        if self.opening_plies < 0:
-            raise ValueError(f"match: opening_plies ({self.opening_plies}) must not be negative")
-        if self.round_games < 0 or self.round_games % 2:
-            raise ValueError(f"match: round_games ({self.round_games}) must be even, at least 0")
+        for name, least in (("games", 1), ("batch", 1), ("opening_plies", 0)):
+            if getattr(self, name) < least:
+                raise ValueError(f"match: {name} ({getattr(self, name)}) must be at least {least}")
 
     @property
     def opening(self) -> OpeningOptions:
@@ -81,207 +80,247 @@ class MatchOptions:
         return OpeningOptions(self.opening_plies, self.players_place, self.positions)
 
 
-def check_rules(rules: Rules) -> None:
-    """Refuse rules that are not for two players with a ValueError."""
-    if rules.players != 2:
-        raise ValueError(f"match: the rules are for {rules.players} players, a match is for 2")
+class Entrants(NamedTuple):
+    """The entrants of a match, and how many seats each holds."""
+
+    players: tuple[Player, ...]
+    seats: tuple[int, ...]
+
+    @property
+    def seatings(self) -> Seatings:
+        """The distinct orders in which they sit."""
+        orders = np.array(seatings_of(self.seats))
+        return Seatings(orders, lanes=2 if sum(self.seats) == 2 else 1)
+
+
+def entrants_of(players: Sequence[Player]) -> Entrants:
+    """Players of one name are one entrant; entrants stand in the order of their first seat. Two
+    players are always two entrants: a match of one with itself measures the seats."""
+    if len(players) == 2:
+        return Entrants(tuple(players), (1, 1))
+    by_name = {player.name: player for player in reversed(players)}
+    names = [player.name for player in players]
+    distinct = dict.fromkeys(names)
+    return Entrants(tuple(by_name[name] for name in distinct), tuple(map(names.count, distinct)))
+
+
+def games_of(players: Sequence[Player], games: int) -> int:
+    """The games of a match of at least this many: each opening is played in every seating."""
+    seatings = len(seatings_of(entrants_of(players).seats))
+    return -(-games // seatings) * seatings
+
+
+def fill_seats(given: Sequence[Seat], rules: Rules) -> list[Seat]:
+    """The players of all seats: as given, or, of two, the second at every seat but one.
+
+    Raises:
+      ValueError: in one line, how many players are wanted.
+    """
+    players = rules.players
+    if len(given) == players:
+        return list(given)
+    if len(given) == 2:
+        return [given[0], *[given[1]] * (players - 1)]
+    raise ValueError(
+        f"match: {len(given)} players are named, the rules are for {players}: name {players}"
+        + (f", or 2 for one player against {players - 1} of the other" if players > 2 else "")
+    )
+
+
+def seatings_of(seats: Sequence[int]) -> tuple[tuple[int, ...], ...]:
+    """All distinct orders of entrants 0 to E - 1, in each the entrant at each seat, sorted.
+
+    Args:
+      seats: how many seats each entrant holds.
+    """
+    held = [entrant for entrant, count in enumerate(seats) for _ in range(count)]
+    return tuple(sorted(set(itertools.permutations(held))))
+
+
+OnGames = Callable[[int], None]
+
+
+def _ignore(games_done: int) -> None:
+    """Takes the number of games done."""
 
 
 def play_match(
-    first: Player,
-    second: Player,
+    players: Sequence[Player],
     rules: Rules,
     options: MatchOptions,
     *,
     key: jax.Array,
-    on_progress: Callable[[int], None] = lambda games_done: None,
+    on_progress: OnGames = _ignore,
 ) -> MatchResult:
-    """Play a match, half of its games with the first player as Red.
+    """Play a match of as many players as the rules have seats.
 
     Args:
-      first: the player whose side the result takes.
-      second: its opponent.
-      rules: two-player rules.
+      players: of all seats; of more than two, those of one name are one entrant. The result is from
+        the side of the first.
+      rules: to play.
       options: how many games, and how.
       key: consumed; decides the openings and all that the players draw.
       on_progress: called with the number of games done so far, first when all is compiled.
 
     Raises:
-      ValueError: the rules are not for two players.
-      UsageError: the opening plies are as many as a whole game's, or the match needs more memory
-        than there is.
+      ValueError: the rules are for another number of players.
+      UsageError: a program is to play with more than one other, the opening plies are as many as a
+        whole game's, or the match needs more memory than there is.
     """
-    check_rules(rules)
+    if len(players) != rules.players:
+        raise ValueError(
+            f"match: {len(players)} players at {rules.players} seats: the rules are for "
+            f"{rules.players}"
+        )
+    check_players(players, rules)
     match_programs.check_opening(rules, options.opening_plies)
-    games, devices = options.games, options.devices or local_devices()
-    if host_match.is_external(first) or host_match.is_external(second):
-        return _play_on_host(first, second, rules, options, key, on_progress)
     match_programs.check_match_size(games=options.games, batch=options.batch)
+    entrants, games = entrants_of(players), games_of(players, options.games)
+    if any(map(host_match.is_external, players)):
+        keys = jax.random.split(key)
+        match = host_match.HostMatch(
+            entrants.players,
+            rules,
+            games=games,
+            boards=options.batch,
+            opening=options.opening,
+            keys=(keys[0], keys[1]),
+        )
+        return host_match.play_on_host(
+            match, on_progress=on_progress, should_stop=options.should_stop
+        )
     log = match_programs.play_to_end(
-        _programs_of(first, second, rules, options),
-        (first.variables, second.variables),
-        games // 2,
+        _programs_of(entrants, rules, options),
+        tuple(player.variables for player in entrants.players),
+        games // len(entrants.seatings.entrants),
         games=games,
-        devices=devices,
+        devices=options.devices or local_devices(),
         key=key,
         on_progress=on_progress,
         should_stop=options.should_stop,
     )
-    return _read(log, first, second, rules, games)
+    return _read(log, entrants, rules, games)
 
 
-def _play_on_host(
-    first: Player,
-    second: Player,
-    rules: Rules,
-    options: MatchOptions,
-    key: jax.Array,
-    on_progress: Callable[[int], None],
-) -> MatchResult:
-    open_key, play_key = jax.random.split(key)
-    games = host_match.HostMatch(
-        (first, second),
-        rules,
-        games=options.games,
-        boards=options.batch,
-        opening=options.opening,
-        keys=(open_key, play_key),
-    )
-    return host_match.play_on_host(games, on_progress=on_progress, should_stop=options.should_stop)
-
-
-def play_rounds(
-    first: Player,
-    second: Player,
-    rules: Rules,
-    options: MatchOptions,
-    *,
-    key: jax.Array,
-    is_decided: Callable[[MatchResult], bool],
-    on_progress: Callable[[int], None] = lambda games_done: None,
-) -> MatchResult:
-    """Play a match in rounds, up to the one after which `is_decided` says True of all games so far.
-
-    Args:
-      options: at most `games` games, in rounds of `round_games`.
-      key: consumed; each round gets a key of its own, so one round is another match than
-        `play_match` with the same key.
-
-    The rest is as in `play_match`.
-    """
-    games, size = options.games, options.round_games or options.games
-    result: MatchResult | None = None
-    for done in range(0, games, size):
-        found = play_match(
-            first,
-            second,
-            rules,
-            dataclasses.replace(options, games=min(size, games - done)),
-            key=jax.random.fold_in(key, done),
-            on_progress=lambda more, done=done: on_progress(done + more),
-        )
-        result = found if result is None else join(result, found)
-        if options.should_stop() or is_decided(result):
-            break
-    assert result is not None
-    return result
+def check_players(players: Sequence[Player], rules: Rules) -> None:
+    """Refuse other programs in games of more than two players with a UsageError."""
+    for player in players:
+        if rules.players > 2 and host_match.is_external(player):
+            raise UsageError(f"match: {player.name}: other programs play games of two players")
 
 
 def play_meeting(
-    first: Player,
-    second: Player,
+    players: Sequence[Player],
     rules: Rules,
     options: MatchOptions,
     *,
     seed: int,
-    before: int,
-    on_progress: Callable[[int], None] = lambda games_done: None,
+    before: int = 0,
+    on_progress: OnGames = _ignore,
 ) -> MatchResult:
     """Play a meeting of a tournament, whose games are the same whatever was played before it.
 
     Args:
       seed: of the tournament, from 0 to 2³¹ - 1.
-      before: pairs of games that the two have played in it.
+      before: openings that two players have played in it; more than two meet once.
 
     The rest is as in `play_match`.
     """
-    key = match_programs.key_of_names((first.name, second.name), seed)
-    key = jax.random.fold_in(key, before)
-    return play_match(first, second, rules, options, key=key, on_progress=on_progress)
+    key = match_programs.key_of_names([player.name for player in players], seed)
+    if rules.players == 2:
+        key = jax.random.fold_in(key, before)
+    return play_match(players, rules, options, key=key, on_progress=on_progress)
 
 
-def _programs_of(first: Player, second: Player, rules: Rules, options: MatchOptions) -> Programs:
-    devices = options.devices or local_devices()
-    own_pairs = -(-options.games // (2 * devices.count))
+def _programs_of(entrants: Entrants, rules: Rules, options: MatchOptions) -> MatchPrograms:
+    devices, seatings = options.devices or local_devices(), len(entrants.seatings.entrants)
+    own = -(-options.games // (seatings * devices.count))  # openings of a device
+    share = min(-(-options.batch // devices.count), own * seatings)
     return _programs(
-        (first.act, second.act),
+        tuple(player.act for player in entrants.players),
+        entrants.seats,
         rules,
         devices,
-        boards=min(-(-options.batch // (2 * devices.count)), own_pairs),
-        capacity=match_programs.capacity_of(own_pairs, least=_LEAST_CAPACITY),
+        boards=-(-share // rules.players) * rules.players,
+        # Powers of two, so that matches share programs.
+        capacity=max(_LEAST_GAMES // seatings, 1 << (own - 1).bit_length()),
         opening=options.opening,
     )
 
 
 @functools.lru_cache(maxsize=MOST_PROGRAMS)
 def _programs(
-    acts: tuple[Act, Act],
+    acts: tuple[Act, ...],
+    seats: tuple[int, ...],
     rules: Rules,
     devices: Devices,
     *,
     boards: int,
     capacity: int,
     opening: OpeningOptions,
-) -> Programs:
-    """Make the programs for K = `boards` boards a half and Q = `capacity` pairs on each device."""
-    variant = make_variant(rules)
-    own_pairs = functools.partial(own_openings, capacity=capacity, devices=devices)
+) -> MatchPrograms:
+    """Make the programs for N = `boards` boards and Q = `capacity` openings on each device."""
+    variant, seatings = make_variant(rules), Entrants((), seats).seatings
+    own = functools.partial(own_openings, capacity=capacity, devices=devices)
 
-    def begin(pairs: jax.Array, key: jax.Array) -> tuple[Openings, MatchState]:
-        openings = open_games(variant, *own_pairs(pairs), key, opening)
-        return openings, set_up(openings, boards=boards, plies=rules.max_plies)
+    def begin(count: jax.Array, key: jax.Array) -> tuple[Openings, MatchState]:
+        openings = open_games(variant, *own(count), key, opening)
+        return openings, set_up(openings, seatings, boards=boards, plies=rules.max_plies)
 
     def go_on(
-        variables: Any, openings: Openings, match: MatchState, pairs: jax.Array, key: jax.Array
+        variables: Any, openings: Openings, match: MatchState, count: jax.Array, key: jax.Array
     ) -> tuple[MatchState, jax.Array]:
         def play_tick(match: MatchState, key: jax.Array) -> MatchState:
-            keys = jax.random.split(key)
-            for player, act in enumerate(acts):
-                chosen, is_valid = boards_to_move(match, player=player)
+            keys = jax.random.split(key, len(acts))
+            for entrant, act in enumerate(acts):
+                share = boards * seats[entrant] // rules.players
+                chosen, is_valid = boards_to_move(match, seatings, entrant=entrant, boards=share)
                 position = jax.tree.map(operator.itemgetter(chosen), match.active.position)
-                states = State(broadcast_boards(variant, boards), position)
-                slots = act(variables[player], states, keys[player])
-                match = play_slots(match, openings, states, chosen, slots, is_valid)
+                states = State(broadcast_boards(variant, share), position)
+                slots = act(variables[entrant], states, keys[entrant])
+                match = play_slots(match, openings, seatings, states, chosen, slots, is_valid)
             return match
 
         key = jax.random.fold_in(key, jax.lax.axis_index(AXIS))
         match = match_programs.play_ticks(match, play_tick, key)
-        is_done = match.log.position.terminated.reshape(2, capacity) & own_pairs(pairs)[1][None]
+        is_over = match.log.position.terminated.reshape(seatings.lanes, capacity, seatings.of_lane)
+        is_done = is_over & own(count)[1][None, :, None]
         return match, is_done.sum(dtype=jnp.int32)[None]
 
     return match_programs.make_programs(begin, go_on, devices)
 
 
-def _read(log: GameLog, first: Player, second: Player, rules: Rules, games: int) -> MatchResult:
-    """Read the games on the host, in the order of pairs: the first player as Red, then as Blue."""
-    played, devices = match_programs.read_log(log, rules)
-    share = -(-games // (2 * devices))
+def _read(log: GameLog, entrants: Entrants, rules: Rules, games: int) -> MatchResult:
+    """Read the games on the host, lane by lane, there opening by opening, the lane's seatings of
+    each in order."""
+    arrays = log.rewards, _territory(log.position, rules), log.actions, log.position.terminated
+    devices, seatings = log.rewards.sharding.num_devices, entrants.seatings
+    lanes, own = seatings.lanes, seatings.of_lane
+    count = games // (lanes * own)  # of openings
+    share = -(-count // devices)
 
     def in_order(x: np.ndarray) -> np.ndarray:
-        """[D * 2 * Q, ...], device by device, to [games, ...], half by half."""
-        by_half = x.reshape(devices, 2, -1, *x.shape[1:]).swapaxes(0, 1)[:, :, :share]
-        return by_half.reshape(2, -1, *x.shape[1:])[:, : games // 2].reshape(-1, *x.shape[1:])
+        """[D * lanes * Q * R, ...], device by device, to [games, ...]."""
+        by_lane = x.reshape(devices, lanes, -1, own, *x.shape[1:]).swapaxes(0, 1)[:, :, :share]
+        in_lanes = by_lane.reshape(lanes, -1, *x.shape[1:])[:, : count * own]
+        return in_lanes.reshape(-1, *x.shape[1:])
 
-    rewards, cells, actions, is_over = map(in_order, played)
-    is_red = np.arange(games) < games // 2
-    red_result = np.sign(rewards[:, 0]).astype(int)
+    rewards, cells, actions, is_over = map(in_order, fetch(arrays))
+    seats = seatings.entrants.reshape(lanes, 1, own, -1).repeat(count, axis=1)
     result = MatchResult(
-        first=first.name,
-        second=second.name,
+        names=tuple(player.name for player in entrants.players),
         rules=rules,
-        outcome=np.where(is_red, red_result, -red_result),
-        first_is_red=is_red,
-        territory=np.where(is_red[:, None], cells, cells[:, ::-1]),
-        games=match_programs.actions_of(actions),
+        seats=seats.reshape(games, -1),
+        rewards=np.asarray(rewards),
+        cells=np.asarray(cells),
+        opening=np.tile(np.repeat(np.arange(count), own), lanes),
+        games=tuple(tuple(map(int, game[game != NO_ACTION])) for game in actions),
     )
-    return result if is_over.all() else keep_finished(result, is_over)
+    return result if is_over.all() else result.of_games(np.flatnonzero(is_over))
+
+
+@functools.partial(jax.jit, static_argnames=("rules",))
+def _territory(position: Position, rules: Rules) -> jax.Array:
+    """int32[G, P] cells of each player."""
+    variants = broadcast_boards(make_variant(rules), position.ply.shape[0])
+    return jax.vmap(referee.territory)(State(variants, position))

@@ -1,9 +1,8 @@
-"""The programs of a match, of two players or more: they play until all games are over.
+"""The programs of a match: they play until all games are over.
 
 Q openings on each device, G games of a device, D devices, P players.
 """
 
-import functools
 import zlib
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -13,22 +12,20 @@ import jax.numpy as jnp
 import numpy as np
 from jax.stages import Compiled
 
-from train.arena.active_games import GameLog
-from train.runtime.devices import AXIS, BY_BOARD, EVERYWHERE, Devices, broadcast_boards
+from train.arena.games import GameLog
+from train.runtime.devices import AXIS, BY_BOARD, EVERYWHERE, Devices
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
 from train.runtime.memory import (
-    Need,
+    MemoryEstimate,
     check_fits,
     check_sizes,
     device_memory,
     program_bytes,
     tree_bytes,
 )
-from wallgo_jax.game import referee
-from wallgo_jax.game.actions import NO_ACTION
 from wallgo_jax.game.rules import Rules
-from wallgo_jax.game.state import Position, State, make_variant
+from wallgo_jax.game.state import State
 
 MAX_GAMES = 2**30
 """Games of a match: twice the openings, rounded up to a power of two, must be an int32."""
@@ -41,7 +38,7 @@ _TICKS_A_DISPATCH = 8
 Act = Callable[[Any, State, jax.Array], jax.Array]
 
 
-class Programs(NamedTuple):
+class MatchPrograms(NamedTuple):
     """Programs of a match between some kinds of players, whatever their weights and the games."""
 
     begin: Callable[[np.int32, jax.Array], Any]
@@ -53,33 +50,19 @@ class Programs(NamedTuple):
     """`go_on`, and the bytes that it takes, by the shapes of the variables."""
 
 
-class Played(NamedTuple):
-    """The games of all devices on the host, [D * G, ...]."""
-
-    rewards: np.ndarray  # float32[D * G, P]
-    territory: np.ndarray  # int32[D * G, P], cells
-    actions: np.ndarray  # int32[D * G, L] public ids, NO_ACTION after the end
-    is_over: np.ndarray  # bool[D * G]
-
-
 def never() -> bool:
     """Says that a match goes on."""
     return False
 
 
-def capacity_of(openings: int, *, least: int) -> int:
-    """Q for a device that plays this many: powers of two, so that matches share programs."""
-    return max(least, 1 << (openings - 1).bit_length())
-
-
 def make_programs(
     begin: Callable[..., Any], go_on: Callable[..., Any], devices: Devices
-) -> Programs:
-    """Compile what one device does as `Programs` of all devices."""
+) -> MatchPrograms:
+    """Compile what one device does as `MatchPrograms` of all devices."""
     first = devices.per_device(begin, (EVERYWHERE, EVERYWHERE), BY_BOARD)
     in_specs = (EVERYWHERE, BY_BOARD, BY_BOARD, EVERYWHERE, EVERYWHERE)
     onward = devices.per_device(go_on, in_specs, BY_BOARD)
-    return Programs(jax.jit(first), jax.jit(onward, donate_argnums=2), {})
+    return MatchPrograms(jax.jit(first), jax.jit(onward, donate_argnums=2), {})
 
 
 def own_openings(
@@ -122,7 +105,7 @@ def play_ticks(match: Any, play_tick: Callable[[Any, jax.Array], Any], key: jax.
 
 
 def play_to_end(
-    programs: Programs,
+    programs: MatchPrograms,
     variables: tuple[Any, ...],
     openings: int,
     *,
@@ -180,7 +163,7 @@ def check_opening(rules: Rules, plies: int) -> None:
         )
 
 
-def _compile(programs: Programs, variables: tuple[Any, ...], devices: Devices) -> Compiled:
+def _compile(programs: MatchPrograms, variables: tuple[Any, ...], devices: Devices) -> Compiled:
     """Compile a match before anything of it runs, and refuse one that does not fit."""
     leaves, tree = jax.tree.flatten(variables)
     shapes = tree, tuple((leaf.shape, leaf.dtype) for leaf in leaves)
@@ -192,33 +175,15 @@ def _compile(programs: Programs, variables: tuple[Any, ...], devices: Devices) -
         programs.compiled[shapes] = compiled, program_bytes(compiled)
     compiled, needed = programs.compiled[shapes]
     held = [
-        Need("the games", tree_bytes((openings, match)), ("games", "batch")),
-        Need("weights", tree_bytes(variables), ("the size of the networks",)),
+        MemoryEstimate("the games", tree_bytes((openings, match)), ("games", "batch")),
+        MemoryEstimate("weights", tree_bytes(variables), ("the size of the networks",)),
     ]
-    playing = Need("playing", needed, ("batch", "simulations"))
+    playing = MemoryEstimate("playing", needed, ("batch", "simulations"))
     check_fits(held, device_memory(), programs=[playing])
     return compiled
-
-
-def read_log(log: GameLog, rules: Rules) -> tuple[Played, int]:
-    """The games of all devices on the host, and the number of devices."""
-    arrays = log.rewards, _territory(log.position, rules), log.actions, log.position.terminated
-    return Played(*fetch(arrays)), log.rewards.sharding.num_devices
-
-
-def actions_of(actions: np.ndarray) -> tuple[tuple[int, ...], ...]:
-    """The public actions of each game of int32[games, L]."""
-    return tuple(tuple(int(a) for a in game[game != NO_ACTION]) for game in actions)
 
 
 def key_of_names(names: Sequence[str], seed: int) -> jax.Array:
     """The key of what players of these names, in any order, play in a tournament of this seed."""
     who = zlib.crc32("\n".join(sorted(names)).encode()) % 2**31
     return jax.random.fold_in(jax.random.key(seed), who)
-
-
-@functools.partial(jax.jit, static_argnames=("rules",))
-def _territory(position: Position, rules: Rules) -> jax.Array:
-    """int32[G, P] cells of each player."""
-    variants = broadcast_boards(make_variant(rules), position.ply.shape[0])
-    return jax.vmap(referee.territory)(State(variants, position))

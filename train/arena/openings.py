@@ -100,9 +100,9 @@ def read_openings(path: Path | str, rules: Rules) -> Positions:
 
 
 def choose_opening(
-    plies: int, *, players_place: bool, path: Path | str | None, rules: Rules
+    plies: int, *, players_place: bool, path: Path | str | Positions | None, rules: Rules
 ) -> OpeningOptions:
-    """How a match opens, as a user asks for it.
+    """How a match opens, as a user asks for it; `path` may be the positions of a file.
 
     Raises:
       UsageError: two ways are asked for, or the file of positions cannot be used.
@@ -111,7 +111,8 @@ def choose_opening(
         return OpeningOptions(plies, players_place)
     if players_place:
         raise UsageError("match: openings and players_place exclude one another")
-    return OpeningOptions(positions=read_openings(path, rules))
+    found = path if isinstance(path, Positions) else read_openings(path, rules)
+    return OpeningOptions(positions=found)
 
 
 def open_games(

@@ -1,36 +1,98 @@
-"""Results of matches as tables and records."""
+"""Results of matches and tournaments as tables, lines and records."""
 
 import collections
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from rich.table import Table
 from rich.text import Text
+from rich.tree import Tree
 
-from train.arena.result import MatchResult
+from train.arena.result import EntrantResult, MatchResult, wilson_interval
+from train.arena.tournament import (
+    FINAL,
+    LOSERS,
+    WINNERS,
+    Elimination,
+    Meeting,
+    Score,
+    Standing,
+    score_between,
+)
+from wallgo_jax.formats.records import Record
 from wallgo_jax.game.rules import name_of
 
+COLOURS = ("Red", "Blue", "Green", "Yellow")
+_ORDINALS = ("first", "second", "third", "fourth")
+_BRACKETS = {WINNERS: "winners' bracket", LOSERS: "losers' bracket", FINAL: "final"}
+_FIGURES_OF_MORE = ["reward", "win rate", "95 %", "places"]
 _MOST_TOLD = 10
 
 
-def match_table(results: Sequence[MatchResult], *, caption: str) -> Table:
-    """A table of matches of one player, a column for each opponent, figures from its side."""
+def match_table(
+    results: Sequence[MatchResult], *, caption: str, has_entrants: bool = False
+) -> Table:
+    """A table of matches of one player, a column for each match, figures from its side.
+
+    Args:
+      results: of the player, who is the first entrant of each.
+      caption: stands below.
+      has_entrants: of one match, a column for each entrant.
+    """
     first = results[0]
-    table = Table(
-        title=Text(f"{first.first} on {name_of(first.rules)}"),
-        caption=caption,
-        caption_justify="left",
-    )
+    rules, games = name_of(first.rules), len(first.games)
+    title = f"{games} games on {rules}" if has_entrants else f"{first.first} on {rules}"
+    table = Table(title=Text(title), caption=caption, caption_justify="left")
     table.add_column("")
-    for result in results:
-        table.add_column(Text(f"against {result.second}"), justify="right")
-    for name, figure in _FIGURES:
-        table.add_row(name, *(figure(result) for result in results))
+    if has_entrants:
+        columns = {name: first.of(entrant) for entrant, name in enumerate(first.names)}
+    else:
+        columns = {f"against {result.second}": result.of(0) for result in results}
+    for name in columns:
+        table.add_column(Text(name), justify="right", overflow="fold")
+    figures = [_figures(each) for each in columns.values()]
+    for row in figures[0]:
+        table.add_row(row, *(column[row] for column in figures))
     return table
 
 
+def _figures(of: EntrantResult) -> dict[str, str]:
+    result, players = of.match, of.match.rules.players
+    own, other = of.territory
+    ratio = of.territory_ratio
+    return {
+        "games": str(len(result.games)),
+        "won, drawn, lost": f"{of.wins}, {result.draws}, {of.losses}",
+        "win rate" if players == 2 else f"win rate, draws 1/{players}": f"{of.win_rate:.2%}",
+        "95 % interval": _interval(of.interval),
+        **(_figures_of_more(of) if players > 2 else {}),
+        **{
+            f"win rate as {colour}": _rate(of.win_rate_at(seat))
+            for seat, colour in enumerate(COLOURS[:players])
+        },
+        "Red's win rate": f"{result.seat_win_rate(0):.2%}",
+        "territory, cells": f"{own:.1f} : {other:.1f}",
+        "territory ratio": "-" if ratio is None else f"{ratio:.2f}",
+        "plies a game": f"{result.mean_length:.1f}",
+        "distinct games": str(result.distinct_games),
+    }
+
+
+def _figures_of_more(of: EntrantResult) -> dict[str, str]:
+    """Figures that say nothing new at two seats."""
+    reward, error = of.reward
+    places = zip(_ORDINALS, of.place_shares, strict=False)
+    return {
+        "seats": str(of.seats),
+        "won of those decided": _rate(of.decided_rate),
+        "95 % interval of it": _interval(of.decided_interval),
+        "reward": f"{reward:+.3f} ± {error:.3f}",
+        **{f"{name} place": f"{share:.1%}" for name, share in places},
+    }
+
+
 def match_line(result: MatchResult, *, seconds: float) -> str:
-    """A match in one line: win rate with its 95 % interval, from the first player's side."""
+    """A match in one line: win rate with its 95 % interval, from the first entrant's side."""
     low, high = result.interval
     forfeited = f"{result.forfeited} of them without the rules, " if result.forfeited else ""
     return (
@@ -38,6 +100,12 @@ def match_line(result: MatchResult, *, seconds: float) -> str:
         f"{high:.1%}), {result.wins} won, {result.draws} drawn, {result.losses} lost, "
         f"{forfeited}{seconds:.1f} s"
     )
+
+
+def table_line(result: MatchResult, *, seconds: float) -> str:
+    """A match of different players in one line: wins of each, and draws."""
+    wins = ", ".join(f"{name} {result.of(e).wins}" for e, name in enumerate(result.names))
+    return f"{wins} won, {result.draws} drawn, {seconds:.1f} s"
 
 
 def forfeit_lines(result: MatchResult) -> list[str]:
@@ -48,60 +116,176 @@ def forfeit_lines(result: MatchResult) -> list[str]:
     return lines if more <= 0 else [*lines[:_MOST_TOLD], f"and {more} more"]
 
 
-def _interval(result: MatchResult) -> str:
-    low, high = result.interval
-    return f"{low:.1%} to {high:.1%}"
+def game_records(result: MatchResult) -> Iterator[Record]:
+    """The games in the format of recorded games."""
+    forfeits = result.forfeits or ("",) * len(result.games)
+    for game, (actions, forfeit) in enumerate(zip(result.games, forfeits, strict=True)):
+        yield Record(
+            rules=result.rules,
+            actions=actions,
+            players=tuple(result.names[entrant] for entrant in result.seats[game]),
+            # A game that was lost without the rules is not over by them.
+            result=None if forfeit else tuple(map(float, result.rewards[game])),
+        )
 
 
 def _rate(rate: float | None) -> str:
     return "-" if rate is None else f"{rate:.2%}"
 
 
-def _territory(result: MatchResult) -> str:
-    own, other = result.territory.mean(axis=0)
-    return f"{own:.1f} : {other:.1f}"
-
-
-def _territory_ratio(result: MatchResult) -> str:
-    return f"{result.territory_ratio:.2f}" if result.territory[:, 1].any() else "-"
-
-
-_FIGURES: tuple[tuple[str, Callable[[MatchResult], str]], ...] = (
-    ("games", lambda result: str(len(result.outcome))),
-    ("won, drawn, lost", lambda result: f"{result.wins}, {result.draws}, {result.losses}"),
-    ("win rate", lambda result: f"{result.win_rate:.2%}"),
-    ("95 % interval", _interval),
-    ("win rate as Red", lambda result: _rate(result.win_rate_as(red=True))),
-    ("win rate as Blue", lambda result: _rate(result.win_rate_as(red=False))),
-    ("Red's win rate", lambda result: f"{result.red_win_rate:.2%}"),
-    ("territory, cells", _territory),
-    ("territory ratio", _territory_ratio),
-    ("plies a game", lambda result: f"{result.mean_length:.1f}"),
-    ("distinct games", lambda result: str(result.distinct_games)),
-)
+def _interval(ends: tuple[float, float]) -> str:
+    return f"{ends[0]:.1%} to {ends[1]:.1%}"
 
 
 def match_record(result: MatchResult) -> dict[str, Any]:
-    """A match as JSON-ready figures from the first player's side.
+    """A match as JSON-ready figures from the first entrant's side, territory of one seat.
 
-    `territory_ratio` is None where the second player had no territory at all, the win rate as a
-    colour where there is no game with it, as in a match that was stopped.
+    `territory_ratio` is None where the others had no territory at all, the win rate as a colour
+    where there is no game with it. With more than two seats `entrants` has figures of each, of one
+    seat, but for wins and losses.
     """
-    return {
+    of, players = result.of(0), result.rules.players
+    colours = enumerate(map(str.lower, COLOURS[:players]))
+    record: dict[str, Any] = {
         "first": result.first,
         "second": result.second,
         "rules": name_of(result.rules),
-        "games": len(result.outcome),
-        "wins": result.wins,
+        "games": len(result.games),
+        "wins": of.wins,
         "draws": result.draws,
-        "losses": result.losses,
-        "win_rate": result.win_rate,
-        "interval_95": list(result.interval),
-        "territory": [float(x) for x in result.territory.mean(axis=0)],
-        "territory_ratio": result.territory_ratio if result.territory[:, 1].any() else None,
+        "losses": of.losses,
+        "win_rate": of.win_rate,
+        "interval_95": list(of.interval),
+        "territory": list(of.territory),
+        "territory_ratio": of.territory_ratio,
         "mean_length": result.mean_length,
-        "win_rate_as_red": result.win_rate_as(red=True),
-        "win_rate_as_blue": result.win_rate_as(red=False),
-        "red_win_rate": result.red_win_rate,
+        **{f"win_rate_as_{colour}": of.win_rate_at(seat) for seat, colour in colours},
+        "red_win_rate": result.seat_win_rate(0),
         "distinct_games": result.distinct_games,
-    } | ({"forfeits": [text for text in result.forfeits if text]} if result.forfeited else {})
+    }
+    if players > 2:
+        entrants = range(len(result.names))
+        record |= {
+            "seat_win_rates": [result.seat_win_rate(seat) for seat in range(players)],
+            "entrants": [_entrant_record(result.of(entrant)) for entrant in entrants],
+        }
+    if result.forfeited:
+        record["forfeits"] = [text for text in result.forfeits if text]
+    return record
+
+
+def _entrant_record(of: EntrantResult) -> dict[str, Any]:
+    reward, error = of.reward
+    has_error = error == error  # JSON has no NaN
+    return {
+        "player": of.name,
+        "seats": of.seats,
+        "wins": of.wins,
+        "losses": of.losses,
+        "win_rate": of.win_rate,
+        "interval_95": list(of.interval),
+        "decided_win_rate": of.decided_rate,
+        "decided_interval_95": list(of.decided_interval),
+        "reward": reward,
+        "reward_interval_95": [reward - error, reward + error] if has_error else None,
+        "places": of.place_shares,
+        "territory": of.territory[0],
+        "win_rate_by_seat": [of.win_rate_at(seat) for seat in range(of.match.rules.players)],
+    }
+
+
+def standings_table(
+    rows: Sequence[Standing], meetings: Sequence[Meeting], *, title: str, caption: str
+) -> Table:
+    """The places of players who met in rounds, with their totals: of two at a time also the points
+    against each opponent in the order of places, of more the rewards and shares of places."""
+    table = Table(title=Text(title), caption=caption, caption_justify="left")
+    table.add_column("", justify="right")
+    table.add_column("player", overflow="fold")
+    are_pairs = rows[0].seats == 2
+    heads = ["points", "won, drawn, lost", "territory"]
+    heads += [str(n + 1) for n in range(len(rows))] if are_pairs else _FIGURES_OF_MORE
+    for name in heads:
+        table.add_column(name, justify="right")
+    for place, row in enumerate(rows, start=1):
+        score = row.score
+        totals = f"{score.wins}, {score.draws}, {score.losses}", f"{score.own} : {score.other}"
+        if are_pairs:
+            against = [score_between(meetings, row.name, other.name) for other in rows]
+            cells = ["" if score is None else _points(score) for score in against]
+            cells[place - 1] = "·"
+        else:
+            low, high = wilson_interval(row.share, score.games)
+            shares = " ".join(f"{count / score.games:.0%}" for count in score.places)
+            percents = f"{row.share:.1%}", f"{100 * low:.1f} to {100 * high:.1f}"
+            cells = [f"{row.reward:+.3f}", *percents, shares]
+        table.add_row(str(place), Text(row.name), f"{row.points:.4g}", *totals, *cells)
+    return table
+
+
+def bracket_tree(played: Elimination, *, title: str, caption: str) -> Tree:
+    """A double elimination, round by round, and its first places."""
+    tree = Tree(Text(title))
+    for bracket, name in _BRACKETS.items():
+        met = [meeting for meeting in played.meetings if meeting.bracket == bracket]
+        if not met:
+            continue
+        branch = tree.add(Text(name))
+        for number in sorted({meeting.round for meeting in met}):
+            twig = branch.add(Text(f"round {number}"))
+            for meeting in met:
+                if meeting.round == number:
+                    twig.add(_meeting_line(meeting))
+    places = tree.add(Text("places"))
+    for place, name in enumerate(played.places, start=1):
+        behind = "  (began in the losers' bracket)" if name in played.starts_behind else ""
+        places.add(Text(f"{place}. {name}{behind}"))
+    tree.add(Text(caption, style="dim"))
+    return tree
+
+
+def meeting_record(meeting: Meeting) -> dict[str, Any]:
+    """A meeting of two as JSON-ready figures."""
+    first, second = meeting.players
+    return {
+        "bracket": meeting.bracket,
+        "round": meeting.round,
+        "first": first,
+        "second": second,
+        **_score_record(meeting.scores[0]),
+        "winner": meeting.winner,
+    }
+
+
+def standing_record(row: Standing) -> dict[str, Any]:
+    """A row of a table as JSON-ready figures; with more than two at a table also the mean reward
+    and the shares of places."""
+    record = {"player": row.name, "points": row.points, **_score_record(row.score)}
+    if row.seats > 2:
+        games = row.score.games
+        places = [count / games for count in row.score.places]
+        record |= {"games": games, "reward": row.reward, "places": places}
+    return record
+
+
+def _score_record(score: Score) -> dict[str, Any]:
+    return {
+        "wins": score.wins,
+        "draws": score.draws,
+        "losses": score.losses,
+        "territory": [score.own, score.other],
+    }
+
+
+def _points(score: Score) -> str:
+    return f"{score.wins + score.draws / 2:g}"
+
+
+def _meeting_line(meeting: Meeting) -> Text:
+    line = Text()
+    for name, score in zip(meeting.players, meeting.scores, strict=True):
+        style = "bold" if name == meeting.winner else ""
+        line.append(f"{' – ' if line else ''}{name} {_points(score)}", style=style)
+    score = meeting.scores[0]
+    line.append(f"   territory {score.own} : {score.other}   → {meeting.winner}")
+    return line

@@ -1,10 +1,13 @@
-"""The result of a match: games, outcomes and what is counted of them.
+"""The result of a match: games, outcomes, places, and what is counted of them.
 
-N games, two of each opening.
+G games, P seats, E entrants. A seat's score is its reward: 1 for the sole winner, -1 / (P - 1) for
+each other seat, 0 for all in a draw. A win rate counts a draw as 1 / P of a win, so that equal
+players have 1 / P each.
 """
 
 import dataclasses
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,85 +20,125 @@ Z_95 = 1.959963984540054
 
 @dataclasses.dataclass(frozen=True)
 class MatchResult:
-    """A match from the first player's side, game by game.
+    """A match, game by game. Figures are from the side of the first entrant; `of` has those of
+    another.
 
     Attributes:
-      first: name of the first player.
-      second: name of the second player.
+      names: of the E entrants.
       rules: what was played.
-      outcome: int[N]: 1 won, 0 drawn, -1 lost by the first player. Games i and i + N / 2 are a
-        pair: the same opening, colours changed. The last `unpaired` games are not counted in N
-        here.
-      first_is_red: bool[N].
-      territory: int[N, 2] at the end: the first player's, the second's.
+      seats: int[G, P], the entrant at each seat.
+      rewards: float[G, P], of each seat.
+      cells: int[G, P], territory of each seat at the end.
+      opening: int[G]; games of one opening differ in the seating alone.
       games: public actions of each game.
       forfeits: of each game, who lost it without the rules and why, as a program that crashed or
         made an illegal move; empty texts for all other games, or no texts at all.
-      unpaired: games at the end whose other of the pair is not over; only where a match stopped.
     """
 
-    first: str
-    second: str
+    names: tuple[str, ...]
     rules: Rules
-    outcome: np.ndarray
-    first_is_red: np.ndarray
-    territory: np.ndarray
+    seats: np.ndarray
+    rewards: np.ndarray
+    cells: np.ndarray
+    opening: np.ndarray
     games: tuple[tuple[int, ...], ...]
     forfeits: tuple[str, ...] = ()
-    unpaired: int = 0
+
+    def of(self, entrant: int) -> "EntrantResult":
+        """The figures of an entrant, by its number."""
+        return EntrantResult(self, entrant)
+
+    def of_games(self, numbers: np.ndarray) -> "MatchResult":
+        """The match of some of its games, int[...]."""
+        arrays = ("seats", "rewards", "cells", "opening")
+        lists = ("games", "forfeits") if self.forfeits else ("games",)
+        return dataclasses.replace(
+            self,
+            **{name: getattr(self, name)[numbers] for name in arrays},
+            **{name: tuple(getattr(self, name)[n] for n in numbers) for name in lists},
+        )
 
     @property
-    def paired_outcome(self) -> np.ndarray:
-        """`outcome` of the games whose pair is whole."""
-        return self.outcome[: len(self.outcome) - self.unpaired]
+    def first(self) -> str:
+        """Name of the first entrant."""
+        return self.names[0]
 
     @property
-    def wins(self) -> int:
-        """Games that the first player won."""
-        return int((self.outcome > 0).sum())
+    def second(self) -> str:
+        """The other entrants, each with its seats where it has several."""
+        counted = [(name, self.of(e).seats) for e, name in enumerate(self.names) if e]
+        found = ", ".join(name if seats == 1 else f"{seats} {name}" for name, seats in counted)
+        return found or "itself"
+
+    @property
+    def outcome(self) -> np.ndarray:
+        """int[G]: 1 won, 0 drawn, -1 lost by the first entrant."""
+        won = ((self.seats == 0) & (self.rewards > 0)).any(axis=1)
+        return np.where(self.is_drawn, 0, np.where(won, 1, -1))
+
+    @property
+    def is_drawn(self) -> np.ndarray:
+        """bool[G]: nobody won."""
+        return np.asarray(self.rewards.max(axis=1) <= 0)
+
+    @property
+    def first_is_red(self) -> np.ndarray:
+        """bool[G]: the first entrant has the first seat."""
+        return np.asarray(self.seats[:, 0] == 0)
+
+    @property
+    def territory(self) -> np.ndarray:
+        """int[G, E]: cells of all seats of each entrant at the end."""
+        own = [np.where(self.seats == e, self.cells, 0).sum(axis=1) for e in range(len(self.names))]
+        return np.stack(own, axis=1)
+
+    @property
+    def places(self) -> np.ndarray:
+        """int[G, P] from 1: by reward, then by territory; equal seats share the better place."""
+        one, other = self.rewards[:, :, None], self.rewards[:, None]
+        more = self.cells[:, None] > self.cells[:, :, None]
+        return 1 + ((other > one) | ((other == one) & more)).sum(axis=2)
 
     @property
     def draws(self) -> int:
         """Games that nobody won."""
-        return int((self.outcome == 0).sum())
+        return int(self.is_drawn.sum())
+
+    @property
+    def wins(self) -> int:
+        """Games that the first entrant won."""
+        return self.of(0).wins
 
     @property
     def losses(self) -> int:
-        """Games that the first player lost."""
-        return int((self.outcome < 0).sum())
+        """Games that another entrant won."""
+        return self.of(0).losses
 
     @property
     def win_rate(self) -> float:
-        """(W + D / 2) / N."""
-        return (self.wins + self.draws / 2) / len(self.outcome)
+        """The first entrant's, see `EntrantResult.win_rate`."""
+        return self.of(0).win_rate
 
     @property
     def interval(self) -> tuple[float, float]:
         """95 % interval of the win rate (Wilson)."""
-        return wilson_interval(self.win_rate, len(self.outcome))
+        return self.of(0).interval
 
     @property
     def pairs(self) -> np.ndarray:
-        """int[N / 2]: wins less losses of the first player in the two games of each pair."""
-        one, other = np.split(self.paired_outcome, 2)
-        return one + other
+        """int[...]: wins less losses of the first of two entrants in the two games of each opening,
+        those aside of which only one is over."""
+        _, place, count = np.unique(self.opening, return_inverse=True, return_counts=True)
+        return np.bincount(place, weights=self.outcome)[count == 2].astype(int)
 
     @property
-    def territory_ratio(self) -> float:
-        """The first player's cells over the second's, all games together; inf if it had none."""
-        own, other = self.territory.sum(axis=0)
-        return float(own) / float(other) if other else math.inf
+    def pair_counts(self) -> tuple[int, ...]:
+        """[5] `pairs` in which the first of two entrants has 0, ½, 1, 1½ and 2 points."""
+        return tuple(np.bincount(self.pairs + 2, minlength=5).tolist())
 
-    def win_rate_as(self, *, red: bool) -> float | None:
-        """The first player's win rate in the games where it has this colour; None without any."""
-        outcome = self.outcome[self.first_is_red == red]
-        return float((outcome + 1).mean() / 2) if len(outcome) else None
-
-    @property
-    def red_win_rate(self) -> float:
-        """Red's win rate, whoever plays it: above one half if opening is an advantage."""
-        red = np.where(self.first_is_red, self.outcome, -self.outcome)
-        return float((red + 1).mean() / 2)
+    def seat_win_rate(self, seat: int) -> float:
+        """Win rate of a seat, whoever has it: above 1 / P if it is an advantage."""
+        return _win_rate(self.rewards[:, seat], self.rules.players)
 
     @property
     def mean_length(self) -> float:
@@ -113,6 +156,101 @@ class MatchResult:
         return len(set(self.games))
 
 
+@dataclasses.dataclass(frozen=True)
+class EntrantResult:
+    """A match from one entrant's side."""
+
+    match: MatchResult
+    entrant: int
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.match.names[self.entrant]
+
+    @property
+    def is_own(self) -> np.ndarray:
+        """bool[G, P]: its seats."""
+        return np.asarray(self.match.seats == self.entrant)
+
+    @property
+    def seats(self) -> int:
+        """Seats that it holds in a game."""
+        return int(self.is_own[0].sum())
+
+    @property
+    def wins(self) -> int:
+        """Games that one of its seats won."""
+        return int((self.is_own & (self.match.rewards > 0)).sum())
+
+    @property
+    def losses(self) -> int:
+        """Games that another entrant won."""
+        return len(self.match.games) - self.match.draws - self.wins
+
+    @property
+    def win_rate(self) -> float:
+        """Share of the games that a seat of its wins, a draw counted as 1 / P; at two seats
+        (W + D / 2) / G."""
+        own_draws = self.match.draws * self.seats / self.match.rules.players
+        return (self.wins + own_draws) / (len(self.match.games) * self.seats)
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """95 % interval of the win rate (Wilson, of the games that one of its seats wins)."""
+        low, high = wilson_interval(self.win_rate * self.seats, len(self.match.games))
+        return low / self.seats, high / self.seats
+
+    @property
+    def decided_rate(self) -> float | None:
+        """Share that it won of the games that somebody won; None where all were drawn."""
+        decided = self.wins + self.losses
+        return self.wins / decided if decided else None
+
+    @property
+    def decided_interval(self) -> tuple[float, float]:
+        """95 % interval of `decided_rate` (Wilson)."""
+        return wilson_interval(self.decided_rate or 0.0, self.wins + self.losses)
+
+    def win_rate_at(self, seat: int) -> float | None:
+        """Its win rate in the games where it has this seat; None where it never has."""
+        rewards = self.match.rewards[self.is_own[:, seat], seat]
+        return _win_rate(rewards, self.match.rules.players) if len(rewards) else None
+
+    @property
+    def reward(self) -> tuple[float, float]:
+        """Mean reward of its seats, and half the width of a 95 % interval.
+
+        Games of one opening hang together, so the openings' means are taken as the sample
+        (normal approximation); the half width is NaN for fewer than two openings.
+        """
+        own = np.where(self.is_own, self.match.rewards, 0.0).sum(axis=1)
+        opening = self.match.opening
+        means = np.array([own[opening == each].mean() for each in np.unique(opening)]) / self.seats
+        if len(means) < 2:
+            return float(means.mean()), math.nan
+        return float(means.mean()), float(Z_95 * means.std(ddof=1) / math.sqrt(len(means)))
+
+    @property
+    def place_shares(self) -> list[float]:
+        """Shares of its seats that came first, second and so on, [P]."""
+        found = self.match.places[self.is_own]
+        return [float((found == n).mean()) for n in range(1, self.match.rules.players + 1)]
+
+    @property
+    def territory(self) -> tuple[float, float]:
+        """Mean cells of one of its seats at the end, and of one of the others'."""
+        own, other = self.match.cells[self.is_own], self.match.cells[~self.is_own]
+        return float(own.mean()), float(other.mean()) if other.size else 0.0
+
+    @property
+    def territory_ratio(self) -> float | None:
+        """Cells of one of its seats over those of one of the others'; None if they had none."""
+        own, other = self.match.cells[self.is_own], self.match.cells[~self.is_own]
+        total = int(other.sum()) * own.size
+        return int(own.sum()) * other.size / total if total else None
+
+
 def wilson_interval(rate: float, games: int, z: float = Z_95) -> tuple[float, float]:
     """Wilson's score interval of a rate over independent games (Wilson, "Probable Inference, the
     Law of Succession, and Statistical Inference", 1927)."""
@@ -125,34 +263,20 @@ def wilson_interval(rate: float, games: int, z: float = Z_95) -> tuple[float, fl
 
 
 def join(one: MatchResult, other: MatchResult) -> MatchResult:
-    """Two matches of the same players under the same rules as one, pairs kept together; the first
-    has no unpaired game."""
-    assert one.unpaired == 0
+    """Two matches of the same players under the same rules as one, the first one's games first."""
 
-    def both(a: Any, b: Any) -> Any:
-        half_a, half_b = len(a) // 2, (len(b) - other.unpaired) // 2
-        parts = a[:half_a], b[:half_b], a[half_a:], b[half_b:]
-        return sum(parts, ()) if isinstance(a, tuple) else np.concatenate(parts)
+    other = dataclasses.replace(other, opening=other.opening + one.opening.max() + 1)
 
-    names = ["outcome", "first_is_red", "territory", "games"]
+    def both(name: str) -> Any:
+        parts: Sequence[Any] = getattr(one, name), getattr(other, name)
+        return parts[0] + parts[1] if isinstance(parts[0], tuple) else np.concatenate(parts)
+
+    names = ["seats", "rewards", "cells", "opening", "games"]
     if one.forfeits and other.forfeits:
         names.append("forfeits")
-    joined = {name: both(getattr(one, name), getattr(other, name)) for name in names}
-    return dataclasses.replace(one, **joined, unpaired=other.unpaired)
+    return dataclasses.replace(one, **{name: both(name) for name in names})
 
 
-def keep_finished(result: MatchResult, is_over: np.ndarray) -> MatchResult:
-    """A match without the games, bool[N], that are not over; whole pairs come first."""
-    one, other = np.split(is_over, 2)
-    pairs = np.flatnonzero(one & other)
-    single = np.flatnonzero(is_over & ~np.tile(one & other, 2))
-    order = np.concatenate([pairs, len(one) + pairs, single])
-    return dataclasses.replace(
-        result,
-        outcome=result.outcome[order],
-        first_is_red=result.first_is_red[order],
-        territory=result.territory[order],
-        games=tuple(result.games[place] for place in order),
-        forfeits=tuple(result.forfeits[place] for place in order if result.forfeits),
-        unpaired=len(single),
-    )
+def _win_rate(rewards: np.ndarray, players: int) -> float:
+    """Mean share of a win: 1 for reward 1, 1 / P for 0, 0 for -1 / (P - 1)."""
+    return float(((rewards > 0) + (rewards == 0) / players).mean())

@@ -8,17 +8,17 @@ Tests of Statistical Hypotheses", 1945) then decide.
 """
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
 
 import jax
 import numpy as np
 from scipy.optimize import brentq
 
-from train.arena.config import Sprt
-from train.arena.elo import PAIR_SCORES, expected_score, pair_counts
-from train.arena.match import MatchOptions, play_rounds
-from train.arena.result import MatchResult
+from train.arena.elo import PAIR_SCORES, expected_score
+from train.arena.match import MatchOptions, OnGames, games_of, play_match
+from train.arena.result import MatchResult, join
+from train.config.sprt import Sprt
 from train.players.basic import Player
 from wallgo_jax.game.rules import Rules
 
@@ -40,7 +40,7 @@ def decide(test: Sprt, pairs: Sequence[int]) -> Verdict:
 
     Args:
       test: the hypotheses.
-      pairs: [5] counts of pairs by score, as `train.arena.elo.pair_counts` gives them.
+      pairs: [5] counts of pairs by score, as `MatchResult.pair_counts` gives them.
     """
     llr = log_likelihood_ratio(test, pairs)
     if llr >= test.upper:
@@ -50,36 +50,46 @@ def decide(test: Sprt, pairs: Sequence[int]) -> Verdict:
 
 def verdict_of(test: Sprt, result: MatchResult) -> Verdict:
     """The state of a test after the games so far."""
-    return decide(test, pair_counts(result.paired_outcome))
+    return decide(test, result.pair_counts)
 
 
 def play_until_decided(
-    first: Player,
-    second: Player,
+    players: Sequence[Player],
     rules: Rules,
     options: MatchOptions,
     test: Sprt | None,
     *,
     key: jax.Array,
-    on_progress: Callable[[int], None] = lambda games_done: None,
+    on_progress: OnGames = lambda games_done: None,
 ) -> MatchResult:
-    """Play a match that ends after the batch with which a test is decided.
+    """Play a match of two in rounds of a batch, up to the one with which a test is decided.
 
     Args:
-      test: None plays all games.
+      test: of two players; None plays all games at once.
+      key: consumed; each round gets a key of its own, so one round is another match than
+        `play_match` with the same key. More than two players have no rounds.
 
     The rest is as in `train.arena.match.play_match`.
     """
-    size = options.batch if test else options.games
-    return play_rounds(
-        first,
-        second,
-        rules,
-        dataclasses.replace(options, round_games=size),
-        key=key,
-        is_decided=lambda found: test is not None and verdict_of(test, found).decision != UNDECIDED,
-        on_progress=on_progress,
-    )
+    if rules.players > 2:
+        return play_match(players, rules, options, key=key, on_progress=on_progress)
+    games = games_of(players, options.games)
+    size = games if test is None else games_of(players, options.batch)
+    result: MatchResult | None = None
+    for done in range(0, games, size):
+        found = play_match(
+            players,
+            rules,
+            dataclasses.replace(options, games=min(size, games - done)),
+            key=jax.random.fold_in(key, done),
+            on_progress=lambda more, done=done: on_progress(done + more),
+        )
+        result = found if result is None else join(result, found)
+        is_decided = test is not None and verdict_of(test, result).decision != UNDECIDED
+        if is_decided or options.should_stop():
+            break
+    assert result is not None
+    return result
 
 
 def in_words(test: Sprt, verdict: Verdict) -> str:

@@ -1,14 +1,17 @@
 """Formats of tournaments: pairings, brackets and the final order.
 
-Players are names. A function plays two of them; it takes the number of pairs of games to play, each
-with both colours, and the number of pairs that the two have played before. Formats and
-tie-breaks are those of the Hong Kong Olympiad in Informatics, "HKOI AI Competition 2025": heats
-ranked by total territory, whose last goes on in the losers' bracket, then double elimination, a
-meeting being two games with colours swapped. There a heat is a game each of three; here all in a
-heat meet with both colours.
+Players are names. A function plays some of them, two or as many as the rules have seats; it takes
+the number of openings to play, each in every seating. Formats and tie-breaks of two players are
+those of the Hong Kong Olympiad in Informatics, "HKOI AI Competition 2025": heats ranked by total
+territory, whose last goes on in the losers' bracket, then double elimination, a meeting being two
+games with colours swapped. There a heat is a game each of three; here all in a heat meet with both
+colours.
+
+P players of a meeting.
 """
 
 import dataclasses
+import itertools
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -20,55 +23,81 @@ WINNERS, LOSERS, FINAL = "winners", "losers", "final"
 
 
 class Score(NamedTuple):
-    """Games of two players, from the first one's side."""
+    """Games from one player's side."""
 
     wins: int = 0
     draws: int = 0
     losses: int = 0
     own: int = 0  # cells at the end of all games together
-    other: int = 0
+    other: int = 0  # those of all other players
+    places: tuple[int, ...] = ()  # [P] games in which it came first, second and so on
 
     @property
-    def points(self) -> float:
-        """A win is 1, a draw ½."""
-        return self.wins + self.draws / 2
+    def games(self) -> int:
+        """Number of games."""
+        return self.wins + self.draws + self.losses
 
     def plus(self, more: "Score") -> "Score":
         """Both together."""
-        return Score(*(a + b for a, b in zip(self, more, strict=True)))
-
-    def reversed(self) -> "Score":
-        """The score from the other side."""
-        return Score(self.losses, self.draws, self.wins, self.other, self.own)
-
-
-def score_of(result: MatchResult) -> Score:
-    """The score of a match."""
-    own, other = result.territory.sum(axis=0)
-    return Score(result.wins, result.draws, result.losses, int(own), int(other))
+        places = itertools.zip_longest(self.places, more.places, fillvalue=0)
+        return Score(
+            self.wins + more.wins,
+            self.draws + more.draws,
+            self.losses + more.losses,
+            self.own + more.own,
+            self.other + more.other,
+            tuple(map(sum, places)),
+        )
 
 
-Play = Callable[[str, str, int, int], Score]
-"""(first, second, pairs to play, pairs that the two played before) -> their score."""
+def scores_of(result: MatchResult) -> tuple[Score, ...]:
+    """The score of each player of a match."""
+    total, found = int(result.cells.sum()), []
+    for entrant in range(len(result.names)):
+        of = result.of(entrant)
+        own, places = int(result.cells[of.is_own].sum()), result.places[of.is_own]
+        counts = tuple(int((places == n + 1).sum()) for n in range(result.rules.players))
+        found.append(Score(of.wins, result.draws, of.losses, own, total - own, counts))
+    return tuple(found)
+
+
+Play = Callable[[tuple[str, ...], int], tuple[Score, ...]]
+"""(players, openings to play) -> the score of each."""
 
 
 class Meeting(NamedTuple):
-    """Two players meet."""
+    """Some players meet."""
 
     bracket: str  # WINNERS, LOSERS, FINAL or the name of a heat
     round: int  # from 1
-    first: str
-    second: str
-    score: Score
+    players: tuple[str, ...]
+    scores: tuple[Score, ...]
     winner: str | None  # None in a round robin, where meetings may be drawn
+
+    @property
+    def loser(self) -> str:
+        """Of two players the one that did not win."""
+        return next(name for name in self.players if name != self.winner)
 
 
 class Standing(NamedTuple):
     """A player's place in a table."""
 
     name: str
-    points: float
+    points: float  # a win is 1, a draw 1 / P
     score: Score  # of all its games
+    seats: int  # P
+
+    @property
+    def share(self) -> float:
+        """Share of the points, which is its win rate."""
+        return self.points / max(self.score.games, 1)
+
+    @property
+    def reward(self) -> float:
+        """Mean reward of a game: 1 for a win, -1 / (P - 1) for a loss."""
+        won, lost = self.score.wins, self.score.losses / (self.seats - 1)
+        return (won - lost) / max(self.score.games, 1)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -86,61 +115,32 @@ class Elimination:
     starts_behind: tuple[str, ...]
 
 
-def counting_pairs(play: Play) -> Play:
-    """Wrap `play` with a count of its own of the pairs that each two have played before.
+def _decide(play: Play, bracket: str, round_: int, players: tuple[str, ...], pairs: int) -> Meeting:
+    """Play a meeting of two that has a winner: the player with more wins, then with more cells.
 
-    A tournament of several formats, as heats and an elimination, gives the same wrapped function to
-    all of them: else each counts from zero, and a later one plays the games of an earlier one
-    again.
+    Level players play one pair more; after `MAX_EXTRA_PAIRS` more the better seed wins, who is
+    named first.
     """
-    played: Counter[frozenset[str]] = Counter()
-
-    def play_on(first: str, second: str, pairs: int, before: int) -> Score:
-        both = frozenset((first, second))
-        before = played[both]
-        played[both] += pairs
-        return play(first, second, pairs, before)
-
-    return play_on
+    scores = play(players, pairs)
+    for _ in range(MAX_EXTRA_PAIRS):
+        if len({(score.wins, score.own) for score in scores}) > 1:
+            break
+        scores = tuple(a.plus(b) for a, b in zip(scores, play(players, 1), strict=True))
+    one, other = ((score.wins, score.own) for score in scores)
+    return Meeting(bracket, round_, players, scores, players[int(other > one)])
 
 
-class _Meetings:
-    """Plays meetings of one format."""
-
-    def __init__(self, play: Play) -> None:
-        self._play = counting_pairs(play)
-
-    def meet(self, first: str, second: str, pairs: int) -> Score:
-        """Play this many more pairs of games."""
-        return self._play(first, second, pairs, 0)
-
-    def decide(self, bracket: str, round_: int, better: str, worse: str, pairs: int) -> Meeting:
-        """Play a meeting that has a winner: the player with more wins, then with more cells.
-
-        Level players play one pair more; after `MAX_EXTRA_PAIRS` more the better seed wins.
-        """
-        score = self.meet(better, worse, pairs)
-        for _ in range(MAX_EXTRA_PAIRS):
-            if score.wins != score.losses or score.own != score.other:
-                break
-            score = score.plus(self.meet(better, worse, 1))
-        goes_on = (score.wins, score.own) >= (score.losses, score.other)
-        return Meeting(bracket, round_, better, worse, score, better if goes_on else worse)
-
-
-def check_field(names: Sequence[str], pairs: int) -> None:
-    """Refuse fewer than two players, a player named twice and meetings without a game.
+def check_field(names: Sequence[str], seats: int = 2) -> None:
+    """Refuse fewer players than seats and a player named twice.
 
     Raises:
       ValueError: in one line, what is wrong.
     """
-    if len(names) < 2:
-        raise ValueError(f"tournament: {len(names)} players; at least 2 are wanted")
+    if len(names) < seats:
+        raise ValueError(f"tournament: {len(names)} players; at least {seats} are wanted")
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
         raise ValueError(f"tournament: player {twice[0]!r} is named twice")
-    if pairs < 1:
-        raise ValueError("tournament: a meeting is at least 2 games")
 
 
 def rounds_of(names: Sequence[str]) -> list[list[tuple[str, str]]]:
@@ -160,40 +160,48 @@ def rounds_of(names: Sequence[str]) -> list[list[tuple[str, str]]]:
 
 
 def round_robin(
-    names: Sequence[str], play: Play, *, pairs: int = 1, title: str = "round robin"
+    names: Sequence[str],
+    play: Play,
+    *,
+    openings: int = 1,
+    seats: int = 2,
+    title: str = "round robin",
 ) -> list[Meeting]:
-    """Each player meets each other in `pairs` pairs of games."""
-    check_field(names, pairs)
-    played = _Meetings(play)
+    """All tables of `seats` different players meet, each in this many openings."""
+    check_field(names, seats)
+    tables = [[table] for table in itertools.combinations(names, seats)]
     return [
-        Meeting(title, number, first, second, played.meet(first, second, pairs), None)
-        for number, meetings in enumerate(rounds_of(names), start=1)
-        for first, second in meetings
+        Meeting(title, number, players, play(players, openings), None)
+        for number, meetings in enumerate(rounds_of(names) if seats == 2 else tables, start=1)
+        for players in meetings
     ]
 
 
 def standings(names: Sequence[str], meetings: Sequence[Meeting]) -> list[Standing]:
     """The table: by points, then by lead in territory, then in the order of names."""
-    total = dict.fromkeys(names, Score())
+    total, seats = dict.fromkeys(names, Score()), 2
     for meeting in meetings:
-        total[meeting.first] = total[meeting.first].plus(meeting.score)
-        total[meeting.second] = total[meeting.second].plus(meeting.score.reversed())
-    rows = [Standing(name, score.points, score) for name, score in total.items()]
+        seats = len(meeting.players)
+        for name, score in zip(meeting.players, meeting.scores, strict=True):
+            total[name] = total[name].plus(score)
+    rows = [
+        Standing(name, score.wins + score.draws / seats, score, seats)
+        for name, score in total.items()
+    ]
     return sorted(rows, key=lambda row: (-row.points, row.score.other - row.score.own))
 
 
 def score_between(meetings: Sequence[Meeting], name: str, opponent: str) -> Score | None:
     """A player's score against another over all their meetings; None where they did not meet."""
-    found = [m.score for m in meetings if (m.first, m.second) == (name, opponent)]
-    found += [m.score.reversed() for m in meetings if (m.second, m.first) == (name, opponent)]
-    total = Score()
-    for score in found:
-        total = total.plus(score)
-    return total if found else None
+    total = None
+    for meeting in meetings:
+        if {name, opponent} == set(meeting.players):
+            total = meeting.scores[meeting.players.index(name)].plus(total or Score())
+    return total
 
 
 def heats(
-    names: Sequence[str], play: Play, *, size: int, pairs: int = 1
+    names: Sequence[str], play: Play, *, size: int, openings: int = 1
 ) -> tuple[list[list[Standing]], list[Meeting]]:
     """Play heats: groups of `size` neighbours, each a round robin ranked by territory.
 
@@ -202,7 +210,7 @@ def heats(
     Returns:
       The tables of the groups, and all meetings.
     """
-    check_field(names, pairs)
+    check_field(names)
     if size < 2:
         raise ValueError(f"tournament: a heat of {size} has no game")
     groups = [list(names[start : start + size]) for start in range(0, len(names), size)]
@@ -211,7 +219,7 @@ def heats(
         groups[-1] += alone
     tables, meetings = [], []
     for number, group in enumerate(groups, start=1):
-        met = round_robin(group, play, pairs=pairs, title=f"heat {number}")
+        met = round_robin(group, play, openings=openings, title=f"heat {number}")
         tables.append(sorted(standings(group, met), key=lambda row: -row.score.own))
         meetings += met
     return tables, meetings
@@ -230,22 +238,22 @@ def seeds_of(tables: Sequence[Sequence[Standing]]) -> tuple[list[str], list[str]
 
 
 def double_elimination(
-    seeds: Sequence[str], play: Play, *, pairs: int = 1, starts_behind: Sequence[str] = ()
+    seeds: Sequence[str], play: Play, *, openings: int = 1, starts_behind: Sequence[str] = ()
 ) -> Elimination:
     """Play until all but one have lost twice.
 
     Args:
       seeds: the winners' bracket, strongest first; if their number is not a power of two, the
         strongest have no opponent in the first round.
-      play: plays pairs of games.
-      pairs: of games, in a meeting.
+      play: plays openings.
+      openings: of a meeting, each with both colours.
       starts_behind: further players, who have one loss already.
     """
-    check_field([*seeds, *starts_behind], pairs)
+    check_field([*seeds, *starts_behind])
     if not seeds:
         raise ValueError("tournament: nobody starts in the winners' bracket")
     order = [*seeds, *starts_behind]
-    state = _Brackets(order.index, _Meetings(play), pairs)
+    state = _Brackets(order.index, play, openings)
     ahead: list[str | None] = [
         seeds[place - 1] if place <= len(seeds) else None for place in seed_places(len(seeds))
     ]
@@ -273,10 +281,8 @@ def seed_places(count: int) -> list[int]:
 class _Brackets:
     """The meetings of a double elimination, and who has left so far, worst first."""
 
-    def __init__(self, seed: Callable[[str], int], source: _Meetings, pairs: int) -> None:
-        self._seed = seed
-        self._source = source
-        self._pairs = pairs
+    def __init__(self, seed: Callable[[str], int], play: Play, openings: int) -> None:
+        self._seed, self._play, self._openings = seed, play, openings
         self._rounds: Counter[str] = Counter()
         self.meetings: list[Meeting] = []
         self.left: list[str] = []
@@ -285,8 +291,8 @@ class _Brackets:
         """Play a round; return the winners, and the losers who drop into the losers' bracket."""
         facing = list(zip(ahead[::2], ahead[1::2], strict=True))
         met = self._round(WINNERS, [(a, b) for a, b in facing if a is not None and b is not None])
-        goes_on = {name: m.winner for m in met for name in (m.first, m.second)}
-        return [goes_on.get(a or b or "", a or b) for a, b in facing], [_loser(m) for m in met]
+        goes_on = {name: m.winner for m in met for name in m.players}
+        return [goes_on.get(a or b or "", a or b) for a, b in facing], [m.loser for m in met]
 
     def losers_rounds(self, behind: list[str], dropped: list[str]) -> list[str]:
         """Play until those who dropped have met those before them; returns who is left.
@@ -308,7 +314,7 @@ class _Brackets:
         free = [min(rest, key=self._seed)] if len(rest) % 2 else []
         rest = [name for name in rest if name not in free]
         met = self._round(LOSERS, list(zip(rest[::2], rest[1::2], strict=True)))
-        self.left += sorted(map(_loser, met), key=self._seed, reverse=True)
+        self.left += sorted((m.loser for m in met), key=self._seed, reverse=True)
         return free + [m.winner for m in met if m.winner is not None]
 
     def final(self, champion: str, behind: list[str]) -> None:
@@ -317,20 +323,16 @@ class _Brackets:
             (met,) = self._round(FINAL, [(champion, challenger)])
             if met.winner == challenger:
                 (met,) = self._round(FINAL, [(champion, challenger)])
-            self.left.append(_loser(met))
+            self.left.append(met.loser)
             champion = str(met.winner)
         self.left.append(champion)
 
     def _round(self, bracket: str, facing: list[tuple[str, str]]) -> list[Meeting]:
         self._rounds[bracket] += 1
-        ranked = [sorted(two, key=self._seed) for two in facing]
+        ranked = [tuple(sorted(two, key=self._seed)) for two in facing]
         met = [
-            self._source.decide(bracket, self._rounds[bracket], better, worse, self._pairs)
-            for better, worse in ranked
+            _decide(self._play, bracket, self._rounds[bracket], players, self._openings)
+            for players in ranked
         ]
         self.meetings += met
         return met
-
-
-def _loser(meeting: Meeting) -> str:
-    return meeting.second if meeting.winner == meeting.first else meeting.first

@@ -12,11 +12,12 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 
-from train.bench.harness import peak
+from train.bench.parts import trainer
 from train.bench.parts.memory import WORD
+from train.bench.report import short
+from train.bench.training import MILLION
 from train.config import RunConfig
-from train.network import census, compute_dtype
-from train.network.build import channels_of
+from train.network import compute_dtype
 
 LATENCY = 1e-5
 """Seconds that a sum over two devices takes whatever its size; 2 log2 n times as much over n."""
@@ -24,7 +25,6 @@ OPTIMIZER_WORDS = 9
 """AdamW with averaged weights reads gradient, weights, average, both moments, and writes four."""
 BACKWARD = 3
 """Numbers that a step of learning reads and writes, over those of an evaluation."""
-MILLION = 1_000_000
 DEVICES = (8, 64)
 
 
@@ -60,23 +60,12 @@ LIMITS = {
 GPU); Google Cloud Documentation, TPU v5e (1,600 Gbit/s a chip over four links)."""
 
 
-class Work(NamedTuple):
-    """Matrix products of a turn, a multiply-add counted as two operations, and bytes that they read
-    and write."""
-
-    operations: float
-    bytes: float
-
-
-class Ends(NamedTuple):
-    """The ends of a range."""
-
-    low: float
-    high: float
+Ends = tuple[float, float]
+"""The low and the high end of a range."""
 
 
 class MillionGames(NamedTuple):
-    """A million games, JSON-ready with `_asdict`."""
+    """A million games."""
 
     plies_a_game: float
     evaluations_a_position: float
@@ -115,78 +104,70 @@ def million_games(
     has_times = selfplay["turn_ms"] is not None or limits is not None
     if config.search.rounds or own.opponent or not has_times:
         return None
-    evaluations = evaluations_a_position(config)
+    evaluations = trainer.evaluations(config, config.selfplay.full_search_prob, 1.0)
     simulations = MILLION * plies_a_game / own.boards * evaluations
     steps = MILLION * plies_a_game / (own.boards * own.plies) * config.learner.steps
-    evaluation, step, parameters = _work(config)
-    simulation_times = _seconds(selfplay, evaluation, limits)
-    step_times = _seconds(learn, step, limits)
-    seconds = [
-        simulations * of_simulation + steps * of_step
-        for of_simulation, of_step in zip(simulation_times, step_times, strict=True)
-    ]
-    sums = {}
+    parts, number = trainer.census_of(config), _bytes_a_number(config.network.dtype)
+    parameters = sum(part.parameters for part in parts)
+    activations = number * sum(part.numbers for part in parts)
+    # Operations of an evaluation of all boards and of a step of the learner, a multiply-add counted
+    # as two, and bytes that they read and write.
+    forward = trainer.forward_operations(config)
+    evaluation, step = own.boards * forward, config.learner.batch * trainer.step_operations(config)
+    evaluation_bytes = own.boards * activations + number * parameters
+    step_bytes = BACKWARD * config.learner.batch * activations + OPTIMIZER_WORDS * WORD * parameters
+    simulation_times = _seconds(selfplay, evaluation, evaluation_bytes, limits)
+    step_times = _seconds(learn, step, step_bytes, limits)
+    seconds = (
+        simulations * simulation_times[0] + steps * step_times[0],
+        simulations * simulation_times[1] + steps * step_times[1],
+    )
+    sums: dict[int, Ends] = {}
     if limits is not None:
         for count in DEVICES:
             summed = steps * sum_seconds(parameters, limits, count)
-            sums[count] = Ends(*sorted(summed / (summed + each) for each in seconds))
+            high, low = (summed / (summed + each) for each in seconds)
+            sums[count] = low, high
     return MillionGames(
         plies_a_game=plies_a_game,
         evaluations_a_position=evaluations,
-        operations_an_evaluation=peak.forward_operations(config),
+        operations_an_evaluation=forward,
         parameters=parameters,
-        selfplay_operations=simulations * evaluation.operations,
-        learner_operations=steps * step.operations,
-        simulation_ms=Ends(*(each * 1e3 for each in simulation_times)),
-        step_ms=Ends(*(each * 1e3 for each in step_times)),
-        hours=Ends(*(each / 3600 for each in seconds)),
+        selfplay_operations=simulations * evaluation,
+        learner_operations=steps * step,
+        simulation_ms=_times(1e3, simulation_times),
+        step_ms=_times(1e3, step_times),
+        hours=_times(1 / 3600, seconds),
         sums=sums,
     )
 
 
-def evaluations_a_position(config: RunConfig) -> float:
-    """Evaluations of the network for a ply of self-play: its root's and one a simulation."""
-    full, most = config.selfplay.full_search_prob, config.search.simulations
-    cheap = min(config.selfplay.cheap_simulations, most)
-    return 1 + full * most + (1 - full) * cheap
+def _bytes_a_number(dtype: str) -> int:
+    """Bytes of a number of the network on an accelerator."""
+    return jnp.dtype("bfloat16" if dtype == "auto" else compute_dtype(dtype)).itemsize
 
 
-def _work(config: RunConfig) -> tuple[Work, Work, int]:
-    """Work of an evaluation of all boards and of a step of the learner, and the parameters."""
-    channels = channels_of(config.network, config.rules.players)
-    parts = census(config.network, channels, size=config.rules.size)
-    parameters = sum(part.parameters for part in parts)
-    dtype = config.network.dtype
-    number = jnp.dtype("bfloat16" if dtype == "auto" else compute_dtype(dtype)).itemsize
-    activations = number * sum(part.numbers for part in parts)
-    boards, batch = config.selfplay.boards, config.learner.batch
-    evaluation = Work(
-        boards * peak.forward_operations(config), boards * activations + number * parameters
-    )
-    step = Work(
-        batch * peak.step_operations(config),
-        BACKWARD * batch * activations + OPTIMIZER_WORDS * WORD * parameters,
-    )
-    return evaluation, step, parameters
-
-
-def _seconds(figures: Figures, work: Work, limits: Limits | None) -> Ends:
-    """The time of a turn."""
+def _seconds(figures: Figures, operations: float, moved: float, limits: Limits | None) -> Ends:
+    """The time of a turn of so many operations and bytes."""
     low, high = figures["turn_ms_low"], figures["turn_ms"]
     if low is not None and high is not None:
-        return Ends(low / 1e3, high / 1e3)
+        return low / 1e3, high / 1e3
     kernels, reads = figures["turn_kernels"], figures["turn_reads"]
     assert limits is not None and kernels is not None and reads is not None
-    ends = (
+    low, high = (
         kernels * each.launch
         + reads * each.read
         + max(
-            work.operations / (each.products * limits.operations),
-            work.bytes / (each.memory * limits.bandwidth),
+            operations / (each.products * limits.operations),
+            moved / (each.memory * limits.bandwidth),
         )
         for each in ASSUMED
     )
-    return Ends(*ends)
+    return low, high
+
+
+def _times(factor: float, ends: Ends) -> Ends:
+    return factor * ends[0], factor * ends[1]
 
 
 def sum_seconds(parameters: int, limits: Limits, devices: int) -> float:
@@ -202,27 +183,18 @@ def lines(found: MillionGames) -> Iterator[str]:
     yield (
         f"a million games of {found.plies_a_game:g} plies: "
         f"{found.evaluations_a_position:.3g} evaluations a position of "
-        f"{_short(found.operations_an_evaluation)} operations, {found.parameters:,} parameters; "
-        f"operations of self-play {_short(found.selfplay_operations)}, "
-        f"of the learner {_short(found.learner_operations)}"
+        f"{short(found.operations_an_evaluation)} operations, {found.parameters:,} parameters; "
+        f"operations of self-play {short(found.selfplay_operations)}, "
+        f"of the learner {short(found.learner_operations)}"
     )
     yield (
         f"predicted, not measured: {_range(found.hours)} hours; a simulation of all boards "
         f"{_range(found.simulation_ms)} ms, a step of the learner {_range(found.step_ms)} ms"
     )
     if found.sums:
-        shares = (
-            f"{each.low:.1%} to {each.high:.1%} on {count}" for count, each in found.sums.items()
-        )
+        shares = (f"{low:.1%} to {high:.1%} on {n}" for n, (low, high) in found.sums.items())
         yield f"share of the time for sums of gradients: {', '.join(shares)} such devices"
 
 
 def _range(ends: Ends) -> str:
-    return f"{ends.low:.3g} to {ends.high:.3g}"
-
-
-def _short(number: float) -> str:
-    for size, letter in ((1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M")):
-        if number >= size:
-            return f"{number / size:.3g} {letter}"
-    return f"{number:,.0f}"
+    return f"{ends[0]:.3g} to {ends[1]:.3g}"

@@ -5,14 +5,23 @@ On TPUs the compiler estimates the cycles of each kernel. It leaves out what a g
 waits for: CYCLES_AN_INDEX are added for each index, as the bundles of a compiled gather have them.
 Loops that data end count WAY_DOWN turns. For GPUs there is no estimate: the report counts kernels,
 and conditions that the host reads, which it does where no CUDA graph holds a loop.
+
+B boards.
 """
 
+import dataclasses
+import os
+import re
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.experimental import topologies
+from jax.sharding import Mesh
 from jax.stages import Compiled, Traced
 from rich.console import Group
 from rich.table import Table
@@ -20,13 +29,23 @@ from rich.text import Text
 
 from train.bench import arithmetic
 from train.bench.harness import hlo
-from train.bench.harness.absent import Target
 from train.bench.harness.hlo import Instruction, Loop
-from train.bench.harness.program import ProgramStats, timed
-from train.bench.parts.traced import make_traces
+from train.bench.harness.timing import timed
+from train.bench.parts.search import make_uniform_evaluator
 from train.config import RunConfig, config_to_dict
-from train.runtime.devices import tracing_for
+from train.data.selfplay import first_boards
+from train.loop.compiled_step import CompiledStep
+from train.loop.start import load_opponent
+from train.network.build import channels_of
+from train.runtime.devices import AXIS, BY_BOARD, EVERYWHERE, Devices, tracing_for
+from train.runtime.errors import UsageError
+from train.search.evaluator import Evaluator, evaluator_for
+from train.search.search import cast_own_weights, make_search
+from wallgo_jax import env as env_lib
+from wallgo_jax.game.state import Position, State, Variant
 
+ENV_BOARDS = 65_536
+PROGRAMS = ("env", "network", "tree", "search", "selfplay", "learn")
 CYCLES_AN_INDEX = 13.5
 WAY_DOWN = 2.2
 """Nodes below the root that a simulation reads, the mean of a search of 32 simulations."""
@@ -35,106 +54,130 @@ DEAREST = 8
 COUNTED = ("gather", "gather indices", "scatter", "sort", "convert", "copy")
 _MAIN = {
     **dict.fromkeys(("tree", "search", "selfplay"), "train/search/"),
-    "learn": "train/programs/learn.py",
+    "learn": "train/loop/train_step.py",
 }
-"""Where the main loop of a program stands."""
+"""Where the main loop of a program stands: over simulations, rounds of them, or steps."""
 _GPU_OPTIONS = {"xla_gpu_enable_triton_gemm": False, "xla_gpu_autotune_level": 0}
 """Without a device nothing chooses the tiles of a product, and some do not compile."""
+_FAMILIES = {"v5e": (1.5e9, 16e9), "v5p": (1.75e9, 95e9), "v6e": (1.75e9, 32e9)}
+"""Cycles a second, by which the matrix units reach the published peak of bfloat16, and bytes of
+memory. Source: Google Cloud Documentation, TPU v5e, v5p, v6e."""
+_GPUS = {"h100": 84_942_979_072, "h200": 151_397_597_184}
+"""Bytes of memory, as in their descriptions."""
+_DESCRIPTIONS = Path(__file__).parent / "harness" / "targets"
+_ALONE = ("TPU_SKIP_MDS_QUERY", "ALLOW_MULTIPLE_LIBTPU_LOAD", "JAX_SKIP_CUDA_CONSTRAINTS_CHECK")
+"""Variables by which the compilers look for no device and no driver."""
 
 
-class CompiledProgram(NamedTuple):
-    """What the compiler made of a program."""
-
-    name: str
-    stats: ProgramStats
-    whole: Loop
-    target: Target
-    place: Callable[[Instruction], str]
-
-    @property
-    def padding(self) -> float:
-        """Bytes as laid out over bytes of elements, of the large arrays that the program takes and
-        its loops carry."""
-        carried = [loop.carried for _, _, loop in self.whole.rows(1)]
-        elements = sum(each.elements for each in carried)
-        return sum(each.laid_out for each in carried) / elements if elements else 1.0
-
-    @property
-    def main_loop(self) -> Loop | None:
-        """The loop over simulations, or rounds of them, or over steps of learning."""
-        place = _MAIN.get(self.name)
-        inside = [x for _, _, x in self.whole.rows(1) if place and x.place.startswith(place)]
-        return max(inside, key=lambda loop: loop.total(_num_kernels, 1), default=None)
-
-    def figures(self) -> dict[str, float | None]:
-        """Figures of the whole program and of a turn of its main loop, those of inner loops
-        included. `ms` is None where there is no estimate or data end the main loop; `turn_ms_low`
-        leaves CYCLES_AN_INDEX out."""
-        main = self.main_loop
-        ends = main is None or main.turns is not None
-        found = {
-            "seconds": self.stats.compile_seconds,
-            "bytes": self.stats.peak_bytes,
-            "share": self.stats.peak_bytes / self.target.memory,
-            "padding": self.padding,
-            "ms": self._milliseconds(self.whole) if ends else None,
-        }
-        if main is not None:
-            found |= {
-                "turn_ms": self._milliseconds(main),
-                "turn_ms_low": self._milliseconds(main, an_index=0.0),
-                "turn_kernels": main.total(_num_kernels, WAY_DOWN),
-                "turn_sorts": main.total(lambda loop: loop.counts["sort"], WAY_DOWN),
-                "turn_reads": main.total(_reads, WAY_DOWN) + main.is_read,
-            }
-        return found
-
-    def _milliseconds(self, loop: Loop, an_index: float = CYCLES_AN_INDEX) -> float | None:
-        clock = self.target.clock
-        cycles = loop.total(lambda each: _cycles(each, an_index), WAY_DOWN)
-        return None if clock is None else cycles / clock * 1e3
-
-    def dearest(self) -> list[tuple[float, Instruction, str]]:
-        """The kernels of the most cycles in the whole program, each with its cycles and place;
-        empty where the compiler estimates none."""
-        kernels = [
-            (times * _kernel_cycles(each), each, self.place(each) or loop.place)
-            for _, times, loop in self.whole.rows(WAY_DOWN)
-            for each in (loop.kernels if self.target.clock else ())
-        ]
-        return sorted(kernels, key=lambda found: -found[0])[:DEAREST]
-
-
-class FailedProgram(NamedTuple):
-    """A program that does not compile."""
+class Target(NamedTuple):
+    """A device, or several of a kind, to compile for."""
 
     name: str
-    reason: str
+    platform: str  # `tpu` or `gpu`
+    clock: float | None  # cycles a second; None where the compiler estimates none
+    memory: float  # bytes of one device
+    devices: Devices  # to compile for; nothing runs on them
 
 
-class CompileReport(NamedTuple):
-    """What the compiler of a target made of a run's programs."""
+def absent_devices(name: str) -> Target:
+    """The devices of a target; call it before JAX starts its devices.
 
-    config: RunConfig
-    target: Target
-    programs: tuple[CompiledProgram, ...]
-    failed: tuple[FailedProgram, ...]
-    plies_a_game: float
-
-    @property
-    def million_games(self) -> arithmetic.MillionGames | None:
-        """The prediction; None without the main loops of self-play and learner, and as `arithmetic`
-        has it."""
-        found = {each.name: each.figures() for each in self.programs if each.main_loop}
-        if not {"selfplay", "learn"} <= found.keys():
-            return None
-        return arithmetic.million_games(
-            self.config,
-            self.target.name.partition(":")[0],
-            found["selfplay"],
-            found["learn"],
-            plies_a_game=self.plies_a_game,
+    Raises:
+      UsageError: there is no such target, or its compiler is not installed.
+    """
+    family, _, chips = name.partition(":")
+    has_chips = re.fullmatch(r"\d+(x\d+)*", chips)
+    if name not in _GPUS and (family not in _FAMILIES or not has_chips):
+        allowed = ", ".join((*_GPUS, *(f"{each}:CHIPS" for each in _FAMILIES)))
+        raise UsageError(
+            f"bench: --target {name!r} is unknown; allowed: {allowed}, such as v5e:1x1 or v5p:2x2x1"
         )
+    for key in _ALONE:
+        os.environ.setdefault(key, "1")
+    jax.config.update("jax_platforms", "cpu")
+    # What is compiled here is for no device of this machine, and its seconds are to be measured.
+    jax.config.update("jax_enable_compilation_cache", False)
+    try:
+        if name in _GPUS:
+            platform, clock, memory = "gpu", None, _GPUS[name]
+            text = (_DESCRIPTIONS / f"{name}.txtpb").read_text(encoding="utf-8")
+            found = topologies.get_topology_desc("", "cuda", topology="1x1x1", target_config=text)
+        else:
+            platform, (clock, memory) = "tpu", _FAMILIES[family]
+            sizes = [int(x) for x in chips.split("x")]
+            # A host of one chip is smaller than the usual.
+            bounds = {"chips_per_host_bounds": (*sizes, 1, 1)[:3]} if set(sizes) == {1} else {}
+            found = topologies.get_topology_desc(name, "tpu", **bounds)
+    except (RuntimeError, ValueError) as error:
+        reason = f"{name!r}: {' '.join(str(error).split())}"
+        if not isinstance(error, ValueError | jax.errors.JaxRuntimeError):
+            extra = "'wallgo-jax[cuda]'" if name in _GPUS else "'jax[tpu]'"
+            reason = f"{name} needs its compiler: pip install {extra}"
+        raise UsageError(f"bench: --target {reason}") from None
+    mesh = Mesh(np.array(found.devices), (AXIS,))
+    return Target(name, platform, clock, memory, Devices(mesh))
+
+
+def make_traces(
+    config: RunConfig, devices: Devices, *, simulations: int
+) -> dict[str, Callable[[], Traced]]:
+    """Functions that trace the programs of PROGRAMS; call them within `tracing_for`, as this.
+
+    `env` is a step with auto-reset of ENV_BOARDS boards, `network` an evaluation of the boards of
+    self-play, `tree` and `search` a move of all of them without and with the network. `selfplay`
+    and `learn` are a run's own.
+
+    Args:
+      simulations: of `tree` and `search`.
+
+    Raises:
+      UsageError: boards or samples cannot be shared by the devices, or the frozen opponent of
+        self-play cannot be loaded.
+    """
+    boards = config.selfplay.boards
+    devices.check_divides(selfplay_boards=boards, learner_batch=config.learner.batch)
+    step, rules = CompiledStep(config, devices, load_opponent(config)), config.rules
+    parts = step.parts
+    weights = devices.like(parts.network.shapes, EVERYWHERE)
+
+    def env() -> Traced:
+        env = env_lib.make(rules)
+        keys = jax.eval_shape(lambda: jax.random.split(jax.random.key(0), ENV_BOARDS))
+        states = jax.eval_shape(jax.vmap(env.init), keys)
+        actions = jax.ShapeDtypeStruct((ENV_BOARDS,), jnp.int32)
+        step = jax.jit(jax.vmap(env.step_auto_reset), donate_argnums=0)
+        return step.trace(devices.like(states, BY_BOARD), devices.like(actions, BY_BOARD))
+
+    def network() -> Traced:
+        channels = len(channels_of(config.network, rules.players))
+        planes = jax.ShapeDtypeStruct((boards, rules.size, rules.size, channels), jnp.bool_)
+        return jax.jit(parts.network.evaluate).trace(weights, devices.like(planes, BY_BOARD))
+
+    def move(evaluate: Evaluator, variables: Any) -> Traced:
+        options = dataclasses.replace(config.search, simulations=simulations, first_simulations=0)
+        search = make_search(evaluate, options, explores=True)
+
+        def own(variables: Any, variant: Variant, position: Position, key: jax.Array) -> Any:
+            variables = cast_own_weights(variables, config.network) if variables else ()
+            return search(variables, State(variant, position), key)
+
+        program = devices.per_device(own, (EVERYWHERE, BY_BOARD, BY_BOARD, EVERYWHERE), BY_BOARD)
+        positions = jax.eval_shape(first_boards, parts.variants).position
+        return jax.jit(program).trace(
+            variables,
+            devices.like(parts.variants, BY_BOARD),
+            devices.like(positions, BY_BOARD),
+            devices.like(jax.eval_shape(jax.random.key, 0), EVERYWHERE),
+        )
+
+    return {
+        "env": env,
+        "network": network,
+        "tree": lambda: move(make_uniform_evaluator(players=rules.players), ()),
+        "search": lambda: move(evaluator_for(config.network, rules), weights),
+        "selfplay": lambda: step.trace_play(config.iterations - 1),
+        "learn": step.learning.trace,
+    }
 
 
 def compile_for(
@@ -145,49 +188,63 @@ def compile_for(
     simulations: int,
     plies_a_game: float,
     on_progress: Callable[[str], None] = lambda text: None,
-) -> CompileReport:
+) -> dict[str, Any]:
     """Compile programs of a run for a target.
 
     Args:
-      names: of `train.bench.parts.traced.PROGRAMS`.
+      names: of PROGRAMS.
       simulations: of the programs `tree` and `search`.
       plies_a_game: mean length of a game, for the hours of a million.
       on_progress: gets a line before each program.
 
+    Returns:
+      By name of `programs` what `program_record` says, of `failed` why one does not compile, and
+      under `million_games` the prediction: None without the main loops of self-play and learner,
+      and as `arithmetic` has it.
+
     Raises:
       UsageError: as `make_traces`.
     """
-    found = []
+    programs, failed = {}, {}
     with tracing_for(target.platform):
         traces = make_traces(config, target.devices, simulations=simulations)
         for name in names:
             on_progress(f"{name} for {target.name}: compiling")
-            found.append(_compile(name, traces[name], target))
-    compiled = (each for each in found if isinstance(each, CompiledProgram))
-    failed = (each for each in found if isinstance(each, FailedProgram))
-    return CompileReport(config, target, tuple(compiled), tuple(failed), plies_a_game)
+            try:
+                programs[name] = _compile(name, traces[name](), target)
+            except jax.errors.JaxRuntimeError as error:
+                failed[name] = " ".join(str(error).split())[:500]
+    own = [programs[name] for name in ("selfplay", "learn") if "turn_ms" in programs.get(name, {})]
+    device, games = target.name.partition(":")[0], None
+    if len(own) == 2:
+        games = arithmetic.million_games(config, device, *own, plies_a_game=plies_a_game)
+    return {
+        "target": target.name,
+        "jax": jax.__version__,
+        "config": config_to_dict(config),
+        "programs": programs,
+        "failed": failed,
+        "million_games": games,
+    }
 
 
-def _compile(
-    name: str, trace: Callable[[], Traced], target: Target
-) -> CompiledProgram | FailedProgram:
-    traced = trace()
+def _compile(name: str, traced: Traced, target: Target) -> dict[str, Any]:
+    """`program_record` of a program, and how it compiled."""
     with tempfile.TemporaryDirectory() as dump:
         options = _GPU_OPTIONS | {"xla_dump_to": dump} if target.platform == "gpu" else None
 
         def compile_it() -> tuple[Traced, Compiled]:
             return traced, traced.lower().compile(options)
 
-        try:
-            (_, compiled), stats = timed(compile_it)
-        except jax.errors.JaxRuntimeError as error:
-            return FailedProgram(name, " ".join(str(error).split())[:500])
+        (_, compiled), stats = timed(compile_it)
         program = hlo.read_program(compiled.as_text() or "")
         outside: frozenset[str] = frozenset()
         if target.platform == "gpu":
             outside = hlo.conditions_outside_graphs(program, _thunks(Path(dump)))
-    whole = hlo.read_loops(program, outside)
-    return CompiledProgram(name, stats, whole, target, program.place)
+    compiler = {"seconds": stats.compile_seconds, "bytes": stats.peak_bytes}
+    compiler["share"] = stats.peak_bytes / target.memory
+    loops = hlo.read_loops(program, outside)
+    return compiler | program_record(name, loops, target.clock, program.place)
 
 
 def _thunks(dump: Path) -> str:
@@ -196,6 +253,75 @@ def _thunks(dump: Path) -> str:
         for file in dump.glob(f"*.{ending}.txt"):
             return file.read_text(encoding="utf-8")
     return ""
+
+
+def program_record(
+    name: str, whole: Loop, clock: float | None, place: Callable[[Instruction], str]
+) -> dict[str, Any]:
+    """Figures of a compiled program, and of a turn of its main loop (`turn_*`, where it has one),
+    those of inner loops included.
+
+    `padding` is bytes as laid out over bytes of elements, of the large arrays that the program
+    takes and its loops carry. `ms` is None where there is no estimate or data end the main loop;
+    `turn_ms_low` leaves CYCLES_AN_INDEX out.
+    """
+    rows = list(whole.rows(WAY_DOWN))
+    elements, laid_out = (sum(loop.carried[i] for _, _, loop in rows) for i in (0, 1))
+    place_of_main = _MAIN.get(name)
+    inside = [x for _, _, x in rows if place_of_main and x.place.startswith(place_of_main)]
+    main = max(inside, key=lambda loop: loop.total(_num_kernels, 1), default=None)
+    dearest = sorted(
+        (
+            (times * _kernel_cycles(x), x, loop.place)
+            for _, times, loop in rows
+            for x in loop.kernels
+        ),
+        key=lambda found: -found[0],
+    )
+    return {
+        "padding": laid_out / elements if elements else 1.0,
+        "ms": _milliseconds(whole, clock) if main is None or main.turns is not None else None,
+        **({} if main is None else _turn_figures(main, clock)),
+        "loops": [
+            {
+                "name": loop.name,
+                "place": loop.place,
+                "depth": depth,
+                "turns": loop.turns,
+                "kernels": len(loop.kernels),
+                "cycles": _cycles(loop) if clock else None,
+                "conditions_read": loop.conditions_read,
+                "counts": {kind: loop.counts[kind] for kind in COUNTED},
+            }
+            for depth, _, loop in rows
+        ],
+        "dearest": [
+            {
+                "cycles": cycles,
+                "kind": each.kind,
+                "type": each.type,
+                "place": place(each) or of_loop,
+            }
+            for cycles, each, of_loop in dearest[: DEAREST if clock else 0]
+        ],
+    }
+
+
+def _turn_figures(main: Loop, clock: float | None) -> dict[str, float | None]:
+    return {
+        "turn_ms": _milliseconds(main, clock),
+        "turn_ms_low": _milliseconds(main, clock, an_index=0.0),
+        "turn_kernels": main.total(_num_kernels, WAY_DOWN),
+        "turn_sorts": main.total(lambda loop: loop.counts["sort"], WAY_DOWN),
+        "turn_reads": main.total(_reads, WAY_DOWN) + main.is_read,
+    }
+
+
+def _milliseconds(
+    loop: Loop, clock: float | None, an_index: float = CYCLES_AN_INDEX
+) -> float | None:
+    cycles = loop.total(lambda each: _cycles(each, an_index), WAY_DOWN)
+    return None if clock is None else cycles / clock * 1e3
 
 
 def _cycles(loop: Loop, an_index: float = CYCLES_AN_INDEX) -> float:
@@ -215,86 +341,53 @@ def _reads(loop: Loop) -> float:
     return loop.branches_read + (WAY_DOWN + 1) * sum(inner.is_read for inner in loop.inner)
 
 
-def tables(report: CompileReport) -> Group:
-    """The report for the console: a row a program, the hours, then the loops of each."""
-    title = f"{report.config.name} compiled for {report.target.name}"
-    whole = Table(title=title, title_justify="left")
+def tables(report: dict[str, Any]) -> Group:
+    """A report for the console: a row a program, the hours, then the loops of each."""
+    title = f"{report['config']['name']} compiled for {report['target']}"
     heads = ("", "compile s", "MB", "of memory", "padding", "ms", "a turn: ms", "kernels", "sorts")
-    for index, head in enumerate((*heads, "host reads")):
-        whole.add_column(head, justify="right" if index else "left")
-    for each in report.programs:
-        figures = each.figures()
+    whole = _table(title, *heads, "host reads")
+    for name, found in report["programs"].items():
         whole.add_row(
-            each.name,
-            f"{figures['seconds']:.1f}",
-            f"{each.stats.peak_bytes / 1e6:,.1f}",
-            f"{figures['share']:.1%}",
-            f"{figures['padding']:.2f}",
-            *(_shown(figures.get(key), "#.3g") for key in ("ms", "turn_ms")),
-            *(_shown(figures.get(f"turn_{key}"), ",.0f") for key in ("kernels", "sorts", "reads")),
+            name,
+            f"{found['seconds']:.1f}",
+            f"{found['bytes'] / 1e6:,.1f}",
+            f"{found['share']:.1%}",
+            f"{found['padding']:.2f}",
+            *(_shown(found.get(key), "#.3g") for key in ("ms", "turn_ms")),
+            *(_shown(found.get(f"turn_{key}"), ",.0f") for key in ("kernels", "sorts", "reads")),
         )
-    lines = [Text(f"{each.name} does not compile: {each.reason}") for each in report.failed]
-    if games := report.million_games:
-        lines += map(Text, arithmetic.lines(games))
-    return Group(whole, *lines, *(part for each in report.programs for part in _details(each)))
+    lines = [f"{name} does not compile: {reason}" for name, reason in report["failed"].items()]
+    if games := report["million_games"]:
+        lines += arithmetic.lines(games)
+    details = (_details(*each) for each in report["programs"].items())
+    return Group(whole, *map(Text, lines), *(part for each in details for part in each))
 
 
-def _details(found: CompiledProgram) -> list[Table | Text]:
+def _details(name: str, found: dict[str, Any]) -> list[Table | Text]:
     """The loops of a program, and its dearest kernels."""
-    loops = Table(title=found.name, title_justify="left")
-    estimates = ("cycles",) if found.target.clock else ()
-    for index, head in enumerate(("loop", "turns", "kernels", *estimates, *COUNTED)):
-        loops.add_column(head, justify="right" if index else "left", no_wrap=True)
-    for depth, _, loop in found.whole.rows(WAY_DOWN):
+    estimates = ("cycles",) if found["loops"][0]["cycles"] is not None else ()
+    loops = _table(name, "loop", "turns", "kernels", *estimates, *COUNTED)
+    for loop in found["loops"]:
         loops.add_row(
-            "  " * depth + (loop.place or loop.name),
-            "by data" if loop.turns is None else f"{loop.turns:,}",
-            f"{len(loop.kernels):,}",
-            *(f"{_cycles(loop):,.0f}" for _ in estimates),
-            *(f"{loop.counts[kind]:,}" if loop.counts[kind] else "" for kind in COUNTED),
+            "  " * loop["depth"] + (loop["place"] or loop["name"]),
+            "by data" if loop["turns"] is None else f"{loop['turns']:,}",
+            f"{loop['kernels']:,}",
+            *(f"{loop[key]:,.0f}" for key in estimates),
+            *(f"{count:,}" if count else "" for count in loop["counts"].values()),
         )
     lines = [
-        Text(f"{cycles:16,.0f} cycles  {each.kind} {place} {each.type[:60]}")
-        for cycles, each, place in found.dearest()
+        Text(f"{each['cycles']:16,.0f} cycles  {each['kind']} {each['place']} {each['type'][:60]}")
+        for each in found["dearest"]
     ]
     return [loops, *lines]
 
 
+def _table(title: str, *heads: str) -> Table:
+    table = Table(title=title, title_justify="left")
+    for index, head in enumerate(heads):
+        table.add_column(head, justify="right" if index else "left", no_wrap=not index)
+    return table
+
+
 def _shown(number: float | None, form: str) -> str:
     return "" if number is None else format(number, form)
-
-
-def record(report: CompileReport) -> dict[str, Any]:
-    """The report, JSON-ready."""
-    games = report.million_games
-    return {
-        "target": report.target.name,
-        "jax": jax.__version__,
-        "config": config_to_dict(report.config),
-        "programs": {each.name: _record(each) for each in report.programs},
-        "failed": {each.name: each.reason for each in report.failed},
-        "million_games": games and games._asdict(),
-    }
-
-
-def _record(found: CompiledProgram) -> dict[str, Any]:
-    return {
-        **found.figures(),
-        "loops": [
-            {
-                "name": loop.name,
-                "place": loop.place,
-                "depth": depth,
-                "turns": loop.turns,
-                "kernels": len(loop.kernels),
-                "cycles": _cycles(loop) if found.target.clock else None,
-                "conditions_read": loop.conditions_read,
-                "counts": {kind: loop.counts[kind] for kind in COUNTED},
-            }
-            for depth, _, loop in found.whole.rows(WAY_DOWN)
-        ],
-        "dearest": [
-            {"cycles": cycles, "kind": each.kind, "type": each.type, "place": place}
-            for cycles, each, place in found.dearest()
-        ],
-    }

@@ -1,8 +1,9 @@
-"""Shows figures as a table for the console, as JSON, or as a Markdown report."""
+"""Shows figures as a table for the console, as JSON, as a plot, or as a Markdown report."""
 
 import importlib.metadata
+import math
 import platform
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,23 @@ from rich.text import Text
 
 import wallgo_jax
 from train.bench.harness.timing import Row
-from train.bench.parts.memory import LIMIT, TreeMemory
-from train.bench.scaling import Point, plies_by_batch
-from train.bench.suite import Figures, Request
-from train.bench.sweep import knee_lines, knee_text
+from train.bench.parts.memory import memory_lines
+from train.bench.suite import PLOT, Figures, Request, unit_of
 from train.config import config_to_dict
+from train.metrics.plot_style import COLOURS, DASHED, GREY, INK, new_plot, save_figure
+from train.runtime.files import check_writable, replace_text, write_json
 
+REPORT_FILE, FIGURES_FILE, PLOT_FILE = "report.md", "bench.json", "scaling.png"
+KNEE = 0.8
+"""The knee is the smallest batch that reaches this share of the best speed."""
+RISING = 0.16
+"""Slope, in powers of the batch, from which the last step still rises: four times the boards gain a
+quarter of speed."""
+SPEEDS = {
+    **{"env": "plies", PLOT: "plies", "search": "simulations"},
+    **{"selfplay": "evaluations", "learn": "positions"},
+}
+"""What the speed of each part counts."""
 _LIBRARIES = ("jax", "jaxlib", "mctx", "flax", "optax", "numpy", "pgx")
 _HEADS = ("what", "batch", "a second", "compile s", "equations", "MB", "checksum")
 _ON_THE_LEFT = ("what", "a second")
@@ -33,6 +45,7 @@ def environment() -> dict[str, Any]:
             versions[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
             continue
+    stats = [device.memory_stats() for device in devices]
     return {
         "device": devices[0].device_kind,
         "platform": devices[0].platform,
@@ -41,31 +54,31 @@ def environment() -> dict[str, Any]:
         "python": platform.python_version(),
         "versions": versions | {"wallgo-jax": wallgo_jax.__version__},
         "compilation_cache": jax.config.values.get("jax_compilation_cache_dir"),
-        "most_bytes_in_use": [_max_bytes(device) for device in devices],
+        "most_bytes_in_use": [each and each.get("peak_bytes_in_use") for each in stats],
     }
 
 
-def bench_record(
-    request: Request, figures: Figures, points: Sequence[Point] = ()
-) -> dict[str, Any]:
-    """The request, its figures and the environment, JSON-ready."""
-    return {
-        "environment": environment(),
-        "config": config_to_dict(request.config),
-        "simulations": request.simulations,
-        "repeats": request.repeats,
-        "rows": [_row_record(part, row) for part, row in figures.rows],
-        "ratios": [ratio._asdict() for ratio in figures.ratios],
-        "compiled": {name: stats._asdict() for name, stats in figures.compiled},
-        "notes": list(figures.notes),
-        "memory": None if figures.memory is None else figures.memory._asdict(),
-        "scaling": [point._asdict() for point in points],
-    }
+def bench_record(figures: Figures, **about: Any) -> dict[str, Any]:
+    """Figures and the environment, JSON-ready.
+
+    Args:
+      about: what was asked for, by key.
+    """
+    return as_json({"environment": environment(), **about, **figures._asdict()})
 
 
-def _row_record(part: str, row: Row) -> dict[str, Any]:
-    stats = None if row.stats is None else row.stats._asdict()
-    return {"part": part, **row._asdict(), "seconds": list(row.seconds), "stats": stats}
+def as_json(data: Any) -> Any:
+    """Records as dicts, and tuples as lists, at every depth."""
+    data = data._asdict() if hasattr(data, "_asdict") else data
+    if isinstance(data, Mapping):
+        return {key: as_json(each) for key, each in data.items()}
+    return [as_json(each) for each in data] if isinstance(data, list | tuple) else data
+
+
+def about_of(request: Request) -> dict[str, Any]:
+    """What a request asked for, JSON-ready."""
+    config = config_to_dict(request.config)
+    return {"config": config, "simulations": request.simulations, "repeats": request.repeats}
 
 
 def bench_report(figures: Figures) -> Group:
@@ -73,88 +86,153 @@ def bench_report(figures: Figures) -> Group:
     table = Table(caption=Text(_where()), caption_justify="left")
     for head in _HEADS:
         table.add_column(head, justify="left" if head in _ON_THE_LEFT else "right")
-    part = None
-    for own, row in figures.rows:
-        if part is not None and own != part:
-            table.add_section()
-        part = own
-        table.add_row(*_cells(row))
+    parts = [row.part for row in figures.rows]
+    for row, next_part in zip(figures.rows, [*parts[1:], ""], strict=True):
+        table.add_row(*_cells(row), end_section=row.part != next_part)
     return Group(table, *(Text(line) for line in _lines(figures)))
 
 
 def _cells(row: Row) -> tuple[str, ...]:
-    stats = row.stats
     rates = ", ".join(f"{short(rate)} {name}" for name, rate in row.rates.items())
     compiled = ("", "", "")
-    if stats is not None:
+    if row.stats is not None:
         compiled = (
-            f"{stats.compile_seconds:.1f}{' (cache)' if stats.is_cached else ''}",
-            f"{stats.equations:,}",
-            f"{stats.peak_bytes / 1e6:,.1f}",
+            f"{row.stats.compile_seconds:.1f}{' (cache)' if row.stats.is_cached else ''}",
+            f"{row.stats.equations:,}",
+            f"{row.stats.peak_bytes / 1e6:,.1f}",
         )
     return row.name, f"{row.batch:,}", rates, *compiled, f"{row.checksum:08x}"
 
 
 def _lines(figures: Figures) -> Iterator[str]:
-    if {part for part, _ in figures.rows} & {"search", "selfplay"}:
-        yield f"search engine: {figures.engine}"
+    yield from figures.notes
     for ratio in figures.ratios:
         at = f"batch {ratio.batch:,}" if ratio.batch else "better batch of each"
         yield f"{ratio.name}, {at}: {ratio.value:.2f}"
-    for name, stats in figures.compiled:
-        cached = ", XLA's part from the cache" if stats.is_cached else ""
-        yield f"{name}: compiled in {stats.compile_seconds:.1f} s{cached}"
     if figures.memory is not None:
         yield from memory_lines(figures.memory)
-    yield from knee_lines(figures.rows)
-    yield from figures.notes
+    speeds: dict[tuple[str, str], dict[int, float]] = {}
+    for row in figures.rows:
+        if speed := row.rates.get(SPEEDS.get(row.part, "")):
+            speeds.setdefault((row.part, row.name), {})[row.batch] = speed
+    for (part, name), by_batch in speeds.items():
+        if len(by_batch) >= 3:
+            yield f"{name}: {knee_text(by_batch, unit=unit_of(part))}"
 
 
-def memory_lines(found: TreeMemory) -> Iterator[str]:
-    """The memory of a search tree, in words."""
-    yield (
-        f"search tree: {found.formula:,} bytes a node by formula, {found.measured:,.0f} a board "
-        "and simulation by memory analysis"
-    )
-    fits = "within" if found.total <= LIMIT else "beyond"
-    yield (
-        f"search of {found.boards:,} boards and {found.simulations} simulations: "
-        f"{found.total / 1e9:.2f} GB by memory analysis, {fits} {LIMIT / 1e9:g} GB"
-    )
-
-
-def scaling_lines(points: Sequence[Point]) -> Iterator[str]:
-    """Speed by batch, in words."""
-    yield "core by batch: " + ", ".join(f"{x.batch:,}: {short(x.plies)}" for x in points)
-    yield knee_text(plies_by_batch(points))
-
-
-def markdown(
-    command: str,
-    figures: Figures,
-    points: Sequence[Point] = (),
-    training: Sequence[str] = (),
-) -> str:
-    """The report of a device.
+def knee_at(speeds: Mapping[int, float]) -> int | None:
+    """The smallest batch that reaches KNEE of the best speed; None while the speed still rises.
 
     Args:
-      command: the command line that wrote the report.
-      figures: what was measured.
-      points: speed by batch; empty leaves out the section.
+      speeds: by batch.
+    """
+    ordered = sorted(speeds.items())
+    if len(ordered) < 2:
+        return None
+    (before, slower), (last, speed) = ordered[-2:]
+    if math.log(speed / slower) / math.log(last / before) > RISING:
+        return None
+    return next(batch for batch, speed in ordered if speed >= KNEE * max(speeds.values()))
+
+
+def knee_text(speeds: Mapping[int, float], *, unit: str = "boards") -> str:
+    """Where the knee is, in words."""
+    knee = knee_at(speeds)
+    if knee is None:
+        return f"no knee: the speed still rises at {max(speeds):,} {unit}"
+    return f"knee at {knee:,} {unit}, the fewest with {KNEE:.0%} of the best speed"
+
+
+def games_by_batch(rows: Sequence[Row]) -> dict[int, float]:
+    """Games a second by batch: plies over the mean length of all games measured, since few end in a
+    short run of few boards; 0 if none ended."""
+    plies, games = (sum(row.rates[of] for row in rows) for of in ("plies", "games"))
+    return {row.batch: row.rates["plies"] * games / plies for row in rows}
+
+
+def write_plot(path: Path, rows: Sequence[Row], *, title: str) -> None:
+    """Draw the speed of PLOT by batch; the path's suffix names the picture's format.
+
+    Raises:
+      UsageError: the file cannot be written.
+    """
+    from matplotlib.ticker import NullLocator
+
+    rows = sorted((row for row in rows if row.part == PLOT), key=lambda row: row.batch)
+    plies = {row.batch: row.rates["plies"] for row in rows}
+    games = games_by_batch(rows)
+    has_games, knee = min(games.values()) > 0, knee_at(plies)
+    figure, axes = new_plot(
+        title=title,
+        x_label="boards at once (batch)",
+        y_label="games a second" if has_games else "plies a second",
+    )
+    speeds = list((games if has_games else plies).values())
+    axes.loglog([*plies], speeds, color=COLOURS[0], marker="o", markersize=5, linewidth=1.8)
+    axes.set_xticks([*plies], [f"{batch:,}" for batch in plies])
+    axes.xaxis.set_minor_locator(NullLocator())
+    _set_speed_ticks(axes.yaxis)
+    if has_games:
+        length = next(plies[batch] / games[batch] for batch in plies)
+        convert = (lambda x: x * length), (lambda x: x / length)
+        right = axes.secondary_yaxis("right", functions=convert)
+        right.set_ylabel("plies a second", color=INK)
+        _set_speed_ticks(right.yaxis)
+        right.tick_params(colors=INK)
+        right.spines["right"].set_visible(False)
+    if knee is not None:
+        axes.axvline(knee, linestyle=DASHED, linewidth=1, color=GREY, zorder=1)
+    save_figure(figure, path, caption=knee_text(plies))
+
+
+def _set_speed_ticks(axis: Any) -> None:
+    """Ticks at 1, 2 and 5 of each power of ten, such as 20 k."""
+    from matplotlib.ticker import EngFormatter, LogLocator, NullLocator
+
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(EngFormatter())
+
+
+def check_report(directory: Path) -> None:
+    """Refuse a directory whose report cannot be written with a UsageError."""
+    for name in (REPORT_FILE, FIGURES_FILE, PLOT_FILE):
+        check_writable(directory / name)
+
+
+def write_report(
+    directory: Path,
+    command: str,
+    request: Request,
+    figures: Figures,
+    training: Sequence[str] = (),
+) -> None:
+    """Write a device's report with all that there is so far.
+
+    Args:
+      directory: of the report.
+      command: the command line that makes it.
+      request: what is measured.
+      figures: what has been measured.
       training: results of a short training run, a line each; empty while there is none.
     """
+    replace_text(directory / REPORT_FILE, markdown(command, figures, training))
+    record = bench_record(figures, **about_of(request), training=training)
+    write_json(directory / FIGURES_FILE, record)
+
+
+def markdown(command: str, figures: Figures, training: Sequence[str] = ()) -> str:
+    """The text of a report; the arguments are those of `write_report`."""
     lines = ["# Speed report", "", f"- command: `{command}`", f"- device: {_where()}", ""]
     aligned = (":---" if head in _ON_THE_LEFT else "---:" for head in _HEADS)
-    cells = [_HEADS, aligned, *(_cells(row) for _, row in figures.rows)]
+    cells = [_HEADS, aligned, *map(_cells, figures.rows)]
     lines += ["## Figures", "", *(f"| {' | '.join(each)} |" for each in cells), ""]
     lines += [f"- {line}" for line in _lines(figures)]
-    if points:
-        lines += ["", "## Scaling", "", "![games a second by batch](scaling.png)", ""]
-        lines += [f"- {line}" for line in scaling_lines(points)]
+    if any(row.part == PLOT for row in figures.rows):
+        lines += ["", "## Scaling", "", f"![games a second by batch]({PLOT_FILE})"]
     said = [f"- {line}" for line in training] or ["Not measured yet."]
     lines += ["", "## A short training run", "", *said]
-    most = [count for count in environment()["most_bytes_in_use"] if count is not None]
-    if most:
+    if most := [count for count in environment()["most_bytes_in_use"] if count is not None]:
         lines += ["", f"Most memory in use on a device: {max(most) / 1e9:.2f} GB."]
     return "\n".join(lines) + "\n"
 
@@ -185,14 +263,9 @@ def _processor() -> str:
     return names[0] if names else platform.processor()
 
 
-def _max_bytes(device: Any) -> int | None:
-    stats = device.memory_stats()
-    return None if stats is None else stats.get("peak_bytes_in_use")
-
-
 def short(number: float) -> str:
     """A number in three digits, such as 1.25 M."""
-    for size, letter in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
+    for size, letter in ((1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
         if abs(number) >= size:
             return f"{number / size:.3g} {letter}"
     return f"{number:.3g}"

@@ -1,6 +1,8 @@
-"""Measures the parts of a request, batch by batch, and takes the ratios of their figures."""
+"""Measures the parts of a request, each at growing batches up to the end of memory, and takes the
+ratios of their figures."""
 
 import dataclasses
+import gc
 import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
@@ -8,35 +10,35 @@ from typing import NamedTuple
 import jax
 
 import wallgo_jax
-from train.bench import sweep
-from train.bench.harness import peak, play, timing
-from train.bench.harness.program import ProgramStats
-from train.bench.harness.timing import Bench, Row
-from train.bench.parts import (
-    alphazero,
-    games,
-    learn,
-    memory,
-    peers,
-    plain,
-    search,
-    selfplay,
-    shares,
-)
+from train.bench.harness.timing import Bench, Row, take_turns
+from train.bench.parts import alphazero, games, memory, search, trainer
 from train.bench.parts.memory import TreeMemory
 from train.config import RunConfig
 from train.runtime.devices import Devices, all_devices
 from train.runtime.errors import UsageError
-from train.runtime.memory import Need, check_fits, check_sizes, device_memory, tree_bytes
+from train.runtime.memory import (
+    MemoryEstimate,
+    check_fits,
+    check_sizes,
+    device_memory,
+    out_of_memory_message,
+    tree_bytes,
+)
 from wallgo_jax.game.sizes import num_actions
 
 PARTS = ("env", "search", "selfplay", "learn")
+PLOT = "plot"
+"""The part that measures the core alone, from one board on."""
+CPU_BATCHES = (256, 1024)
+GAME_BATCHES = (1024, 4096, 16_384, 65_536, 262_144)
+NETWORK_BATCHES = (512, 2048, 8192, 16_384)
+"""Batches of an accelerator: of the game, and of all parts that evaluate a network."""
+PLOT_BATCHES = tuple(4**power for power in range(9))  # 1 to 65,536
 MCTX, MCTX_PUBLIC = "mctx", "mctx-public"
-LOOP = "pgx-alphazero"
-LOOP_GAME = "othello"
+LOOP, LOOP_GAME = "pgx-alphazero", "othello"
 SHARES = "parts"
 AGAINST = {
-    **dict.fromkeys(peers.GAMES, "env"),
+    **dict.fromkeys(games.PGX_GAMES, "env"),
     LOOP: "selfplay",
     SHARES: "selfplay",
     MCTX: "search",
@@ -47,6 +49,17 @@ ENV_PLANES = "BTRH"
 ONE_DEVICE = ", one device"
 MAX_TREE_BYTES = 8 * 10**9
 """Largest tree of a search over public actions; a larger one is not measured."""
+_SHARED_KINDS = (search.NETWORK, search.PLANES, search.UNIFORM)
+_RANDOM_PLAY = "random play"
+SHARED = (trainer.SELFPLAY, *(f"moves by {kind}" for kind in _SHARED_KINDS), _RANDOM_PLAY)
+"""Programs of which each does less than the one before.
+
+Every ply is searched in full. Without a network values are 0 and priors equal, so trees have
+another shape. Random play also draws its plies and restarts games, and scores none: what scores
+cost is with the trees, and what the slots' logits cost is with the planes.
+"""
+SHARE_NAMES = ("plies kept, openings, counts", "network", "planes", "trees", "the game")
+"""The parts of self-play, each what the program of its place takes more than the next."""
 
 
 def check_rules(config: RunConfig, what: str) -> None:
@@ -66,9 +79,10 @@ class Request:
 
     Attributes:
       config: game, network, search and learner.
-      parts: names of PARTS.
+      parts: names of PARTS, or PLOT.
       batches: boards at once, or samples of a step of the learner; empty for those of the device
-        (`sweep.default_batches`), up to the end of its memory.
+        (`default_batches`), up to the end of its memory.
+      scaling: boards at once of PLOT; empty for those of the device.
       against: baselines, names of AGAINST of these parts.
       simulations: simulations of the searches outside self-play.
       repeats: runs of each benchmark; their median counts.
@@ -76,13 +90,14 @@ class Request:
       fit: boards and simulations of the search whose memory is analysed.
 
     Raises:
-      UsageError: an unknown name, a baseline of another part, a number below 1, or rules that
-        `check_rules` refuses.
+      UsageError: an unknown name, a baseline of another part, or rules that `check_rules`
+        refuses.
     """
 
     config: RunConfig
     parts: tuple[str, ...] = PARTS
     batches: tuple[int, ...] = ()
+    scaling: tuple[int, ...] = ()
     against: tuple[str, ...] = ()
     simulations: int = 32
     repeats: int = 5
@@ -91,34 +106,35 @@ class Request:
 
     def __post_init__(self) -> None:
         check_rules(self.config, "bench")
-        for option, given, known in (
-            ("what", self.parts, PARTS),
-            ("against", self.against, AGAINST),
-        ):
-            for name in given:
-                if name not in known:
-                    raise UsageError(
-                        f"bench: --{option} {name!r} is unknown; allowed: {', '.join(known)}"
-                    )
+        for wrong in self._wrong():
+            raise UsageError(f"bench: {wrong}")
+
+    def _wrong(self) -> Iterator[str]:
+        known = {"what": (self.parts, (*PARTS, PLOT)), "against": (self.against, AGAINST)}
+        for option, (names, allowed) in known.items():
+            for name in (name for name in names if name not in allowed):
+                yield f"--{option} {name!r} is unknown; allowed: {', '.join(allowed)}"
         if not self.parts:
-            raise UsageError(f"bench: --what names nothing; allowed: {', '.join(PARTS)}")
+            yield f"--what names nothing; allowed: {', '.join(PARTS)}"
         for name in self.against:
             if AGAINST[name] not in self.parts:
-                raise UsageError(f"bench: --against {name!r} is for --what {AGAINST[name]}")
+                yield f"--against {name!r} is for --what {AGAINST[name]}"
         if SHARES in self.against and self.config.selfplay.full_search_prob != 1:
-            raise UsageError(f"bench: --against {SHARES} needs --selfplay.full_search_prob 1")
-        if min(self.batches, default=1) < 1:
-            raise UsageError("bench: --batch must be numbers from 1 on")
-        for option, least in (("simulations", self.simulations), ("repeats", self.repeats)):
-            if least < 1:
-                raise UsageError(f"bench: --{option} ({least}) must be at least 1")
-        if not 0 < self.seconds < math.inf:
-            raise UsageError(f"bench: --seconds ({self.seconds}) must be above 0")
+            yield f"--against {SHARES} needs --selfplay.full_search_prob 1"
 
     def batches_of(self, part: str) -> tuple[int, ...]:
         """The batches of a part, in rising order."""
-        batches = self.batches or sweep.default_batches(part, jax.default_backend())
-        return tuple(sorted(set(batches)))
+        batches = self.scaling if part == PLOT else self.batches
+        return tuple(sorted(set(batches or default_batches(part, jax.default_backend()))))
+
+
+def default_batches(part: str, platform: str) -> tuple[int, ...]:
+    """The batches at which a part is measured on a platform of JAX unless others are named."""
+    if part == PLOT:
+        return PLOT_BATCHES if platform == "cpu" else (*PLOT_BATCHES, 4 * PLOT_BATCHES[-1])
+    if platform == "cpu":
+        return CPU_BATCHES
+    return GAME_BATCHES if part == "env" else NETWORK_BATCHES
 
 
 class Ratio(NamedTuple):
@@ -132,12 +148,10 @@ class Ratio(NamedTuple):
 class Figures(NamedTuple):
     """All measurements of a request."""
 
-    rows: tuple[tuple[str, Row], ...]  # each with its part
-    ratios: tuple[Ratio, ...]
-    memory: TreeMemory | None
-    compiled: tuple[tuple[str, ProgramStats], ...] = ()  # by name, programs compiled but not run
-    notes: tuple[str, ...] = ()  # benchmarks left out
-    engine: str = "native"  # of the search and of self-play
+    rows: tuple[Row, ...]
+    ratios: tuple[Ratio, ...] = ()
+    memory: TreeMemory | None = None
+    notes: tuple[str, ...] = ()  # the engine of searches; benchmarks left out
 
 
 def run_suite(
@@ -154,61 +168,99 @@ def run_suite(
     """
     for batch in request.batches:
         _check_batch(request, batch)
-    rows: list[tuple[str, Row]] = []
-    notes: list[str] = []
+    config, figures = request.config, Figures(())
+    if {"search", "selfplay"} & set(request.parts):
+        figures = Figures((), notes=(f"search engine: {config.search.engine}",))
     for part in request.parts:
-
-        def measure(batch: int, part: str = part) -> list[Row]:
-            return measure_part(request, part, batch, on_progress)
-
-        swept = sweep.sweep(part, request.batches_of(part), measure, unit=sweep.unit_of(part))
-        rows.extend((part, row) for row in swept.rows)
-        notes.extend([swept.note] if swept.note else [])
-        so_far = tuple(ratios(rows))
-        on_part(Figures(tuple(rows), so_far, None, (), tuple(notes), request.config.search.engine))
-    tree, compiled = None, []
-    if "env" in request.parts:
-        on_progress("the env's steps: compiling")
-        compiled = games.compiled_steps(
-            request.config.rules,
-            max(row.batch for part, row in rows if part == "env"),
-            planes=ENV_PLANES,
+        batches = request.batches_of(part)
+        rows, note = sweep(
+            part, batches, lambda batch, part=part: measure_part(request, part, batch, on_progress)
         )
-    if "search" in request.parts:
-        batches = request.batches_of("search")
-        notes += [_left_out(request, x) for x in batches if not _fits_public(request, x)]
-        boards, simulations = request.fit
-        on_progress(f"memory of {boards} boards and {simulations} simulations: compiling")
-        tree = memory.tree_memory(request.config, boards=boards, simulations=simulations)
-    return Figures(
-        rows=tuple(rows),
-        ratios=tuple(ratios(rows)),
-        memory=tree,
-        compiled=tuple(compiled),
-        notes=tuple(notes),
-        engine=request.config.search.engine,
-    )
+        notes, tree = [note] if note else [], figures.memory
+        if part == "env":
+            on_progress("the env's steps: compiling")
+            most = max(row.batch for row in rows)
+            rows += games.compiled_steps(config.rules, most, planes=ENV_PLANES)
+        elif part == "search":
+            notes += [_left_out(request, x) for x in batches if not _fits_public(request, x)]
+            boards, simulations = request.fit
+            on_progress(f"memory of {boards} boards and {simulations} simulations: compiling")
+            tree = memory.tree_memory(config, boards=boards, simulations=simulations)
+        measured = (*figures.rows, *rows)
+        figures = Figures(measured, tuple(ratios(measured)), tree, (*figures.notes, *notes))
+        on_part(figures)
+    return figures
+
+
+def sweep(
+    part: str, batches: Sequence[int], measure: Callable[[int], Sequence[Row]]
+) -> tuple[list[Row], str]:
+    """Measure a part at each batch, from the smallest on, until memory ends.
+
+    Args:
+      part: its name, for the note.
+      batches: in any order.
+      measure: batch -> its rows.
+
+    Returns:
+      Rows, and why the sweep stopped; empty where all batches fit.
+
+    Raises:
+      UsageError: as `measure` does at the smallest batch; at others it ends the sweep.
+      MemoryError, RuntimeError: likewise.
+    """
+    rows: list[Row] = []
+    for batch in sorted(set(batches)):
+        try:
+            rows.extend(measure(batch))
+        except (UsageError, RuntimeError, MemoryError) as error:
+            reason = str(error) if isinstance(error, UsageError) else out_of_memory_message(error)
+            if not rows or reason is None:
+                raise
+            note = f"{part}: stopped before {batch:,} {unit_of(part)}: {reason.partition(';')[0]}"
+        else:
+            continue
+        gc.collect()  # The error held the arrays of the batch that did not fit.
+        return rows, note
+    return rows, ""
+
+
+def unit_of(part: str) -> str:
+    """What a batch of a part counts."""
+    return "samples" if part == "learn" else "boards"
 
 
 def measure_part(
     request: Request, part: str, batch: int, on_progress: Callable[[str], None]
 ) -> list[Row]:
     """The rows of a part at one batch."""
-    own = tuple(name for name in request.against if AGAINST[name] == part)
-    _check_batch(dataclasses.replace(request, parts=(part,), against=own), batch)
     benches = []
-    for make in _MAKERS[part](request, batch):
+    for make in makers(request, part, batch):
         on_progress(f"{part}, batch {batch}: compiling {len(benches) + 1}")
         benches.append(make())
     on_progress(f"{part}, batch {batch}: measuring")
-    return timing.take_turns(benches, seconds=request.seconds, repeats=request.repeats)
+    return take_turns(benches, seconds=request.seconds, repeats=request.repeats, part=part)
+
+
+_Make = Callable[[], Bench]
+
+
+def makers(request: Request, part: str, batch: int) -> Iterator[_Make]:
+    """Functions that compile the benchmarks of a part at one batch.
+
+    Raises:
+      UsageError: the batch surely needs more memory than a device has.
+    """
+    against = tuple(name for name in request.against if AGAINST[name] == part)
+    _check_batch(dataclasses.replace(request, parts=(part,), against=against), batch)
+    return _MAKERS[part](request, batch)
 
 
 def _check_batch(request: Request, batch: int) -> None:
     """Refuse a batch that surely needs more memory than a device has."""
     check_sizes(batch=batch)
     needed = board_bytes(request) * batch // devices_for(batch).count
-    check_fits([Need("boards", needed, ("--batch",))], device_memory())
+    check_fits([MemoryEstimate("boards", needed, ("--batch",))], device_memory())
 
 
 def board_bytes(request: Request) -> int:
@@ -231,40 +283,41 @@ def devices_for(batch: int) -> Devices:
     return all_devices(math.gcd(jax.device_count(), batch))
 
 
-_Make = Callable[[], Bench]
-
-
 def _env(request: Request, batch: int) -> Iterator[_Make]:
-    config, devices = request.config, devices_for(batch)
-    played = [games.core_game(config.rules, on_bits=on_bits) for on_bits in (False, True)]
-    played.append(games.env_game(config.rules, planes=ENV_PLANES))
-    names = [peers.GAMES[name] for name in request.against if name in peers.GAMES]
-    if names:
-        played.extend(peers.peer_games(names))
+    rules, devices = request.config.rules, devices_for(batch)
+    names = [games.PGX_GAMES[name] for name in request.against if name in games.PGX_GAMES]
+    played = [games.core_game(rules, on_bits=on_bits) for on_bits in (False, True)]
+    played += [games.env_game(rules, planes=ENV_PLANES), *games.peer_games(names)]
     for game in played:
-        yield lambda game=game: play.make_bench(game, batch, devices)
+        yield lambda game=game: games.make_bench(game, batch, devices)
     if names and devices.count > 1:
         for game in played:
             alone = game._replace(name=f"{game.name}{ONE_DEVICE}")
-            yield lambda alone=alone: play.make_bench(alone, batch, all_devices(1))
+            yield lambda alone=alone: games.make_bench(alone, batch, all_devices(1))
     if names:
-        own = games.plain_envs(config.rules, planes=ENV_PLANES)
-        for game in [*own, *peers.plain_games(names)]:
-            yield lambda game=game: plain.make_bench(game, batch)
+        for plain in games.plain_games(rules, names, planes=ENV_PLANES):
+            yield lambda plain=plain: games.make_plain_bench(plain, batch)
+
+
+def _plot(request: Request, batch: int) -> Iterator[_Make]:
+    game = games.core_game(request.config.rules, on_bits=True)
+    yield lambda: games.make_bench(game, batch, devices_for(batch))
 
 
 def _search(request: Request, batch: int) -> Iterator[_Make]:
-    config, count = request.config, request.simulations
     kinds = [search.UNIFORM, search.NETWORK]
     if MCTX in request.against:
         kinds += [search.MCTX, search.MCTX_NETWORK]
     if MCTX_PUBLIC in request.against and _fits_public(request, batch):
         kinds += [search.PUBLIC, search.PUBLIC_NETWORK]
     for kind in kinds:
-        found = search.searcher(kind, config, count)
-        yield lambda found=found: search.make_bench(
-            found, config.rules, batch, count, devices_for(batch)
-        )
+        yield lambda kind=kind: _moves(kind, request.config, request.simulations, batch)
+
+
+def _moves(kind: str, config: RunConfig, simulations: int, batch: int, name: str = "") -> Bench:
+    found = search.searcher(kind, config, simulations)
+    found = found._replace(name=name or kind)
+    return search.make_bench(found, config.rules, batch, simulations, devices_for(batch))
 
 
 def _public_bytes(request: Request, batch: int) -> int:
@@ -286,22 +339,25 @@ def _left_out(request: Request, batch: int) -> str:
 
 
 def _selfplay(request: Request, batch: int) -> Iterator[_Make]:
-    for make in (
-        selfplay.make_selfplay_bench,
-        selfplay.make_forward_bench,
-        peak.make_product_bench,
-    ):
-        yield lambda make=make: make(request.config, batch, devices_for(batch))
+    config, devices = request.config, devices_for(batch)
+    network, count = config.network, config.search.simulations
+    yield lambda: trainer.make_selfplay_bench(config, batch, devices)
+    yield lambda: trainer.make_forward_bench(config, batch, devices)
+    yield lambda: trainer.make_product_bench(config, batch, devices)
     if LOOP in request.against:
-        network, count = request.config.network, request.config.search.simulations
         yield lambda: alphazero.make_bench(LOOP_GAME, network, count, batch)
     if SHARES in request.against:
-        yield from shares.makers(request.config, batch, devices_for(batch))
+        for kind, name in zip(_SHARED_KINDS, SHARED[1:], strict=False):
+            yield lambda kind=kind, name=name: _moves(kind, config, count, batch, name)
+        game = games.core_game(config.rules, on_bits=False)._replace(name=_RANDOM_PLAY)
+        yield lambda: games.make_bench(game, batch, devices)
 
 
 def _learn(request: Request, batch: int) -> Iterator[_Make]:
-    for make in (learn.make_learner_bench, learn.make_backward_bench, peak.make_product_bench):
-        yield lambda make=make: make(request.config, batch, devices_for(batch))
+    config, devices = request.config, devices_for(batch)
+    yield lambda: trainer.make_learner_bench(config, batch, devices)
+    yield lambda: trainer.make_backward_bench(config, batch, devices)
+    yield lambda: trainer.make_product_bench(config, batch, devices)
 
 
 _MAKERS: dict[str, Callable[[Request, int], Iterator[_Make]]] = {
@@ -309,41 +365,44 @@ _MAKERS: dict[str, Callable[[Request, int], Iterator[_Make]]] = {
     "search": _search,
     "selfplay": _selfplay,
     "learn": _learn,
+    PLOT: _plot,
 }
 
 
-def ratios(measured: Sequence[tuple[str, Row]]) -> Iterator[Ratio]:
-    """Ratios of the figures of rows, each with its part.
+def ratios(rows: Sequence[Row]) -> Iterator[Ratio]:
+    """Ratios of the figures of rows.
 
     Batch by batch: the time of self-play over that of its network, the time of the learner over
     that of its network, and the share of the device's peak that each network reaches, as the peak
     was measured in turns with it, and the parts of self-play in percent of its time. Then speeds of
     WallGo over those of the baselines, at the better batch and the better way of each (batch 0).
     """
-    rows = [row for _, row in measured]
-    rate = {(part, row.name, row.batch): row.rates for part, row in measured}
+    rate = {(row.part, row.name, row.batch): row.rates for row in rows}
     for batch in dict.fromkeys(row.batch for row in rows):
         for part, name, pure, unit in (
-            ("selfplay", selfplay.SELFPLAY, selfplay.FORWARD, "evaluations"),
-            ("learn", learn.LEARNER, learn.BACKWARD, "steps"),
+            ("selfplay", trainer.SELFPLAY, trainer.FORWARD, "evaluations"),
+            ("learn", trainer.LEARNER, trainer.BACKWARD, "steps"),
         ):
             whole, network, product = (
-                rate.get((part, each, batch)) for each in (name, pure, peak.PRODUCT)
+                rate.get((part, each, batch)) for each in (name, pure, trainer.PRODUCT)
             )
             if network and whole:
                 yield Ratio(f"time of {name} over {pure}", batch, network[unit] / whole[unit])
             if network and product:
-                share = network[peak.OPERATIONS] / product[peak.OPERATIONS]
-                yield Ratio(f"{peak.OPERATIONS} of {pure} over {peak.PRODUCT}", batch, share)
-        names = (("selfplay", name, batch) for name in shares.PROGRAMS)
-        programs = [rate[name] for name in names if name in rate]
-        if len(programs) == len(shares.PROGRAMS):
-            for name, percent in shares.percents(programs):
-                yield Ratio(f"percent of {selfplay.SELFPLAY}: {name}", batch, percent)
+                of = trainer.OPERATIONS
+                yield Ratio(
+                    f"{of} of {pure} over {trainer.PRODUCT}", batch, network[of] / product[of]
+                )
+        shared = [rate.get(("selfplay", name, batch)) for name in SHARED]
+        if all(shared):
+            times = [1 / _evaluations(each) for each in shared if each]
+            for name, time, less in zip(SHARE_NAMES, times, [*times[1:], 0.0], strict=True):
+                percent = 100 * (time - less) / times[0]
+                yield Ratio(f"percent of {trainer.SELFPLAY}: {name}", batch, percent)
     for part, unit, mark in (("env", "plies", "pgx"), ("search", "simulations", "mctx")):
         best: dict[str, float] = {}
-        for row in (row for own, row in measured if own == part):
-            for name in _counts_for(row.name) if unit in row.rates else ():
+        for row in (row for row in rows if row.part == part and unit in row.rates):
+            for name in _counts_for(row.name):
                 best[name] = max(best.get(name, 0.0), row.rates[unit])
         for peer in (name for name in best if name.startswith(mark)):
             for own in (name for name in best if not name.startswith(mark)):
@@ -352,19 +411,27 @@ def ratios(measured: Sequence[tuple[str, Row]]) -> Iterator[Ratio]:
     for unit in ("positions", "evaluations"):
         own, peer = (
             max((row.rates[unit] for row in rows if row.name.startswith(name)), default=0.0)
-            for name in (selfplay.SELFPLAY, alphazero.LOOP)
+            for name in (trainer.SELFPLAY, alphazero.LOOP)
         )
         if own and peer:
-            yield Ratio(f"{unit} of {selfplay.SELFPLAY} over {alphazero.LOOP}", 0, own / peer)
+            yield Ratio(f"{unit} of {trainer.SELFPLAY} over {alphazero.LOOP}", 0, own / peer)
+
+
+def _evaluations(rates: dict[str, float]) -> float:
+    """Evaluations a second: a move's are its root's and one a simulation, random play has one a
+    ply."""
+    if "moves" in rates:
+        return rates["moves"] + rates["simulations"]
+    return rates["plies"] if "plies" in rates else rates["evaluations"]
 
 
 def _counts_for(name: str) -> list[str]:
     """The names whose best speed a row counts for, so that ratios are to the better way: a game on
     one device for the game, a peer played the plain way for the peer with planes and without."""
     base = name.removesuffix(ONE_DEVICE)
-    if not base.endswith(plain.SUFFIX):
+    if not base.endswith(games.PLAIN):
         return [base]
-    base = base.removesuffix(plain.SUFFIX)
+    base = base.removesuffix(games.PLAIN)
     if base.startswith("pgx"):
         return [base, f"{base}, planes"]
     return [base.removesuffix(f", {games.OWN_DRAW}")]

@@ -1,16 +1,78 @@
-"""Trains a run for a while, and tells what its speed means for a million games."""
+"""Trains a run for a while, and says what its speed means for a million games."""
 
+import dataclasses
+import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
-from train.config import RunConfig
+import jax
+
+from train.config import EvaluationConfig, RunConfig
 from train.loop import training
 from train.loop.run_loop import iterations
 from train.metrics.rows import Row
 
 MILLION = 1_000_000
+ITERATIONS, MINUTES = 3, 5.0
+"""Length of a report's training on a CPU, and on an accelerator."""
+
+
+def train_a_little(config: RunConfig, directory: Path, minutes: float | None) -> list[str]:
+    """Lines on a new run of the config, trained for a while without matches; it can be resumed.
+
+    Args:
+      config: the run.
+      directory: of the report; the run lies below it.
+      minutes: length after compiling; None for ITERATIONS on a CPU, and for MINUTES on an
+        accelerator.
+    """
+    runs, number = directory / "runs", 1
+    while (runs / f"{config.name}-{number}").exists():
+        number += 1
+    short = dataclasses.replace(config, name=f"{config.name}-{number}")
+    if minutes is None and jax.default_backend() == "cpu":
+        short, minutes = dataclasses.replace(short, iterations=ITERATIONS), math.inf
+    rows, seconds = train_for(short, runs, seconds=60 * (MINUTES if minutes is None else minutes))
+    return [
+        f"{len(rows)} iterations of `{config.name}`: {seconds:.0f} s, compilation left out",
+        *training_lines(rows),
+        f"metrics in `runs/{short.name}`",
+    ]
+
+
+def train_for(
+    config: RunConfig,
+    runs: Path,
+    *,
+    seconds: float,
+    on_row: Callable[[Row], None] = lambda row: None,
+) -> tuple[list[Row], float]:
+    """Train a new run without matches until a time is over, or the run; save it.
+
+    Args:
+      config: the run.
+      runs: directory of all runs.
+      seconds: counted from the end of the first compiling; the iteration under way is finished.
+      on_row: gets each row of metrics.
+
+    Returns:
+      Rows of metrics, and the seconds that they took.
+    """
+    config = dataclasses.replace(
+        config, evaluation=EvaluationConfig(every=0, opponents=(), anchors=())
+    )
+    with training.open_run(config, runs / config.name, resume=False) as run:
+        started = time.perf_counter()
+
+        def gone() -> float:
+            return time.perf_counter() - started
+
+        rows = []
+        for _, row in iterations(run, should_stop=lambda: gone() >= seconds):
+            rows.append(row)
+            on_row(row)
+        return rows, gone()
 
 
 def training_lines(rows: Sequence[Row]) -> list[str]:
@@ -41,38 +103,3 @@ def training_lines(rows: Sequence[Row]) -> list[str]:
 
 def _seconds_of(row: Row) -> float:
     return row["selfplay_seconds"] + row["learn_seconds"]
-
-
-def train_for(config: RunConfig, runs: Path, *, seconds: float) -> tuple[list[Row], float]:
-    """Train a new run until a time is over, or the run; save it.
-
-    Args:
-      config: the run.
-      runs: directory of all runs.
-      seconds: counted from the end of the first compiling; the iteration under way is finished.
-
-    Returns:
-      Rows of metrics, and the seconds that they took.
-    """
-    started: list[float] = []
-
-    def gone() -> float:
-        return time.perf_counter() - started[0]
-
-    with training.open_run(config, runs / config.name, resume=False) as run:
-
-        def compile_for(state: Any, iteration: int) -> float:
-            took = run.compile_for(state, iteration)
-            if not started:
-                started.append(time.perf_counter())
-            return took
-
-        steps = iterations(
-            run.session,
-            run.state,
-            compile_for,
-            run.iterate,
-            should_stop=lambda: gone() >= seconds,
-        )
-        rows = [row for _, row in steps]
-        return rows, gone()

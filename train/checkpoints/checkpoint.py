@@ -19,7 +19,7 @@ import numpy as np
 import orbax.checkpoint as ocp
 import tensorstore
 
-from train.runtime.errors import UsageError
+from train.runtime.errors import UsageError, one_line
 from wallgo_jax.env import VERSION
 
 FORMAT = 3
@@ -64,7 +64,7 @@ def read_meta_of(folder: Path) -> dict[str, Any]:
     try:
         meta = json.loads((folder / "meta" / "metadata").read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
-        raise UnreadableError(f"meta: {_in_one_line(error)}") from None
+        raise UnreadableError(f"meta: {_reason(error)}") from None
     found = meta.get("format") if isinstance(meta, dict) else meta
     if found != FORMAT:
         raise UnreadableError(f"format {str(found)[:40]}, this program reads {FORMAT}")
@@ -112,7 +112,7 @@ def _try_to_restore(path: Path, target: Any) -> tuple[Any, str]:
         with ocp.Checkpointer(handler, multiprocessing_options=alone) as checkpointer:
             return checkpointer.restore(path, args=ocp.args.StandardRestore(target)), ""
     except Exception as error:  # orbax and tensorstore have their own for everything
-        return None, _in_one_line(error)
+        return None, _reason(error)
 
 
 def without_others(process: int) -> ocp.options.MultiprocessingOptions:
@@ -169,5 +169,5 @@ def _sum_of(meta: dict[str, Any]) -> int:
     return zlib.crc32(json.dumps(meta, sort_keys=True).encode())
 
 
-def _in_one_line(error: Exception) -> str:
-    return " ".join(str(error).split())[:300] or type(error).__name__
+def _reason(error: Exception) -> str:
+    return one_line(error)[:300] or type(error).__name__

@@ -8,9 +8,7 @@ FOLDER/README.md     the card in words
 import hashlib
 import io
 import json
-import zipfile
 import zlib
-from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +20,7 @@ from train.checkpoints.card_page import card_page
 from train.config import RunConfig, config_from_dict, config_to_dict
 from train.network import Variables
 from train.runtime.errors import UsageError
-from train.runtime.files import replace_bytes, replace_text, write_json
+from train.runtime.files import read_json, reason_of, replace_bytes, replace_text, write_json
 from wallgo_jax.env import VERSION
 from wallgo_jax.formats.files import is_unfinished
 
@@ -34,65 +32,65 @@ SUM_KEY, _SUMMED = "config_crc32", ("config", "calibration")
 """Entry with the checksum of the entries that decide how a model plays and what it expects."""
 
 
-def is_model(folder: Traversable) -> bool:
+def is_model(folder: Path) -> bool:
     """Whether the folder is one that `write_model` wrote."""
-    return folder.joinpath(CARD_FILE).is_file()
+    return (folder / CARD_FILE).is_file()
 
 
-def read_card(folder: Traversable, *, where: str) -> dict[str, Any]:
-    """Read a folder's card; the message of a UsageError begins with `where`.
+def read_card(folder: Path) -> dict[str, Any]:
+    """Read a folder's card.
 
     Raises:
       UsageError: it cannot be read, or is of another version of the game.
     """
-    try:
-        card = json.loads(folder.joinpath(CARD_FILE).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise UsageError(f"{where}: {CARD_FILE} cannot be read: {error}") from None
+    card = read_json(folder / CARD_FILE)
     missing = [key for key in OWN_KEYS if not isinstance(card, dict) or key not in card]
     if missing:
-        raise UsageError(f"{where}: {CARD_FILE} is no card of `export`: it has no {missing[0]!r}")
+        raise UsageError(f"{folder}: {CARD_FILE} is no card of `export`: it has no {missing[0]!r}")
     if card.get(SUM_KEY, _sum_of(card)) != _sum_of(card):
-        raise UsageError(f"{where}: {CARD_FILE}: its config or calibration is not what was written")
+        raise UsageError(
+            f"{folder}: {CARD_FILE}: its config or calibration is not what was written"
+        )
     if card["env_version"] != VERSION:
         raise UsageError(
-            f"{where}: made with version {card['env_version']!r} of the game, "
+            f"{folder}: made with version {card['env_version']!r} of the game, "
             f"this program plays version {VERSION!r}"
         )
     return card
 
 
-def read_config(folder: Traversable, *, where: str) -> RunConfig:
-    """Read the config of the run that a folder's weights are from."""
-    return config_from_dict(read_card(folder, where=where)["config"], where=where)
+def read_config(folder: Path) -> RunConfig:
+    """Read the config of the run that a folder's weights are from; errors as `read_card`."""
+    return config_from_dict(read_card(folder)["config"], where=str(folder))
 
 
-def read_weights(folder: Traversable, like: Variables, *, where: str) -> Variables:
+def read_weights(folder: Path, like: Variables) -> Variables:
     """Read a folder's weights; `like` gives their shapes.
 
     Raises:
       UsageError: they cannot be read, do not have the checksum of the card, or are of another
         network than its config describes.
     """
+    path = folder / WEIGHTS_FILE
     try:
-        data = folder.joinpath(WEIGHTS_FILE).read_bytes()
+        data = path.read_bytes()
     except OSError as error:
-        raise UsageError(f"{where}: {WEIGHTS_FILE} cannot be read: {error.strerror}") from None
-    if hashlib.sha256(data).hexdigest() != read_card(folder, where=where)["sha256"]:
-        raise UsageError(f"{where}: {WEIGHTS_FILE} is not what its card says")
-    paths, tree = jax.tree_util.tree_flatten_with_path(like)
-    try:
-        with np.load(io.BytesIO(data)) as arrays:
-            leaves = [arrays[_name_of(path)] for path, _ in paths]
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
-        raise UsageError(f"{where}: {WEIGHTS_FILE} cannot be read: {error}") from None
-    for (path, wanted), found in zip(paths, leaves, strict=True):
-        if found.shape != wanted.shape:
-            raise UsageError(
-                f"{where}: {WEIGHTS_FILE} has {found.shape} for {_name_of(path)}, where the card's "
-                f"config asks for {wanted.shape}"
-            )
-    return tree.unflatten([jnp.asarray(leaf) for leaf in leaves])
+        raise UsageError(f"{path}: cannot be read: {reason_of(error)}") from None
+    if hashlib.sha256(data).hexdigest() != read_card(folder)["sha256"]:
+        raise UsageError(f"{path}: is not what its card says")
+    names, tree = jax.tree_util.tree_flatten_with_path(like)
+    leaves = []
+    with np.load(io.BytesIO(data)) as arrays:
+        for name, wanted in names:
+            key = _name_of(name)
+            shape = arrays[key].shape if key in arrays else "nothing"
+            if shape != wanted.shape:
+                raise UsageError(
+                    f"{path}: has {shape} for {key}, where the card's config asks for "
+                    f"{wanted.shape}"
+                )
+            leaves.append(jnp.asarray(arrays[key]))
+    return tree.unflatten(leaves)
 
 
 def check_folder(folder: Path) -> None:
@@ -112,8 +110,8 @@ def check_folder(folder: Path) -> None:
 
 def _is_written_here(folder: Path) -> bool:
     try:
-        card = json.loads((folder / CARD_FILE).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
+        card = read_json(folder / CARD_FILE)
+    except UsageError:
         return False
     return isinstance(card, dict) and all(key in card for key in OWN_KEYS)
 
@@ -166,7 +164,7 @@ def add_to_card(folder: Path, entries: dict[str, Any]) -> None:
     Raises:
       UsageError: there is no card, or it cannot be written.
     """
-    card = read_card(folder, where=str(folder))
+    card = read_card(folder)
     config = card.pop("config")
     card |= entries | {"config": config}
     write_json(folder / CARD_FILE, card | {SUM_KEY: _sum_of(card)})

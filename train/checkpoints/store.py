@@ -233,9 +233,7 @@ def read_meta(directory: Path, kind: str, iteration: int | None = None) -> dict[
     Raises:
       UsageError: there is no checkpoint of this program and this version of the game.
     """
-    if iteration is not None:
-        return _the_one(directory, kind, iteration, read_meta_of)
-    return _newest(directory, kind, read_meta_of, say=lambda line: None)
+    return _read(directory, kind, read_meta_of, iteration, is_quiet=True)
 
 
 def read_weights(directory: Path, like: Variables, iteration: int | None = None) -> Variables:
@@ -255,14 +253,11 @@ def read_checkpoint(
     """
 
     def read(folder: Path) -> tuple[int, Any]:
-        found = read_arrays(folder, "weights", like)
-        return int(folder.name), found
+        arrays = read_arrays(folder, "weights", like)
+        return int(folder.name), arrays
 
-    if iteration is None:
-        taken, found = _newest(directory, WEIGHTS, read, say=_say)
-    else:
-        taken, found = _the_one(directory, WEIGHTS, iteration, read)
-    return taken, jax.tree.map(jnp.array, found)
+    taken, arrays = _read(directory, WEIGHTS, read, iteration)
+    return taken, jax.tree.map(jnp.array, arrays)
 
 
 def read_run(directory: Path, like: Any) -> Any:
@@ -270,7 +265,7 @@ def read_run(directory: Path, like: Any) -> Any:
 
     Damaged ones are skipped as in `read_weights`.
     """
-    return _newest(directory, RESUME, lambda folder: read_arrays(folder, "run", like), say=_say)
+    return _read(directory, RESUME, lambda folder: read_arrays(folder, "run", like))
 
 
 def set_aside(directory: Path, like: Variables, *, after: int) -> None:
@@ -333,39 +328,35 @@ def _match_of(config: Mapping[str, Any]) -> tuple[Any, ...]:
     return fixed, *(options[key] for key in ("simulations", "opening_plies", "players_place"))
 
 
-def _say(line: str) -> None:
-    print(line, file=sys.stderr)
-
-
-def _the_one(directory: Path, kind: str, iteration: int, read: Callable[[Path], Any]) -> Any:
-    """Call `read` on the checkpoint of an iteration and return its result."""
-    folder = directory / kind
-    if iteration not in _iterations(folder):
-        known = ", ".join(map(str, _iterations(folder))) or "none"
-        raise UsageError(f"{folder / str(iteration)}: no such checkpoint; there are: {known}")
-    try:
-        return read(folder / str(iteration))
-    except UnreadableError as error:
-        raise UsageError(f"{folder / str(iteration)}: cannot be read: {error}") from None
-
-
-def _newest(
-    directory: Path, kind: str, read: Callable[[Path], Any], *, say: Callable[[str], None]
+def _read(
+    directory: Path,
+    kind: str,
+    read: Callable[[Path], Any],
+    iteration: int | None = None,
+    *,
+    is_quiet: bool = False,
 ) -> Any:
-    """Return the result of `read` on the newest checkpoint that it does not refuse."""
+    """Return the result of `read` on the newest checkpoint that it does not refuse, or on that of
+    an iteration; prints a line for each that is passed over."""
     folder = directory / kind
-    candidates = [(iteration, folder / str(iteration)) for iteration in _iterations(folder)]
+    known = _iterations(folder)
+    candidates = [(number, folder / str(number)) for number in known]
     if folder.is_dir():
         candidates += _unfinished(folder)
+    if iteration is not None:
+        if iteration not in known:
+            there = ", ".join(map(str, known)) or "none"
+            raise UsageError(f"{folder / str(iteration)}: no such checkpoint; there are: {there}")
+        candidates = [(iteration, folder / str(iteration))]
     complaints = []
-    for iteration, path in sorted(candidates, reverse=True):
+    for number, path in sorted(candidates, reverse=True):
         try:
             found = read(path)
         except UnreadableError as error:
             complaints.append(f"{path}: cannot be read: {error}")
             continue
-        for complaint in complaints:
-            say(f"{complaint}; taking iteration {iteration}")
+        for complaint in () if is_quiet else complaints:
+            print(f"{complaint}; taking iteration {number}", file=sys.stderr)
         return found
     if not complaints:
         raise UsageError(f"{directory}: no checkpoint here (looked for {kind}/ITERATION)")

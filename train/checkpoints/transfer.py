@@ -5,7 +5,6 @@ block or a head that both have is taken, and what only the new network has begin
 the others: planes at zero weight, blocks as identities, heads as those of a new network.
 """
 
-from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -15,7 +14,6 @@ from train.network import NetworkConfig, Variables
 from train.network.blocks import TRANSFORMER, WALLED, parse_blocks
 from train.network.build import channels_of
 from train.runtime.errors import UsageError
-from wallgo_jax.planes import Channel
 
 MUST_AGREE = ("width", "norm", "mover_first")
 """Keys of a network that decide what its features mean."""
@@ -34,20 +32,20 @@ scale where it has no norms; the last projections of a T block."""
 
 
 class Part(NamedTuple):
-    """A part of the networks: the stem, a block or a head."""
+    """Numbers of parameters and running statistics of a part of the networks: the stem, a block or
+    a head."""
 
     name: str
-    taken: int  # parameters and running statistics
+    taken: int
     new: int  # of the new network alone
     left: int  # of the source alone
-    note: str
 
 
 class Transfer(NamedTuple):
     """Weights to begin with, and where they are from."""
 
     variables: Variables
-    parts: tuple[Part, ...]
+    parts: tuple[Part, ...]  # from the stem to the heads
 
 
 def carry_over(
@@ -75,87 +73,50 @@ def carry_over(
         old, new = getattr(before, key), getattr(after, key)
         if old != new:
             raise UsageError(f"has network.{key} {old!r}, the run's is {new!r}; they must agree")
-    kept = set() if is_custom else _blocks_kept(before, after)
-    tally = _Tally(kept, is_custom=is_custom)
+    kept = None if is_custom else _blocks_kept(before, after)
+    counts: dict[str, list[int]] = {}  # by part: taken, new, left
     carried = []
-    for own, others in zip(fresh, source, strict=True):
-        found = {_name(path): leaf for path, leaf in _leaves(others)}
-        carried.append(
-            jax.tree_util.tree_map_with_path(
-                lambda path, leaf, found=found: tally.choose(_name(path), leaf, found), own
-            )
-        )
-        tally.leave(found)
-    variables = Variables(*carried)
-    if not is_custom:
-        kernel = _by_channel(source, variables, before, after, players, tally)
-        params = variables.params
-        stem = params["stem"] | {"conv": params["stem"]["conv"] | {"kernel": kernel}}
-        variables = variables._replace(params=params | {"stem": stem})
-    if not any(taken for taken, _, _ in tally.counts.values()):
+    for own, theirs in zip(fresh, source, strict=True):
+        rest = {_name(path): leaf for path, leaf in jax.tree_util.tree_leaves_with_path(theirs)}
+
+        def choose(path: Any, leaf: jax.Array, rest: dict[str, jax.Array] = rest) -> jax.Array:
+            name = _name(path)
+            other, is_kept = rest.get(name), kept is None or _is_kept(name, kept)
+            if name == _STEM and kept is not None and other is not None:
+                return _by_channel(rest.pop(name), leaf, before, after, players, counts)
+            if is_kept and other is not None and other.shape == leaf.shape:
+                _count(counts, name, 0, leaf.size)
+                return jnp.asarray(rest.pop(name))
+            _count(counts, name, 1, leaf.size)
+            # What does not fit in spite of its name is of a block that is new.
+            is_at_zero = not is_kept and name.split(".", 2)[-1] in _IDENTITY
+            return jnp.zeros_like(leaf) if is_at_zero else leaf
+
+        carried.append(jax.tree_util.tree_map_with_path(choose, own))
+        for name, leaf in rest.items():
+            _count(counts, name, 2, leaf.size)
+    if not any(taken for taken, _, _ in counts.values()):
         raise UsageError("nothing of it fits the run's network")
-    notes = {} if is_custom else _notes(before, after, kept)
-    if tally.planes:
-        notes["stem"] = tally.planes
-    parts = tuple(
-        Part(name, taken, new, left, notes.get(name, ""))
-        for name, (taken, new, left) in _sorted_parts(tally.counts)
-    )
-    return Transfer(variables, parts)
+    parts = tuple(Part(name, *counts[name]) for name in sorted(counts, key=_place))
+    return Transfer(Variables(*carried), parts)
 
 
-def _sorted_parts(counts: Mapping[str, list[int]]) -> list[tuple[str, list[int]]]:
-    """The parts from the stem to the heads, blocks by their numbers."""
-
-    def place(entry: tuple[str, list[int]]) -> tuple[int, int, str]:
-        name = entry[0]
-        kind, _, number = name.partition(".")
-        order = {"stem": 0, "blocks": 1}.get(kind, 2)
-        return order, int(number) if number.isdecimal() else 0, name
-
-    return sorted(counts.items(), key=place)
+def _place(part: str) -> tuple[int, int, str]:
+    """Sorts the stem first, then blocks by their numbers, then heads."""
+    kind, _, number = part.partition(".")
+    return {"stem": 0, "blocks": 1}.get(kind, 2), int(number) if number.isdecimal() else 0, part
 
 
-class _Tally:
-    """Chooses tensors and counts their numbers by part."""
+def _count(counts: dict[str, list[int]], name: str, column: int, numbers: int) -> None:
+    """Add the numbers of a tensor to those of its part."""
+    pieces = name.split(".")
+    part = ".".join(pieces[: 2 if pieces[0] == "blocks" else 1])
+    counts.setdefault(part, [0, 0, 0])[column] += numbers
 
-    def __init__(self, kept: set[int], *, is_custom: bool) -> None:
-        self.counts: dict[str, list[int]] = {}  # taken, new, left
-        self.planes = ""
-        self._kept, self._is_custom, self._used = kept, is_custom, set[str]()
 
-    def choose(self, name: str, fresh: jax.Array, found: Mapping[str, jax.Array]) -> jax.Array:
-        """The tensor of this name that the new network begins with."""
-        if name == _STEM and not self._is_custom:
-            self._used.add(name)
-            return fresh  # taken channel by channel
-        other, fits = found.get(name), self._fits(name)
-        if fits and other is not None and other.shape == fresh.shape:
-            self._used.add(name)
-            self.count(name, 0, fresh.size)
-            return jnp.asarray(other)
-        self.count(name, 1, fresh.size)
-        # What does not fit in spite of its name is of a block that is new.
-        is_at_zero = not fits and name.split(".", 2)[-1] in _IDENTITY
-        return jnp.zeros_like(fresh) if is_at_zero else fresh
-
-    def leave(self, found: Mapping[str, jax.Array]) -> None:
-        """Count what was not taken of a source's tensors."""
-        for name, leaf in found.items():
-            if name not in self._used:
-                self.count(name, 2, leaf.size)
-        self._used.clear()
-
-    def count(self, name: str, column: int, numbers: int) -> None:
-        pieces = name.split(".")
-        part = ".".join(pieces[: 2 if pieces[0] == "blocks" else 1])
-        self.counts.setdefault(part, [0, 0, 0])[column] += numbers
-
-    def _fits(self, name: str) -> bool:
-        """Whether a tensor of this name means the same in both networks."""
-        if self._is_custom or not name.startswith("blocks."):
-            return True
-        return int(name.split(".")[1]) in self._kept
+def _is_kept(name: str, kept: set[int]) -> bool:
+    """Whether a tensor of this name means the same in both networks."""
+    return not name.startswith("blocks.") or int(name.split(".")[1]) in kept
 
 
 def _blocks_kept(before: NetworkConfig, after: NetworkConfig) -> set[int]:
@@ -170,66 +131,22 @@ def _blocks_kept(before: NetworkConfig, after: NetworkConfig) -> set[int]:
 
 
 def _by_channel(
-    source: Variables,
-    fresh: Variables,
+    theirs: jax.Array,
+    own: jax.Array,
     before: NetworkConfig,
     after: NetworkConfig,
     players: int,
-    tally: _Tally,
+    counts: dict[str, list[int]],
 ) -> jax.Array:
     """The stem's kernel: each plane's weights by its name, zero for those that are new."""
     old, new = channels_of(before, players), channels_of(after, players)
-    theirs, own = source.params["stem"]["conv"]["kernel"], fresh.params["stem"]["conv"]["kernel"]
-    kernel = jnp.zeros_like(own)
-    taken = [channel for channel in new if channel in old]
+    kernel, taken = jnp.zeros_like(own), [channel for channel in new if channel in old]
     for channel in taken:
         kernel = kernel.at[:, :, new.index(channel)].set(theirs[:, :, old.index(channel)])
     size = own[:, :, 0].size
     for column, number in enumerate((len(taken), len(new) - len(taken), len(old) - len(taken))):
-        tally.count(_STEM, column, number * size)
-    tally.planes = _planes_in_words(old, new)
+        _count(counts, _STEM, column, number * size)
     return kernel
-
-
-def _planes_in_words(old: Sequence[Channel], new: Sequence[Channel]) -> str:
-    """Which planes are new and left, by kind; empty where both networks have the same."""
-
-    def kinds(planes: Sequence[Channel]) -> str:
-        told = (channel._replace(player=None) for channel in planes)
-        return ", ".join(dict.fromkeys(map(str, told)))
-
-    added, left = [p for p in new if p not in old], [p for p in old if p not in new]
-    told = [f"{len(added)} planes at zero ({kinds(added)})"] if added else []
-    told += [f"{len(left)} planes left ({kinds(left)})"] if left else []
-    return "; ".join(told)
-
-
-def _notes(before: NetworkConfig, after: NetworkConfig, kept: set[int]) -> dict[str, str]:
-    """What is said of the blocks that are not taken.
-
-    An R or W block ends in a ReLU, which changes nothing where its input is not negative: behind
-    the stem and other such blocks, but not behind a T block.
-    """
-    notes, is_positive = {}, True
-    for number, letter in enumerate(parse_blocks(after.blocks)):
-        name, is_transformer = f"blocks.{number}", letter == TRANSFORMER
-        if number in kept:
-            is_positive = not is_transformer
-            continue
-        notes[name] = f"{letter}, begins as the identity"
-        if not is_transformer and not is_positive:
-            notes[name] = f"{letter}, begins as a ReLU behind a T block, not as the identity"
-        is_positive |= not is_transformer
-    for number, letter in enumerate(parse_blocks(before.blocks)):
-        if number not in kept:
-            name = f"blocks.{number}"
-            told = f"the source's {letter} is left"
-            notes[name] = f"{notes[name]}; {told}" if name in notes else told
-    return notes
-
-
-def _leaves(tree: Any) -> list[tuple[Any, jax.Array]]:
-    return jax.tree_util.tree_flatten_with_path(tree)[0]
 
 
 def _name(path: tuple[Any, ...]) -> str:

@@ -5,7 +5,6 @@ RUN/checkpoints/ITERATION    that checkpoint
 FOLDER                       a folder that `export` wrote
 """
 
-import difflib
 import hashlib
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,13 +13,15 @@ import jax
 import numpy as np
 
 from train.checkpoints import exported, pretrained, store
-from train.config import CONFIG_FILE, RunConfig, config_from_dict
+from train.config import RunConfig, config_from_dict
 from train.network import Variables
 from train.network.build import network_for
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
+from wallgo_jax.formats.near_names import did_you_mean
 
 _MOST_TOLD = 8
+_NOT_ABOUT = (*exported.OWN_KEYS, exported.SUM_KEY)
 
 
 class TrainedNetwork(NamedTuple):
@@ -53,7 +54,7 @@ def read_network_config(path: Path) -> RunConfig:
       UsageError: there are none.
     """
     if exported.is_model(path):
-        return exported.read_config(path, where=str(path))
+        return exported.read_config(path)
     directory, iteration = _checkpoint_at(path)
     meta = store.read_meta(directory, store.WEIGHTS, iteration)
     return config_from_dict(meta["config"], where=f"{directory}: saved config")
@@ -69,8 +70,9 @@ def load_network(path: Path) -> TrainedNetwork:
     like = network_for(config.network, config.rules.players, size=config.grid_side).shapes
     name = path.resolve().name
     if exported.is_model(path):
-        variables = exported.read_weights(path, like, where=str(path))
-        about = _about(exported.read_card(path, where=str(path)))
+        card = exported.read_card(path)
+        about = {key: value for key, value in card.items() if key not in _NOT_ABOUT}
+        variables = exported.read_weights(path, like)
         return TrainedNetwork(config, variables, name, str(path), None, about)
     directory, iteration = _checkpoint_at(path)
     taken, variables = store.read_checkpoint(directory, like, iteration)
@@ -87,21 +89,12 @@ def load_pretrained(name: str) -> TrainedNetwork:
     Raises:
       UsageError: there is no model of this name.
     """
-    config = pretrained.read_config(name)
-    like = network_for(config.network, config.rules.players, size=config.grid_side).shapes
-    variables = pretrained.read_weights(name, like)
-    about = _about(pretrained.read_card(name))
-    return TrainedNetwork(config, variables, name, f"pretrained:{name}", None, about)
+    return load_network(pretrained.folder_of(name))._replace(source=f"pretrained:{name}")
 
 
 def is_run(path: Path) -> bool:
     """Whether a path is the directory of a run, and so stands for several checkpoints."""
     return (path / store.WEIGHTS).is_dir() and not exported.is_model(path)
-
-
-def _about(card: dict[str, Any]) -> dict[str, Any]:
-    own = (*exported.OWN_KEYS, exported.SUM_KEY)
-    return {key: value for key, value in card.items() if key not in own}
 
 
 def _checkpoint_at(path: Path) -> tuple[Path, int | None]:
@@ -110,40 +103,21 @@ def _checkpoint_at(path: Path) -> tuple[Path, int | None]:
     Raises:
       UsageError: it names neither a run nor a checkpoint, nor an exported folder.
     """
-    if path.parent.name == store.WEIGHTS and path.parents[1].is_dir():
-        if path.name.isdecimal():
-            return path.parents[1], int(path.name)
-        known = ", ".join(map(str, store.iterations_of(path.parents[1]))) or "none"
-        raise UsageError(f"{path}: no such checkpoint; there are: {known}")
-    wanted = "run directory, checkpoint or exported folder"
-    if not path.exists():
-        raise UsageError(f"{path}: no such {wanted}{_hint(path)}")
+    if path.parent.name == store.WEIGHTS and path.name.isdecimal():
+        return path.parents[1], int(path.name)
     if (path / store.WEIGHTS).is_dir():
         return path, None
-    if (path / CONFIG_FILE).is_file():
-        raise UsageError(f"{path}: no checkpoint here yet (looked for {store.WEIGHTS}/ITERATION)")
-    if path.name == store.WEIGHTS and store.iterations_of(path.parent):
-        known = ", ".join(map(str, store.iterations_of(path.parent)))
-        raise UsageError(f"{path}: no {wanted}; the checkpoints here: {known}")
-    missing = f"neither {store.WEIGHTS}/ITERATION nor {exported.CARD_FILE}"
-    raise UsageError(f"{path}: no {wanted}: it has {missing}{_told(_networks_in(path))}")
+    wanted = f"neither {store.WEIGHTS}/ITERATION nor {exported.CARD_FILE} in it"
+    reason = wanted if path.exists() else f"no such file or directory; {wanted}"
+    raise UsageError(f"{path}: no network here: {reason}{_hint(path)}")
 
 
 def _hint(path: Path) -> str:
-    """What stands beside a missing path: the one most like it, or the few that there are."""
-    names = _networks_in(path.parent)
-    near = difflib.get_close_matches(path.name, names, n=1)
-    return f"; did you mean {path.parent / near[0]}?" if near else _told(names)
-
-
-def _told(names: list[str]) -> str:
-    return f"; there are: {', '.join(names)}" if 0 < len(names) <= _MOST_TOLD else ""
-
-
-def _networks_in(folder: Path) -> list[str]:
-    """Names of the runs and exported folders in a folder."""
-    try:
-        entries = [entry for entry in folder.iterdir() if is_run(entry) or exported.is_model(entry)]
-    except OSError:
-        return []
-    return sorted(entry.name for entry in entries)
+    """The name that a missing path is near to, or the few networks that there are beside it."""
+    folder = path if path.is_dir() else path.parent
+    names = [str(iteration) for iteration in store.iterations_of(folder.parent)]
+    if folder.name != store.WEIGHTS:
+        entries = sorted(folder.iterdir()) if folder.is_dir() else []
+        names = [entry.name for entry in entries if is_run(entry) or exported.is_model(entry)]
+    listed = f"; there are: {', '.join(names)}" if 0 < len(names) <= _MOST_TOLD else ""
+    return did_you_mean(path.name, names) or listed

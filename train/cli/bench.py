@@ -18,28 +18,26 @@ from train.runtime.errors import UsageError
 from train.runtime.interrupts import EXIT_INTERRUPTED, interrupts
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
-    from train.bench.scaling import Point
-    from train.bench.suite import Request
+    from train.bench.suite import Figures, Request
     from train.ratings.pool import Entrant
     from train.study.strength import Curve
 
-STRENGTH, ENGINE, COMPILE = "strength", "engine", "compile"
 RUNS = Path("runs")
+STRENGTH, ENGINE, COMPILE = "strength", "engine", "compile"
 PARTS, REPORT = "parts", "report"
 """What is done where `--what` names none of those three."""
 _TIMED = ("batch", "against", "simulations", "repeats", "seconds", "json", "scaling", "fit")
 _TAKES = {
     STRENGTH: ("config", "what", "trained", "games", "opening_plies", "json"),
-    ENGINE: ("config", "what", "player", "sessions", "seconds", "repeats", "json"),
+    ENGINE: ("what", "player", "sessions", "seconds", "repeats", "json"),
     COMPILE: ("config", "what", "target", "programs", "simulations", "plies_a_game", "json"),
     PARTS: ("config", "what", "plot", *_TIMED),
     REPORT: ("config", "report", "minutes", *_TIMED),
 }
-"""The options that each of them reads; the engine takes a config to refuse it in its own words."""
+"""The options that each of them reads."""
 _NEEDS = {"simulations": "--what search", "fit": "--what search", "scaling": "--plot"}
 """Options that are read, where there is no report, beside others alone."""
+_LEAST = {"repeats": 1, "simulations": 1, "plies_a_game": 1, "seconds": 1e-6, "minutes": 1e-3}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -112,14 +110,11 @@ class Bench:
 
     def run(self, overrides: Sequence[str]) -> int:
         """Returns the exit code."""
-        from rich.console import Console
-
-        from train.bench import report
-        from train.cli.bench_report import PLOT_FILE, Pages, measured
         from train.runtime.devices import set_gpu_flags
 
         config, mode = read_config(self.config, overrides), self._mode()
         self._check_options(mode)
+        options.check_files(self.json, self.plot, inputs=[self.config])
         set_gpu_flags(deterministic=config.deterministic, loops_in_graphs=config.loops_in_graphs)
         if mode == STRENGTH:
             return self._strength(config, overrides)
@@ -127,30 +122,7 @@ class Bench:
             return self._engine(overrides)
         if mode == COMPILE:
             return self._compile(config)
-        request = self._request(config)
-        batches = _numbers_or_none("scaling", self.scaling)
-        if self.minutes is not None and not 0 < self.minutes < math.inf:
-            raise UsageError(f"bench: --minutes ({self.minutes}) must be above 0")
-        options.check_pictures(self.plot)
-        options.check_files(self.json, self.plot, inputs=[self.config])
-        console = Console()
-        if self.report is None:
-            pages, figures = None, measured(request, console)
-        else:
-            # Written after each part: a report that is interrupted keeps what it has.
-            pages = Pages(self.report, self._command(overrides), request)
-            figures = measured(request, console, pages.keep)
-            pages.keep(figures)
-        console.print(report.bench_report(figures))
-        points: list[Point] = []
-        plot = self.plot if self.report is None else self.report / PLOT_FILE
-        if plot is not None:
-            points = self._swept(request, batches, plot, console)
-        if self.json is not None:
-            options.write_json(self.json, report.bench_record(request, figures, points))
-        if pages is not None:
-            pages.go_on(points, minutes=self.minutes)
-        return 0
+        return self._measure(self._request(config), overrides)
 
     def _mode(self) -> str:
         """Which of `_TAKES` is asked for.
@@ -158,66 +130,111 @@ class Bench:
         Raises:
           UsageError: one that is done alone, and something else.
         """
-        if "arithmetic" in _names(self.what):
-            raise UsageError(
-                f"bench: --what arithmetic is part of --what {COMPILE} --target DEVICE"
-            )
-        for mode, done in ((STRENGTH, "measured"), (ENGINE, "measured"), (COMPILE, "done")):
-            if mode in _names(self.what):
-                if _names(self.what) != (mode,) or self.report is not None:
-                    raise UsageError(f"bench: --what {mode} is {done} alone, without --report")
+        names = _names(self.what)
+        for mode in (STRENGTH, ENGINE, COMPILE):
+            if mode in names:
+                if len(names) > 1 or self.report is not None:
+                    raise UsageError(f"bench: --what {mode} is done alone, without --report")
                 return mode
         return PARTS if self.report is None else REPORT
 
     def _check_options(self, mode: str) -> None:
-        """Refuse what a mode would not read."""
+        """Refuse what a mode would not read, and numbers that no mode can take."""
         taken = set(_TAKES[mode])
         if mode == PARTS:
             asked = {f"--what {name}" for name in _names(self.what)}
             asked |= {"--plot"} if self.plot is not None else set()
             taken -= {name for name, wanted in _NEEDS.items() if wanted not in asked}
         for field in dataclasses.fields(self):
-            name, option = field.name, f"--{field.name.replace('_', '-')}"
-            if name in taken or getattr(self, name) == field.default:
-                continue
-            if mode != PARTS:
-                raise UsageError(f"bench: {option} is not for {_called(mode)}")
-            wanted = _NEEDS.get(name) or _called(next(x for x in _TAKES if name in _TAKES[x]))
-            raise UsageError(f"bench: {option} is for {wanted}")
+            name, value = field.name, getattr(self, field.name)
+            option = f"--{name.replace('_', '-')}"
+            if name not in taken and value != field.default:
+                wanted = _NEEDS.get(name) or _called(next(x for x in _TAKES if name in _TAKES[x]))
+                reason = f"for {wanted}" if mode == PARTS else f"not for {_called(mode)}"
+                raise UsageError(f"bench: {option} is {reason}")
+            if isinstance(value, int | float) and name in _LEAST:
+                if not _LEAST[name] <= value < math.inf:
+                    raise UsageError(f"bench: {option} ({value}) must be at least {_LEAST[name]}")
 
-    def _command(self, overrides: Sequence[str]) -> str:
-        """The command with all that is not by default."""
+    def _measure(self, request: Request, overrides: Sequence[str]) -> int:
+        """Measure the parts of a request, and write what was measured after each."""
+        from rich.console import Console
+
+        from train.bench import report, suite, training
+        from wallgo_jax.game.rules import name_of
+
+        plot, console = self.plot, Console()
+        options.check_pictures(self.plot)
+        command = f"python -m train bench {shlex.join(self._words(overrides))}"
+
+        def save(figures: Figures, lines: Sequence[str] = ()) -> None:
+            if self.report is not None:
+                report.write_report(self.report, command, request, figures, lines)
+
+        if self.report is not None:
+            report.check_report(self.report)
+            plot = self.report / report.PLOT_FILE
+        with console.status("bench") as status:
+            figures = suite.run_suite(request, status.update, on_part=save)
+        console.print(report.bench_report(figures))
+        if plot is not None:
+            title = f"Random play of {name_of(request.config.rules)} on {report.chip()}"
+            report.write_plot(plot, figures.rows, title=title)
+            options.say_written(plot, "plot")
+        if self.json is not None:
+            options.write_json(self.json, report.bench_record(figures, **report.about_of(request)))
+        if self.report is not None:
+            save(figures, training.train_a_little(request.config, self.report, self.minutes))
+            options.say_written(self.report / report.REPORT_FILE, "report")
+        return 0
+
+    def _request(self, config: RunConfig) -> Request:
+        from train.bench.suite import PARTS as ALL
+        from train.bench.suite import PLOT, Request
+
+        parts = _names(self.what) if self.report is None else ALL
+        fit = _numbers("fit", self.fit)
+        if len(fit) != 2 or fit[1] < 2:
+            raise UsageError("bench: --fit must be boards, then simulations from 2 on")
+        return Request(
+            config=config,
+            parts=parts if self.plot is None and self.report is None else (*parts, PLOT),
+            batches=_numbers("batch", self.batch),
+            scaling=_numbers("scaling", self.scaling),
+            against=_names(self.against),
+            simulations=self.simulations,
+            repeats=self.repeats,
+            seconds=self.seconds,
+            fit=(fit[0], fit[1]),
+        )
+
+    def _words(self, overrides: Sequence[str]) -> list[str]:
+        """The words of the command with all that is not by default."""
         given = [] if self.config is None else [str(self.config)]
-        words = [*given, *options.changed_options(self, "config"), *overrides]
-        return f"python -m train bench {shlex.join(words)}"
+        return [*given, *options.changed_options(self, "config"), *overrides]
 
     def _engine(self, overrides: Sequence[str]) -> int:
         """Measure the sessions of an engine, by the rules that its player has learned."""
         from rich.console import Console
 
-        from train.bench import engine_speed
+        from train.bench import engine_speed, report
 
-        if self.config is not None or overrides:
+        if overrides:
             raise UsageError(f"bench: --what {ENGINE} takes --player in place of a config")
-        if self.repeats < 1:
-            raise UsageError(f"bench: --repeats ({self.repeats}) must be at least 1")
-        if not 0 <= self.seconds < math.inf:
-            raise UsageError(f"bench: --seconds ({self.seconds}) must not be negative")
-        numbers = _numbers("sessions", self.sessions)
-        options.check_files(self.json)
-        console = Console()
+        console, rules = Console(), options.read_rules_for("", (self.player,))
         with console.status("bench") as status:
-            found = engine_speed.measure(
+            figures = engine_speed.measure(
                 self.player,
-                options.read_rules_for("", (self.player,)),
-                sessions=numbers,
+                rules,
+                sessions=_numbers("sessions", self.sessions),
                 seconds=self.seconds,
                 rounds=self.repeats,
                 on_progress=status.update,
             )
-        console.print(engine_speed.table(found))
+        console.print(report.bench_report(figures))
         if self.json is not None:
-            options.write_json(self.json, engine_speed.record(found))
+            about = {"player": self.player, "rules": rules.to_dict()}
+            options.write_json(self.json, report.bench_record(figures, **about))
         return 0
 
     def _compile(self, config: RunConfig) -> int:
@@ -225,25 +242,17 @@ class Bench:
         one does not compile."""
         from rich.console import Console
 
-        from train.bench import compile_report, suite
-        from train.bench.harness.absent import absent_devices
-        from train.bench.parts.traced import PROGRAMS
+        from train.bench import compile_report, report, suite
 
         suite.check_rules(config, "bench")
         names = _names(self.programs)
-        if not names or set(names) - set(PROGRAMS):
-            raise UsageError(
-                f"bench: --programs {self.programs!r} is unknown; allowed: {', '.join(PROGRAMS)}"
-            )
-        if self.simulations < 1:
-            raise UsageError(f"bench: --simulations ({self.simulations}) must be at least 1")
-        if not 1 <= self.plies_a_game < math.inf:
-            raise UsageError(f"bench: --plies-a-game ({self.plies_a_game}) must be at least 1")
-        options.check_files(self.json, inputs=[self.config])
+        if not names or set(names) - set(compile_report.PROGRAMS):
+            allowed = ", ".join(compile_report.PROGRAMS)
+            raise UsageError(f"bench: --programs {self.programs!r} is unknown; allowed: {allowed}")
         console = Console()
         with console.status("bench") as status:
             found = compile_report.compile_for(
-                absent_devices(self.target),
+                compile_report.absent_devices(self.target),
                 config,
                 names,
                 simulations=self.simulations,
@@ -252,17 +261,8 @@ class Bench:
             )
         console.print(compile_report.tables(found), highlight=False)
         if self.json is not None:
-            options.write_json(self.json, compile_report.record(found))
-        return int(bool(found.failed))
-
-    def _check_trained(self, overrides: Sequence[str]) -> None:
-        """Refuse a config beside a run, which has its own."""
-        given = [*overrides] if self.config is None else [str(self.config), *overrides]
-        if self.trained is not None and given:
-            raise UsageError(
-                f"bench: --trained {self.trained} has a config of its own: leave out "
-                f"{' '.join(given)}"
-            )
+            options.write_json(self.json, report.as_json(found))
+        return int(bool(found["failed"]))
 
     def _strength(self, config: RunConfig, overrides: Sequence[str]) -> int:
         """Train unless a run is named, and measure its kept checkpoints."""
@@ -272,14 +272,16 @@ class Bench:
         from train.loop import training
         from train.study import strength
 
-        self._check_trained(overrides)
         run = self.trained
         if run is not None:
+            if given := [*filter(None, [self.config and str(self.config)]), *overrides]:
+                raise UsageError(
+                    f"bench: --trained {run} has its own config: leave out {' '.join(given)}"
+                )
             config = read_saved_config(run)
         options.check_games(
             "bench", config.rules, games=self.games, opening_plies=self.opening_plies
         )
-        options.check_files(self.json, inputs=[self.config])
         if run is None:
             config = strength.training_config(config, f"{config.name}-{STRENGTH}")
             run = RUNS / config.name
@@ -321,44 +323,6 @@ class Bench:
                 on_match=on_match,
             )
 
-    def _request(self, config: RunConfig) -> Request:
-        from train.bench.suite import PARTS, Request
-
-        fit = _numbers("fit", self.fit)
-        if len(fit) != 2 or fit[1] < 2:
-            raise UsageError("bench: --fit must be boards, then simulations from 2 on")
-        return Request(
-            config=config,
-            parts=_names(self.what) if self.report is None else PARTS,
-            batches=_numbers_or_none("batch", self.batch),
-            against=_names(self.against),
-            simulations=self.simulations,
-            repeats=self.repeats,
-            seconds=self.seconds,
-            fit=(fit[0], fit[1]),
-        )
-
-    def _swept(
-        self, request: Request, batches: tuple[int, ...], plot: Path, console: Console
-    ) -> list[Point]:
-        from train.bench import report, scaling
-        from wallgo_jax.game.rules import name_of
-
-        with console.status("scaling") as status:
-            points = scaling.sweep(
-                request.config.rules,
-                batches=batches,
-                seconds=self.seconds,
-                repeats=self.repeats,
-                on_progress=status.update,
-            )
-        title = f"Random play of {name_of(request.config.rules)} on {report.chip()}"
-        scaling.draw(plot, points, title=title)
-        options.say_written(plot, "plot")
-        for line in report.scaling_lines(points):
-            console.print(line)
-        return points
-
 
 def _called(mode: str) -> str:
     """A mode as the command line asks for it."""
@@ -370,12 +334,8 @@ def _names(text: str) -> tuple[str, ...]:
 
 
 def _numbers(option: str, text: str) -> tuple[int, ...]:
+    """The numbers of an option, none if it is empty."""
     names = _names(text)
-    if not names or not all(name.isdecimal() and int(name) > 0 for name in names):
+    if not all(name.isdecimal() and int(name) > 0 for name in names) or (text and not names):
         raise UsageError(f"bench: --{option} {text!r} must be numbers from 1 on, with commas")
     return tuple(map(int, names))
-
-
-def _numbers_or_none(option: str, text: str) -> tuple[int, ...]:
-    """The numbers that are named, if any are."""
-    return _numbers(option, text) if text else ()

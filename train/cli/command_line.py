@@ -11,16 +11,11 @@ from typing import Any
 from train.cli.commands import CONFIGURED, PROGRAM
 from train.cli.common.options import EXIT_USAGE
 from train.config import RunConfig
-from train.runtime.errors import ProcessLostError, UsageError
+from train.runtime import files
+from train.runtime.errors import ProcessLostError, UsageError, one_line
 from train.runtime.interrupts import EXIT_INTERRUPTED, leave
-from wallgo_jax.cli.parsing import (
-    flushed_output,
-    nearest_option,
-    open_missing_streams,
-    parse,
-    program_name,
-    refuse_unknown,
-)
+from wallgo_jax.cli.parsing import flushed_output, open_missing_streams, parse, program_name
+from wallgo_jax.formats.near_names import did_you_mean
 
 _NO_BACKEND = "Unable to initialize backend"
 """So JAX's error begins where a platform of JAX_PLATFORMS is not there."""
@@ -35,68 +30,59 @@ def main(
       arguments: the words after the program; those of the process by default.
       set_up: called once the words are understood, before anything is computed.
     """
-    try:
-        return _main(sys.argv[1:] if arguments is None else arguments, set_up)
-    except _ProgramFailedError as error:
-        return _refuse(str(error))
-    except KeyboardInterrupt:
-        return _stopped()
+    return _run(sys.argv[1:] if arguments is None else arguments, set_up)[0]
 
 
 def program() -> None:
     """Run the process's command on all its devices, and leave with the exit code."""
     open_missing_streams()
-    try:
-        code = _main(sys.argv[1:], _set_up_devices)
-    except _ProgramFailedError as error:
-        leave(_refuse(str(error)))
-    except KeyboardInterrupt:
-        leave(_stopped())
-    else:
-        sys.exit(code)
+    code, is_at_work = _run(sys.argv[1:], _set_up_devices)
+    if is_at_work:
+        leave(code)
+    sys.exit(code)
 
 
-class _ProgramFailedError(Exception):
-    """A program on a device failed for a reason that one line tells."""
-
-
-def _main(arguments: Sequence[str], set_up: Callable[[], None]) -> int:
-    """As `main`, but for Ctrl-C and programs that fail on a device."""
+def _run(arguments: Sequence[str], set_up: Callable[[], None]) -> tuple[int, bool]:
+    """Run a command; returns the exit code, and whether a device may still be at work."""
     try:
         with flushed_output():
             run = _read_command(list(arguments))
             set_up()
-            return run()
-    except UsageError as error:
-        return _refuse(str(error))
-    except (RuntimeError, MemoryError, AssertionError) as error:
-        # A host callback's UsageError comes out of a JAX program as a JaxRuntimeError.
-        from train.runtime.host import usage_error_message
-        from train.runtime.memory import out_of_memory_message
-
-        complaint = usage_error_message(error) or out_of_memory_message(error)
-        if str(error).startswith(_NO_BACKEND):
-            complaint = " ".join(str(error).split())
-        elif isinstance(error, AssertionError) and _has_no_device():
-            complaint = (
-                f"JAX_PLATFORMS={os.environ['JAX_PLATFORMS']}: JAX finds no such device here"
-            )
-        if isinstance(error, ProcessLostError):
-            complaint = str(error)
-        if complaint is None:
-            raise
-        raise _ProgramFailedError(complaint) from None
+            return run(), False
+    except SystemExit as stop:  # a help page, or a report of tyro
+        return EXIT_USAGE if stop.code else 0, False
+    except KeyboardInterrupt:
+        print("stopped", file=sys.stderr)
+        return EXIT_INTERRUPTED, True
     except BrokenPipeError:
         # The reader has enough; what is still to be flushed goes nowhere.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except OSError as error:
-        from train.runtime.files import complaint_of
-
-        complaint = complaint_of(error)
+        return 0, False
+    except Exception as error:
+        complaint = _complaint_of(error)
         if complaint is None:
             raise
-        return _refuse(complaint)
+        print(f"error: {complaint}", file=sys.stderr)
+        return EXIT_USAGE, isinstance(error, RuntimeError | MemoryError | AssertionError)
+
+
+def _complaint_of(error: Exception) -> str | None:
+    """A line for an error that lies with the input or the machine, else None."""
+    if isinstance(error, UsageError | ProcessLostError):
+        return str(error)
+    if isinstance(error, OSError):
+        return files.complaint_of(error)
+    if not isinstance(error, RuntimeError | MemoryError | AssertionError):
+        return None
+    from train.runtime.host import usage_error_message
+    from train.runtime.memory import out_of_memory_message
+
+    if str(error).startswith(_NO_BACKEND):
+        return one_line(error)
+    if isinstance(error, AssertionError) and _has_no_device():
+        return f"JAX_PLATFORMS={os.environ['JAX_PLATFORMS']}: JAX finds no such device here"
+    # A host callback's UsageError comes out of a JAX program as a JaxRuntimeError.
+    return usage_error_message(error) or out_of_memory_message(error)
 
 
 def _has_no_device() -> bool:
@@ -113,48 +99,35 @@ def _read_command(words: list[str]) -> Callable[[], int]:
     """Read the command line into a command that is ready to run.
 
     Raises:
-      UsageError: in one line, what is wrong with them and what is allowed.
+      UsageError: there is no such command, or no such key of the config.
     """
     program = PROGRAM._replace(name=program_name("train", "wallgo-train"))
     is_configured = bool(words) and words[0] in CONFIGURED
-    if is_configured and {"-h", "--help"} & set(words):
-        words = [words[0], "--help"]
-    elif is_configured:
-        _check_resume(words)
+    if is_configured and not {"-h", "--help"} & {*words}:
         # The config file's place is filled, so that tyro does not take the value of a changed
         # key for it; a file that is named is among the words that tyro does not know.
         words.insert(1, "None")
     try:
-        command, unknown = parse(program, words)
-        if is_configured:
-            path, overrides = _split_config(unknown)
-            _check_options(command, overrides)
-            return lambda: dataclasses.replace(command, config=path).run(overrides)
-        refuse_unknown(command, unknown, program=f"{program.name} {words[0]}")
+        command, unknown = parse(program, words, open_ended=CONFIGURED)
     except ValueError as error:
         raise UsageError(f"command line: {error}") from None
-    return command.run
+    if not is_configured:
+        return command.run
+    path, overrides = _split_config(unknown)
+    _check_keys(command, overrides)
+    return lambda: dataclasses.replace(command, config=path).run(overrides)
 
 
-def _check_resume(words: Sequence[str]) -> None:
-    """Refuse `--resume` without the directory that it needs."""
-    after = [*words, "--"][words.index("--resume") + 1] if "--resume" in words else ""
-    if after.startswith("-"):
-        raise UsageError(
-            "command line: --resume needs the directory of the run, such as --resume runs/NAME"
-        )
-
-
-def _check_options(command: Any, overrides: Sequence[str]) -> None:
-    """Refuse an option that is no key of the config but nearly one of the command's."""
+def _check_keys(command: Any, overrides: Sequence[str]) -> None:
+    """Refuse a word that is neither a key of the config nor an option of the command."""
     keys = [field.name for field in dataclasses.fields(RunConfig)]
+    options = [field.name for field in dataclasses.fields(command)]
     for word in overrides:
         key = word.removeprefix("--").partition("=")[0].replace("-", "_")
-        if not word.startswith("--") or "." in key or key in keys:
-            continue
-        near = nearest_option(command, word, also=[f"--{key}" for key in keys])
-        if near and near.removeprefix("--") not in keys:
-            raise ValueError(f"unknown option {word}; did you mean {near}?")
+        if word.startswith("--") and key.partition(".")[0] not in keys:
+            known = [f"--{name.replace('_', '-')}" for name in (*options, *keys)]
+            hint = did_you_mean(word.partition("=")[0], known)
+            raise UsageError(f"command line: unknown option {word}{hint}")
 
 
 def _split_config(words: Sequence[str]) -> tuple[Path | None, list[str]]:
@@ -170,16 +143,6 @@ def _split_config(words: Sequence[str]) -> tuple[Path | None, list[str]]:
         if word.startswith("--") and "=" not in word and rest and not rest[0].startswith("--"):
             overrides.append(rest.pop(0))
     return path, overrides
-
-
-def _refuse(complaint: str) -> int:
-    print(f"error: {complaint}", file=sys.stderr)
-    return EXIT_USAGE
-
-
-def _stopped() -> int:
-    print("stopped", file=sys.stderr)
-    return EXIT_INTERRUPTED
 
 
 def _set_up_devices() -> None:

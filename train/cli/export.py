@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,7 +11,7 @@ import tyro
 
 from train.cli.common import options
 from train.runtime.errors import UsageError
-from train.runtime.files import reason_of, writing
+from train.runtime.files import read_json, writing
 
 if TYPE_CHECKING:
     from train.checkpoints.weights import TrainedNetwork
@@ -55,13 +54,12 @@ def export(player: str, out: Path, matches: Sequence[Path] = ()) -> TrainedNetwo
         or a match is none of these weights.
     """
     from train.checkpoints import pretrained, weights
-    from train.checkpoints.exported import check_folder, write_model
-    from train.registry import load_network
+    from train.checkpoints.exported import write_model
+    from train.players.registry import load_network
 
     trained = load_network(player)
     if weights.is_run(out):
         raise UsageError(f"{out}: is a run directory; export into a folder of its own")
-    check_folder(out)
     about = _about(trained)
     played = [_read_match(path, trained) for path in matches]
     if played:
@@ -75,16 +73,13 @@ def export(player: str, out: Path, matches: Sequence[Path] = ()) -> TrainedNetwo
 
 def _about(trained: TrainedNetwork) -> dict[str, Any]:
     """Entries of the card, with the run's time to strength where `bench` has measured it."""
-    from train.loop.provenance import provenance
+    from train.loop.start import provenance
     from train.study.strength import CURVE_FILE
 
     about = provenance(trained)
     path = None if trained.run is None else trained.run / CURVE_FILE
     if path is not None and path.exists():
-        try:
-            curve = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise UsageError(f"{path}: cannot be read: {_reason_of(error)}") from None
+        curve = read_json(path)
         # A checkpoint's card tells nothing of weights that came after it.
         if all(point["iteration"] <= about["iteration"] for point in curve["points"]):
             about = about | {"strength": curve}
@@ -97,12 +92,9 @@ def _read_match(path: Path, trained: TrainedNetwork) -> dict[str, Any]:
     Raises:
       UsageError: the file holds none, or its first player has other weights.
     """
-    from train.registry import load_network
+    from train.players.registry import load_network
 
-    try:
-        match = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{path}: cannot be read: {_reason_of(error)}") from None
+    match = read_json(path)
     missing = [key for key in _OF_A_MATCH if not isinstance(match, dict) or key not in match]
     if missing:
         raise UsageError(f"{path}: no match of `match --json`: it has no {missing[0]!r}")
@@ -110,22 +102,8 @@ def _read_match(path: Path, trained: TrainedNetwork) -> dict[str, Any]:
         first = load_network(match["first"])
     except UsageError as error:
         raise UsageError(f"{path}: {error}") from None
-    if not _is_same(first, trained):
+    if first.digest != trained.digest:
         raise UsageError(
             f"{path}: its first player, {match['first']}, has other weights than {trained.source}"
         )
     return match
-
-
-def _reason_of(error: OSError | ValueError) -> str:
-    return reason_of(error) if isinstance(error, OSError) else " ".join(str(error).split())
-
-
-def _is_same(one: TrainedNetwork, other: TrainedNetwork) -> bool:
-    import jax
-    import numpy as np
-
-    trees = [each.variables for each in (one, other)]
-    return jax.tree.structure(trees[0]) == jax.tree.structure(trees[1]) and all(
-        map(np.array_equal, *map(jax.tree.leaves, trees))
-    )

@@ -1,6 +1,7 @@
 """The config of a run: its dataclasses, how they are read, and what every key means."""
 
 from train.config.reading import (
+    assign,
     change_config,
     config_from_dict,
     config_to_dict,
@@ -25,6 +26,7 @@ __all__ = [
     "EvaluationConfig",
     "RunConfig",
     "TrackingConfig",
+    "assign",
     "change_config",
     "config_from_dict",
     "config_to_dict",

@@ -11,9 +11,8 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from train.config.complaints import OWN_FIELD
 from train.config.rule_sets import write_rule_sets
-from train.config.run import RunConfig
+from train.config.run import OWN_FIELD, RunConfig
 from train.functions import Function
 from wallgo_jax.game.rules import PRESETS, Rules, name_of
 

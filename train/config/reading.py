@@ -1,7 +1,6 @@
 """Reads the config of a run from TOML, JSON and `--some.key value` words; writes it as tables."""
 
 import dataclasses
-import json
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -9,14 +8,17 @@ from typing import Any
 
 import pydantic
 
-from train.config.complaints import OWN_FIELD, describe, one_line, unknown_key, wrong_number
 from train.config.rule_sets import write_rule_sets
-from train.config.run import CONFIG_FILE, RunConfig
+from train.config.run import CONFIG_FILE, OWN_FIELD, RunConfig
 from train.functions import refuse_functions
-from train.runtime.errors import UsageError
+from train.runtime.errors import UsageError, validation_errors
+from train.runtime.files import read_json, read_toml
+from wallgo_jax.formats.near_names import did_you_mean
 from wallgo_jax.formats.rules_text import read_rules
 from wallgo_jax.game.rules import Rules
 
+MAX_WHOLE = 10**15
+"""The largest whole number of a config; sizes of arrays made from it can still be computed."""
 _ADAPTER = pydantic.TypeAdapter(RunConfig)
 
 
@@ -28,8 +30,10 @@ def read_config(path: str | Path | None, overrides: Sequence[str] = ()) -> RunCo
     Raises:
       UsageError: file or key missing, wrong type or value: which, where, what is allowed.
     """
+    if path is not None and (Path(path) / CONFIG_FILE).is_file():
+        raise UsageError(f"config {path}: is a run's directory; --resume {path} goes on with it")
     defaults = _default_fields()
-    fields = defaults if path is None else _read_toml(Path(path))
+    fields = defaults if path is None else read_toml(Path(path))
     for table in {key.partition(".")[0] for key, _ in _pair_up(overrides)} & defaults.keys():
         # A table that the file leaves out is the quickstart's, whichever of its keys changes.
         fields.setdefault(table, defaults[table])
@@ -46,18 +50,9 @@ def read_saved_config(directory: Path) -> RunConfig:
       UsageError: the directory holds none, or it cannot be read.
     """
     path = directory / CONFIG_FILE
-    try:
-        fields = json.loads(path.read_text(encoding="utf-8"))
-    except (FileNotFoundError, NotADirectoryError):
-        reason = "no such directory"
-        if directory.exists():
-            reason = f"it has no {CONFIG_FILE}" if directory.is_dir() else "it is a file"
-        raise UsageError(f"{directory}: not a run directory: {reason}") from None
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
-    except ValueError as error:
-        raise UsageError(one_line(f"{path}: not JSON: {error}")) from None
-    return config_from_dict(fields, where=str(path))
+    if directory.is_dir() and not path.exists():
+        raise UsageError(f"{directory}: not a run directory: it has no {CONFIG_FILE}")
+    return config_from_dict(read_json(path), where=str(path))
 
 
 def change_config(config: RunConfig, overrides: Sequence[str]) -> RunConfig:
@@ -78,36 +73,39 @@ def _default_fields() -> dict[str, Any]:
     return {key: dataclasses.asdict(getattr(run, key)) for key in changed}
 
 
-def _read_toml(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
-    except FileNotFoundError:
-        raise UsageError(f"config {path}: no such file") from None
-    except IsADirectoryError:
-        is_run = (path / CONFIG_FILE).is_file()
-        hint = f"; --resume {path} goes on with the run in it" if is_run else ""
-        raise UsageError(f"config {path}: is a directory, not a TOML file{hint}") from None
-    except OSError as error:
-        raise UsageError(f"config {path}: cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise UsageError(f"config {path}: not a text file (UTF-8)") from None
-    except (ValueError, RecursionError) as error:
-        raise UsageError(f"config {path}: not TOML: {one_line(str(error))}") from None
-
-
 def config_from_dict(fields: Mapping[str, Any], *, where: str) -> RunConfig:
     """A config from nested tables; the message of a `UsageError` begins with `where`."""
-    if not isinstance(fields, Mapping):
-        raise UsageError(f"{where}: Input should be a dictionary (got {repr(fields)[:60]})")
-    complaint = wrong_number(fields, RunConfig())
-    if complaint:
-        raise UsageError(one_line(f"{where}: {complaint}"))
-    if OWN_FIELD in fields:
-        raise UsageError(f"{where}: {unknown_key([OWN_FIELD])}")
     try:
-        return _ADAPTER.validate_python(fields)
+        config = _ADAPTER.validate_python(fields)
     except pydantic.ValidationError as error:
-        raise UsageError(one_line(f"{where}: {describe(error)}")) from None
+        raise UsageError(f"{where}: {validation_errors(error)}{_known_keys(error)}") from None
+    _check_sizes(config, f"{where}: ")
+    if OWN_FIELD in fields:
+        raise UsageError(f"{where}: {OWN_FIELD}: is no key; rules may be a list")
+    return config
+
+
+def _known_keys(error: pydantic.ValidationError) -> str:
+    """The keys of the table that has an unknown one, and which is near to that."""
+    unknown = [e["loc"] for e in error.errors() if e["type"] == "unexpected_keyword_argument"]
+    if not unknown:
+        return ""
+    table: Any = RunConfig()
+    *names, key = map(str, unknown[0])
+    for name in names:
+        table = getattr(table, name)
+    known = [field.name for field in dataclasses.fields(table) if field.name != OWN_FIELD]
+    return f"{did_you_mean(key, known)}; known keys: {', '.join(known)}"
+
+
+def _check_sizes(table: Any, where: str) -> None:
+    """Refuse whole numbers that no array can be built from."""
+    for field in dataclasses.fields(table):
+        value = getattr(table, field.name)
+        if dataclasses.is_dataclass(value):
+            _check_sizes(value, f"{where}{field.name}.")
+        elif isinstance(value, int) and value > MAX_WHOLE:
+            raise UsageError(f"{where}{field.name} must be at most {MAX_WHOLE} (got {value})")
 
 
 def config_to_dict(config: RunConfig) -> dict[str, Any]:
@@ -133,28 +131,30 @@ def _pair_up(words: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def _assign_all(fields: dict[str, Any], overrides: Sequence[str]) -> None:
-    for key, value in _pair_up(overrides):
-        _assign(fields, key, value)
+    for key, text in _pair_up(overrides):
+        path = key.replace("-", "_")
+        is_text = isinstance(_default_of(path.split(".")), str)
+        assign(fields, path, _read_value(text, is_text=is_text))
 
 
-def _assign(fields: dict[str, Any], key: str, text: str) -> None:
-    *tables, last = path = key.replace("-", "_").split(".")
+def assign(fields: dict[str, Any], path: str, value: Any) -> None:
+    """Set a key of a config's nested tables by its dotted path.
+
+    Raises:
+      UsageError: the path leads through what is no table.
+    """
+    *tables, last = path.split(".")
     if tables == ["rules"] and isinstance(fields.get("rules", RunConfig.rules), str | Rules):
-        fields["rules"] = _table_of_rules(fields.get("rules", RunConfig.rules))
+        given = fields.get("rules", RunConfig.rules)
+        try:
+            fields["rules"] = (read_rules(given) if isinstance(given, str) else given).to_dict()
+        except ValueError as error:
+            raise UsageError(f"config: {error}") from None
     for name in tables:
-        inner = fields.setdefault(name, {})
-        if not isinstance(inner, dict):
-            raise UsageError(f"command line: --{key}: {name} is not a table")
-        fields = inner
-    fields[last] = _read_value(text, is_text=isinstance(_default_of(path), str))
-
-
-def _table_of_rules(given: str | Rules) -> dict[str, Any]:
-    """The rules as a table, of which one key is to be changed."""
-    try:
-        return (read_rules(given) if isinstance(given, str) else given).to_dict()
-    except ValueError as error:
-        raise UsageError(f"config: {error}") from None
+        fields = fields.setdefault(name, {})
+        if not isinstance(fields, dict):
+            raise UsageError(f"config: {path}: {name} is not a table")
+    fields[last] = value
 
 
 def _default_of(path: Sequence[str]) -> Any:

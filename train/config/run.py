@@ -5,16 +5,17 @@ Importing this loads no JAX, so a config is read, checked and printed at once.
 
 import dataclasses
 from pathlib import Path
-from typing import ClassVar
+from typing import Annotated
 
-import pydantic
+from pydantic import AfterValidator, ConfigDict, Field
+from pydantic.dataclasses import dataclass
 
-from train.arena.config import parse_sprt
-from train.config.rule_sets import RuleSet, RulesField, only_set, take_apart
+from train.config.heuristics import HeuristicsConfig
+from train.config.rule_sets import RuleSet, RulesField, only_set
+from train.config.sprt import parse_sprt
 from train.data.config import ReplayConfig, SelfPlayConfig
 from train.learning.config import LearnerConfig, parse_freeze
 from train.network.config import NetworkConfig
-from train.players.config import HeuristicsConfig
 from train.search.config import SearchConfig
 from wallgo_jax.board.geometry import MAX_GRID
 from wallgo_jax.game.rules import PRESETS, Rules
@@ -26,11 +27,31 @@ SHIPPED = "pretrained:wallzero-4stone"
 """The player that commands take where none is named."""
 CONFIG_FILE = "config.json"
 """File of a run directory that holds the run's config."""
+OWN_FIELD = "mix"
+"""Field of `RunConfig` that is no key: `rules` says the same."""
 MOST_STEPS = 2**31 - 1
 """The most steps of learning of a run, which are counted in 32 bits."""
+# Unknown keys, NaN and infinities are errors, in the tables as well: they take this over.
+_STRICT = ConfigDict(extra="forbid", allow_inf_nan=False)
+_Count = Annotated[int, Field(ge=0)]
+_AtLeastOne = Annotated[int, Field(ge=1)]
+_Even = Annotated[int, Field(ge=2, multiple_of=2)]
 
 
-@dataclasses.dataclass(frozen=True)
+def _check_sprt(text: str) -> str:
+    if text:
+        parse_sprt(text)
+    return text
+
+
+def _check_name(name: str) -> str:
+    is_plain = name.isprintable() and Path(name).name == name
+    if not name or not is_plain or name.startswith("."):
+        raise ValueError(f"{name!r} must be a plain directory name")
+    return name
+
+
+@dataclass(frozen=True, config=_STRICT)
 class EvaluationConfig:
     """Matches of the newest weights against other players.
 
@@ -52,29 +73,19 @@ class EvaluationConfig:
       players_place: the players place all stones, and the random plies come after.
     """
 
-    every: int = 10
+    every: _Count = 10
     opponents: tuple[str, ...] = ("random", "greedy")
     anchors: tuple[str, ...] = ("greedy",)
-    games: int = 100
-    sprt: str = ""
-    final_games: int = 400
-    batch: int = 100
-    simulations: int = 16
-    opening_plies: int = 0
+    games: _Even = 100
+    sprt: Annotated[str, AfterValidator(_check_sprt)] = ""
+    final_games: _Even = 400
+    batch: _Even = 100
+    simulations: _AtLeastOne = 16
+    opening_plies: _Count = 0
     players_place: bool = False
 
-    def __post_init__(self) -> None:
-        for key in ("games", "final_games", "batch"):
-            if getattr(self, key) < 2 or getattr(self, key) % 2:
-                raise ValueError(f"{key} must be even, at least 2")
-        for key, least in (("every", 0), ("opening_plies", 0), ("simulations", 1)):
-            if getattr(self, key) < least:
-                raise ValueError(f"{key} must be at least {least}")
-        if self.sprt:
-            parse_sprt(self.sprt)
 
-
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True, config=_STRICT)
 class CheckpointConfig:
     """Choice of the checkpoints that are saved and kept.
 
@@ -87,18 +98,13 @@ class CheckpointConfig:
       keep_every: weights of multiples of this are kept for ever; 0 for none [iterations].
     """
 
-    every: int = 10
-    keep: int = 5
-    keep_best: int = 1
-    keep_every: int = 0
-
-    def __post_init__(self) -> None:
-        for key, least in (("every", 1), ("keep", 1), ("keep_best", 0), ("keep_every", 0)):
-            if getattr(self, key) < least:
-                raise ValueError(f"{key} must be at least {least}")
+    every: _AtLeastOne = 10
+    keep: _AtLeastOne = 5
+    keep_best: _Count = 1
+    keep_every: _Count = 0
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True, config=_STRICT)
 class TrackingConfig:
     """Services that mirror a run's metrics.
 
@@ -110,7 +116,7 @@ class TrackingConfig:
     wandb: str = ""
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True, config=_STRICT)
 class RunConfig:
     """A training run; the defaults are those of `configs/quickstart.toml`.
 
@@ -136,14 +142,11 @@ class RunConfig:
         itself; `docs/speed.md` says why it is off. XLA_FLAGS of your own take precedence.
     """
 
-    # Unknown keys, NaN and infinities are errors, in the tables as well: they take this over.
-    __pydantic_config__: ClassVar = pydantic.ConfigDict(extra="forbid", allow_inf_nan=False)
-
-    name: str = "quickstart"
-    seed: int = 0
-    iterations: int = 50
+    name: Annotated[str, AfterValidator(_check_name)] = "quickstart"
+    seed: Annotated[int, Field(ge=0, lt=2**31)] = 0
+    iterations: _AtLeastOne = 50
     rules: RulesField = PRESETS["wallzero-4stone"]
-    grid: int = 0
+    grid: Annotated[int, Field(ge=0, le=MAX_GRID)] = 0
     start_weights: str = ""
     init_from: str = ""
     deterministic: bool = False
@@ -217,16 +220,11 @@ class RunConfig:
         return dataclasses.replace(self, rules=rules, mix=(), grid=0, learner=learner)
 
     def __post_init__(self) -> None:
-        rules, mix = take_apart(self.rules, self.mix)
-        object.__setattr__(self, "rules", rules)
-        object.__setattr__(self, "mix", mix)
-        is_plain = self.name.isprintable() and Path(self.name).name == self.name
-        if not self.name or not is_plain or self.name.startswith("."):
-            raise ValueError(f"name {self.name!r} must be a plain directory name")
-        if self.iterations < 1:
-            raise ValueError("iterations must be at least 1")
-        if not 0 <= self.seed < 2**31:
-            raise ValueError("seed must be from 0 to 2147483647")
+        if isinstance(self.rules, tuple):  # a list of rule sets, which only a new config has
+            object.__setattr__(self, "mix", self.rules if len(self.rules) > 1 else ())
+            object.__setattr__(self, "rules", self.rules[0].rules)
+        elif self.mix and self.mix[0].rules != self.rules:
+            raise ValueError("rules are not the first of the run's rule sets; give the whole list")
         if self.start_weights and self.init_from:
             raise ValueError(
                 "init_from must be empty where start_weights is set: one takes what fits, the "
@@ -237,36 +235,39 @@ class RunConfig:
         except ValueError as error:
             raise ValueError(f"network.{error}") from None
         least = min(rules.max_plies for rules in self.learned)
-        for part in ("selfplay", "evaluation"):
-            plies = getattr(self, part).opening_plies
-            if plies >= least:
+        for path, plies, most in (
+            ("selfplay.opening_plies", self.selfplay.opening_plies, least),
+            ("evaluation.opening_plies", self.evaluation.opening_plies, least),
+            ("learner.td_steps", self.learner.td_steps, self.max_plies),
+        ):
+            if plies >= most:
                 raise ValueError(
-                    f"{part}.opening_plies ({plies}) must be below {least}, the most plies of a "
-                    "game by these rules"
+                    f"{path} ({plies}) must be below {most}, the most plies of a game by these "
+                    "rules"
                 )
         self._check_steps()
         self._check_boards()
         self._check_opponent()
-        if self.learner.value_mix > 0 and self.network.value == "wdl" and self.rules.players != 2:
-            raise ValueError(
-                "learner.value_mix must be 0 for network.value 'wdl' and rules of "
-                f"{self.rules.players} players: a search knows the value of one of them"
-            )
-        if self.learner.td_steps >= self.max_plies:
-            raise ValueError(
-                f"learner.td_steps ({self.learner.td_steps}) must be below {self.max_plies}, the "
-                "most plies of a game by these rules"
-            )
-        if self.learner.td_steps > 0 and self.rules.players != 2:
-            raise ValueError(
-                f"learner.td_steps must be 0 for rules of {self.rules.players} players: a search "
-                "knows the value of the player to move alone"
-            )
-        if self.rules.players != 2 and self.evaluation.sprt:
-            raise ValueError(
-                "evaluation.sprt must be empty for rules of "
-                f"{self.rules.players} players: it is a test of two"
-            )
+        if self.rules.players != 2:
+            self._check_seats()
+
+    def _check_seats(self) -> None:
+        """Refuse what is for two players alone."""
+        for is_set, key, reason in (
+            (
+                self.learner.value_mix > 0 and self.network.value == "wdl",
+                "learner.value_mix must be 0 for network.value 'wdl'",
+                "a search knows the value of one of them",
+            ),
+            (
+                self.learner.td_steps > 0,
+                "learner.td_steps must be 0",
+                "a search knows the value of the player to move alone",
+            ),
+            (bool(self.evaluation.sprt), "evaluation.sprt must be empty", "it is a test of two"),
+        ):
+            if is_set:
+                raise ValueError(f"{key} with rules of {self.rules.players} players: {reason}")
 
     def _check_steps(self) -> None:
         """Refuse more steps, of the run or of the freeze of a group, than are counted."""
@@ -293,8 +294,6 @@ class RunConfig:
                     f"grid {self.grid} is smaller than the {size}x{size} board of {each.name}; 0 "
                     "takes the largest board's"
                 )
-        if not 0 <= self.grid <= MAX_GRID:
-            raise ValueError(f"grid {self.grid} must be 0, or at most {MAX_GRID}")
         smaller = [each for each in self.rule_sets if each.rules.size < self.grid_side]
         if smaller and not self.network.playable:
             raise ValueError(

@@ -3,6 +3,10 @@
 import dataclasses
 
 MEMORIES = ("device", "host")
+_SHARES = (
+    *("cheap_policy_weight", "policy_surprise_weight"),
+    *("setup_prob", "opening_prob", "random_opening_prob"),
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,19 +81,12 @@ class SelfPlayConfig:
         for key in ("boards", "plies", "cheap_simulations"):
             if getattr(self, key) < 1:
                 raise ValueError(f"{key} must be at least 1")
+        for key in ("bootstrap_iterations", "opening_plies"):
+            if getattr(self, key) < 0:
+                raise ValueError(f"{key} must not be negative")
         if not 0 < self.full_search_prob <= 1:
             raise ValueError("full_search_prob must be above 0, at most 1")
-        if self.bootstrap_iterations < 0:
-            raise ValueError("bootstrap_iterations must not be negative")
-        for key in ("cheap_policy_weight", "policy_surprise_weight"):
-            if not 0 <= getattr(self, key) <= 1:
-                raise ValueError(f"{key} must be from 0 to 1")
-        self._check_exploration()
-
-    def _check_exploration(self) -> None:
-        if self.opening_plies < 0:
-            raise ValueError("opening_plies must not be negative")
-        for key in ("setup_prob", "opening_prob", "random_opening_prob"):
+        for key in _SHARES:
             if not 0 <= getattr(self, key) <= 1:
                 raise ValueError(f"{key} must be from 0 to 1")
         if self.random_opening_prob > 0 and self.opening_plies == 0 and self.setup_prob == 0:

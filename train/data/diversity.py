@@ -1,4 +1,4 @@
-"""Figures of how varied self-play is: entropies of its policies, and how many openings differ.
+"""Diversity of self-play: entropies of its policies, and numbers of openings that differ.
 
 T plies, B boards, A slots, P players, S stones a player, W words of a set of cells.
 """
@@ -39,7 +39,7 @@ class PolicyEntropies(NamedTuple):
     steps: Mean  # of the number of steps of a play: 0, 1 or 2
     wall: Mean  # of the wall of a play, given the stone and its move
     stay: Mean  # of plays of 0 steps, given that a play is one, weighed by their share
-    one_step: Mean  # likewise
+    one_step: Mean  # of plays of 1 step, in the same way
     two_steps: Mean
 
 
@@ -117,26 +117,19 @@ def _make_steps_of_moves() -> np.ndarray:
     return np.eye(_STEPS, dtype=np.float32)[steps]
 
 
-class Variety(NamedTuple):
-    """How many of some games differ, float32[]."""
+class OpeningDiversity(NamedTuple):
+    """Numbers of some games by their openings, float32[]."""
 
     games: jax.Array
-    distinct: jax.Array
-    commonest: jax.Array  # games that have the commonest in common
+    distinct: jax.Array  # openings
+    mode: jax.Array  # games with the most frequent opening
 
 
-class OpeningVariety(NamedTuple):
-    """Openings of the games that were played up to there in an iteration."""
-
-    setups: Variety  # positions after the last placement; empty where there is none
-    openings: Variety  # positions after OPENING_PLIES plies
-
-
-def opening_variety(
+def opening_diversity(
     variant: Variant,
     position: Position,
     gather: Callable[[jax.Array], jax.Array] = lambda own: own,
-) -> OpeningVariety:
+) -> tuple[OpeningDiversity, OpeningDiversity]:
     """Count the openings of an iteration that differ, by hashes of 31 bits.
 
     Positions count, not orders of plies; stones of a player are alike.
@@ -145,12 +138,16 @@ def opening_variety(
       variant: [B].
       position: [T, B], before each ply.
       gather: joins the arrays of several devices.
+
+    Returns:
+      Counts of the positions after the last placement, empty where there is none, and of those
+      after OPENING_PLIES plies, of the games that were played up to there.
     """
     number, setup = position_hash(position), variant.num_placements[None]  # [T, B], [1, B]
-    return OpeningVariety(
-        setups=_count(gather(_mark(number, (position.ply == setup) & (setup > 0)))),
-        openings=_count(gather(_mark(number, position.ply == OPENING_PLIES))),
-    )
+    ends_setup = (position.ply == setup) & (setup > 0)
+    ends_opening = position.ply == OPENING_PLIES
+    setups, openings = (_count(gather(_mark(number, x))) for x in (ends_setup, ends_opening))
+    return setups, openings
 
 
 _NO_GAME = np.uint32(0xFFFFFFFF)
@@ -161,14 +158,14 @@ def _mark(number: jax.Array, is_game: jax.Array) -> jax.Array:
     return jnp.where(is_game, number >> 1, _NO_GAME).reshape(-1)
 
 
-def _count(numbers: jax.Array) -> Variety:
+def _count(numbers: jax.Array) -> OpeningDiversity:
     order = jnp.sort(numbers.reshape(-1))
     is_game, place = order != _NO_GAME, jnp.arange(order.size)
     is_new = is_game & ((place == 0) | (order != jnp.roll(order, 1)))
     first = jax.lax.cummax(jnp.where(is_new, place, 0))
     run = jnp.where(is_game, place - first + 1, 0)
-    found = is_game.sum(), is_new.sum(), run.max()
-    return Variety(*(count.astype(jnp.float32) for count in found))
+    counts = is_game.sum(), is_new.sum(), run.max()
+    return OpeningDiversity(*(count.astype(jnp.float32) for count in counts))
 
 
 def position_hash(position: Position) -> jax.Array:
@@ -176,13 +173,13 @@ def position_hash(position: Position) -> jax.Array:
     stones = jnp.sort(position.stones.astype(jnp.uint32), axis=-1)
     shape = position.ply.shape
     words = jnp.concatenate([stones.reshape(*shape, -1), position.walls.reshape(*shape, -1)], -1)
-    found = jnp.zeros(shape, jnp.uint32)
+    number = jnp.zeros(shape, jnp.uint32)
     for index in range(words.shape[-1]):
         word = _rotate(words[..., index] * np.uint32(0xCC9E2D51), 15) * np.uint32(0x1B873593)
-        found = _rotate(found ^ word, 13) * np.uint32(5) + np.uint32(0xE6546B64)
-    found = (found ^ (found >> 16)) * np.uint32(0x85EBCA6B)
-    found = (found ^ (found >> 13)) * np.uint32(0xC2B2AE35)
-    return found ^ (found >> 16)
+        number = _rotate(number ^ word, 13) * np.uint32(5) + np.uint32(0xE6546B64)
+    number = (number ^ (number >> 16)) * np.uint32(0x85EBCA6B)
+    number = (number ^ (number >> 13)) * np.uint32(0xC2B2AE35)
+    return number ^ (number >> 16)
 
 
 def _rotate(words: jax.Array, bits: int) -> jax.Array:

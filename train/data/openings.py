@@ -6,13 +6,12 @@ Termination): plies drawn from the raw policy, and the temperature. Random openi
 B boards, A slots.
 """
 
-import dataclasses
-from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 
+from train.data.config import SelfPlayConfig
 from train.runtime.numbers import is_off
 from train.search.puct import draw_at
 from train.search.search import SearchResult
@@ -21,28 +20,6 @@ from wallgo_jax.game.state import Position, State
 
 _SALT = 2**20
 """Folded into a ply's key, whose own parts the search uses."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Exploration:
-    """The part of `SelfPlayConfig` that decides which plies are played beside the search's choice;
-    the defaults change nothing."""
-
-    setup_prob: float = 0.0
-    opening_prob: float = 1.0
-    opening_plies: int = 0
-    random_opening_prob: float = 0.0
-    temperature: float = 0.0
-    final_temperature: float = 0.2
-    temperature_halflife: float = 7.0
-
-    @property
-    def draws_openings(self) -> bool:
-        """Whether some games open with drawn plies."""
-        return not is_off(self.setup_prob) or self.opening_plies > 0
-
-
-SEARCH_DECIDES = Exploration()
 
 
 class Opening(NamedTuple):
@@ -59,10 +36,10 @@ def no_opening(boards: int) -> Opening:
 
 
 def open_games(
-    opening: Opening, position: Position, key: jax.Array, options: Exploration
+    opening: Opening, position: Position, key: jax.Array, options: SelfPlayConfig
 ) -> Opening:
     """Draw an opening for each game [B] that begins; the other games keep theirs."""
-    if not options.draws_openings:
+    if not _draws_openings(options):
         return opening
     setup_key, plies_key, count_key, random_key = jax.random.split(
         jax.random.fold_in(key, _SALT), 4
@@ -83,32 +60,23 @@ def open_games(
     return jax.tree.map(lambda new, old: jnp.where(begins, new, old), drawn, opening)
 
 
-_Play = Callable[[SearchResult, State, Opening, jax.Array], tuple[jax.Array, jax.Array]]
-"""(result of a search, states [B], openings [B], key) -> int32[B] slots to play, bool[B] whether
-the opening drew them."""
-
-
-def make_exploration(options: Exploration) -> _Play:
-    """Make what turns the search's choice into the slot that is played."""
-
-    def play(
-        found: SearchResult, states: State, opening: Opening, key: jax.Array
-    ) -> tuple[jax.Array, jax.Array]:
-        keys = jax.random.split(jax.random.fold_in(key, _SALT + 1), 3)
-        slot, ply = found.slot, states.position.ply
-        is_drawn = jnp.zeros(slot.shape, bool)
-        if not is_off(options.temperature):
-            slot = draw_at(keys[0], found.policy, temperature_at(ply, options)[:, None])
-        if options.draws_openings:
-            since_setup = ply - states.variant.num_placements
-            is_drawn = jnp.where(since_setup < 0, opening.has_setup, since_setup < opening.plies)
-            drawn = jax.random.categorical(keys[1], found.prior).astype(jnp.int32)
-            if not is_off(options.random_opening_prob):
-                drawn = jnp.where(opening.is_random, draw_legal(keys[2], states), drawn)
-            slot = jnp.where(is_drawn, drawn, slot)
-        return slot, is_drawn
-
-    return play
+def explore(
+    result: SearchResult, states: State, opening: Opening, key: jax.Array, options: SelfPlayConfig
+) -> tuple[jax.Array, jax.Array]:
+    """The slots int32[B] to play in states [B], and bool[B], whether the opening drew them."""
+    keys = jax.random.split(jax.random.fold_in(key, _SALT + 1), 3)
+    slot, ply = result.slot, states.position.ply
+    is_drawn = jnp.zeros(slot.shape, bool)
+    if not is_off(options.temperature):
+        slot = draw_at(keys[0], result.policy, temperature_at(ply, options)[:, None])
+    if _draws_openings(options):
+        since_setup = ply - states.variant.num_placements
+        is_drawn = jnp.where(since_setup < 0, opening.has_setup, since_setup < opening.plies)
+        drawn = jax.random.categorical(keys[1], result.prior).astype(jnp.int32)
+        if not is_off(options.random_opening_prob):
+            drawn = jnp.where(opening.is_random, draw_legal(keys[2], states), drawn)
+        slot = jnp.where(is_drawn, drawn, slot)
+    return slot, is_drawn
 
 
 def draw_legal(key: jax.Array, states: State) -> jax.Array:
@@ -117,8 +85,13 @@ def draw_legal(key: jax.Array, states: State) -> jax.Array:
     return jax.vmap(actions.draw_slot)(states, bits)
 
 
-def temperature_at(ply: jax.Array, options: Exploration) -> jax.Array:
+def temperature_at(ply: jax.Array, options: SelfPlayConfig) -> jax.Array:
     """float32[...]: the temperature of a ply, which decays by halves towards the final one."""
     left = jnp.exp2(-ply.astype(jnp.float32) / options.temperature_halflife)
     first, last = options.temperature, options.final_temperature
     return last + (first - last) * left
+
+
+def _draws_openings(options: SelfPlayConfig) -> bool:
+    """Whether some games open with drawn plies."""
+    return not is_off(options.setup_prob) or options.opening_plies > 0

@@ -41,8 +41,8 @@ def backfill_outcomes(step_outcome: Outcome, terminated: jax.Array) -> tuple[Out
         jax.tree.map(lambda x: jnp.zeros_like(x[0]), step_outcome),
         jnp.zeros_like(terminated[0]),
     )
-    _, found = jax.lax.scan(back, nothing, (step_outcome, terminated), reverse=True)
-    return found
+    _, outcomes = jax.lax.scan(back, nothing, (step_outcome, terminated), reverse=True)
+    return outcomes
 
 
 def from_mover(values: jax.Array, player: jax.Array) -> jax.Array:

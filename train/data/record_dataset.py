@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from train.data.outcomes import Outcome
-from train.data.replay import Reply, Sample
+from train.data.replay import NextPly, Sample
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
 from wallgo_jax.formats import records
@@ -49,22 +49,22 @@ def read_recorded_games(paths: Sequence[Path], rules: Rules) -> RecordedGames:
       UsageError: a file cannot be read, a game does not fit the size, the players or the stones of
         the rules, or no game is finished.
     """
-    found, places = [], []
+    finished, places = [], []
     for path in paths:
         try:
             for number, record in enumerate(records.read(path), start=1):
                 place = f"{path}, game {number}"
                 _check_shape(record, rules, place)
                 if record.result is not None:
-                    found.append(record)
+                    finished.append(record)
                     places.append(place)
         except OSError as error:
             raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
         except ValueError as error:
             raise UsageError(str(error)) from None
-    if not found:
+    if not finished:
         raise UsageError(f"no finished game in {', '.join(map(str, paths)) or 'no file'}")
-    return RecordedGames(tuple(found), tuple(places))
+    return RecordedGames(tuple(finished), tuple(places))
 
 
 def _check_shape(record: Record, rules: Rules, place: str) -> None:
@@ -92,19 +92,11 @@ def make_examples(recorded: RecordedGames) -> Examples:
     return jax.tree.map(jnp.asarray, Examples(variant, *joined))
 
 
-class _Played(NamedTuple):
-    """Fields of `Examples`, of some games."""
-
-    outcome: Outcome
-    position: Position
-    slot: np.ndarray
-    game: np.ndarray
-
-
 def _replayed(
     recorded: RecordedGames, variant: Variant, chosen: np.ndarray, *, plies: int
-) -> _Played:
-    """Replay some games, padded to the numbers of games and of plies that one program replays."""
+) -> tuple[Outcome, Position, np.ndarray, np.ndarray]:
+    """Replay some games, padded to the numbers of games and of plies that one program replays;
+    returns the fields of their `Examples` after the variant."""
     filled = chosen[np.arange(_GAMES_AT_ONCE) % len(chosen)]
     table = np.full((_GAMES_AT_ONCE, plies), NO_ACTION, np.int32)
     for row, game in enumerate(filled):
@@ -119,11 +111,11 @@ def _replayed(
     ply, row = np.nonzero(table.T[:, : len(chosen)] != NO_ACTION)
     order = np.lexsort((ply, row))
     ply, row = ply[order], row[order]
-    return _Played(
-        outcome=jax.tree.map(lambda x: x[: len(chosen)], outcome),
-        position=jax.tree.map(lambda x: x[ply, row], position),
-        slot=slot[ply, row].astype(np.int16),
-        game=chosen[row].astype(np.int32),
+    return (
+        jax.tree.map(lambda x: x[: len(chosen)], outcome),
+        jax.tree.map(lambda x: x[ply, row], position),
+        slot[ply, row].astype(np.int16),
+        chosen[row].astype(np.int32),
     )
 
 
@@ -204,7 +196,7 @@ def take(examples: Examples, index: jax.Array, *, has_reply: bool) -> Sample:
     reply = None
     if has_reply:
         after = jnp.minimum(index + 1, examples.game.shape[0] - 1)
-        reply = Reply(
+        reply = NextPly(
             position=jax.tree.map(lambda x: x[after], examples.position),
             policy=jax.nn.one_hot(examples.slot[after], slots),
             policy_weight=jnp.ones(index.shape, jnp.float32),

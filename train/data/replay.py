@@ -50,7 +50,7 @@ class ReplayState(NamedTuple):
     finished: jax.Array  # int32[B], plies of finished games: the oldest ones of each board
 
 
-class Reply(NamedTuple):
+class NextPly(NamedTuple):
     """The ply after a sample's: leading axis [N]."""
 
     position: Position
@@ -70,7 +70,7 @@ class Sample(NamedTuple):
     """float32[N], as in `Trajectory`, for the player to move here, found so many plies later as
     `sample` is told; NaN where the game was over by then."""
     outcome: Outcome
-    reply: Reply | None  # None unless asked for
+    reply: NextPly | None  # None unless asked for
 
 
 def init(rows: int, like: Trajectory) -> ReplayState:
@@ -173,16 +173,16 @@ def _root_value(
     rows, player = plies.terminated.shape[0], plies.position.player
     between = (row[:, None] + np.arange(steps)[None]) % rows
     later = (row + steps) % rows
-    found = plies.root_value[later, board]
-    found = jnp.where(player[later, board] == player[row, board], found, -found)
-    return jnp.where(plies.terminated[between, board[:, None]].any(axis=1), jnp.nan, found)
+    value = plies.root_value[later, board]
+    value = jnp.where(player[later, board] == player[row, board], value, -value)
+    return jnp.where(plies.terminated[between, board[:, None]].any(axis=1), jnp.nan, value)
 
 
-def _reply(plies: Trajectory, row: jax.Array, board: jax.Array) -> Reply:
+def _reply(plies: Trajectory, row: jax.Array, board: jax.Array) -> NextPly:
     """The plies after those of the given rows and boards."""
     # The newest row of a finished game ends it: before the end the next row goes on.
     after = (row + 1) % plies.terminated.shape[0]
-    return Reply(
+    return NextPly(
         position=jax.tree.map(lambda x: x[after, board], plies.position),
         policy=plies.policy[after, board],
         policy_weight=plies.policy_weight[after, board],
@@ -200,7 +200,7 @@ class PlayedGame(NamedTuple):
 def newest_games(replay_state: ReplayState, variant: Variant, count: int) -> list[PlayedGame]:
     """The games that ended last among those that the replay holds as a whole, the newest first;
     fewer where it does not hold as many. Reads the replay on the host."""
-    found: list[PlayedGame] = []
+    games: list[PlayedGame] = []
     written, ended, ply = fetch(
         (replay_state.written, replay_state.plies.terminated, replay_state.plies.position.ply)
     )
@@ -210,12 +210,12 @@ def newest_games(replay_state: ReplayState, variant: Variant, count: int) -> lis
         for board in np.flatnonzero(ended[ages[age]]):
             length = int(ply[ages[age], board]) + 1
             if length <= age + 1 - max(rows - int(written), 0):
-                if len(found) == count:
-                    return found
+                if len(games) == count:
+                    return games
                 places = ages[age - length + 1 : age + 1]
                 played = _actions_of(replay_state, variant, places, int(board))
-                found.append(PlayedGame(int(board), played))
-    return found
+                games.append(PlayedGame(int(board), played))
+    return games
 
 
 def _actions_of(

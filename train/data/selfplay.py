@@ -3,7 +3,7 @@
 B boards, T plies of an iteration.
 """
 
-import dataclasses
+import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -11,50 +11,26 @@ import chex
 import jax
 import jax.numpy as jnp
 
-from train.data.diversity import (
-    ClassShares,
-    PolicyEntropies,
-    class_shares,
-    policy_entropies,
-)
-from train.data.openings import (
-    SEARCH_DECIDES,
-    Exploration,
-    Opening,
-    draw_legal,
-    make_exploration,
-    no_opening,
-    open_games,
-)
+from train.data.config import SelfPlayConfig
+from train.data.diversity import ClassShares, PolicyEntropies, class_shares, policy_entropies
+from train.data.frozen_opponent import search_both_sides
+from train.data.openings import Opening, draw_legal, explore, no_opening, open_games
 from train.data.outcomes import Outcome
 from train.data.replay import Trajectory
-from train.data.sides import ByCoin, Choose, search_by_side
 from train.runtime.numbers import is_off
-from train.search.search import Search, SearchResult
+from train.search.search import BudgetedSearch, Search, SearchResult
 from wallgo_jax.board import bitboard
-from wallgo_jax.board.bitboard import Cells
 from wallgo_jax.game import referee
 from wallgo_jax.game.state import Position, State, Variant, initial_position
 
 POLICY_DTYPE = jnp.float16
 
 
-@dataclasses.dataclass(frozen=True)
-class TargetOptions:
-    """What plies teach beside their outcome, as in `SelfPlayConfig`.
+class PlayoutCapSearch(NamedTuple):
+    """A search that is full on some plies and cheap on the others: playout cap randomization (Wu,
+    "Accelerating Self-Play Learning in Go", section 3.1)."""
 
-    Attributes:
-      policy_surprise_weight: as there.
-      cheap_policy_weight: as there.
-      has_root_value: whether plies keep the value that the search found.
-    """
-
-    policy_surprise_weight: float = 0.0
-    cheap_policy_weight: float = 0.0
-    has_root_value: bool = False
-
-
-PLAIN_TARGETS = TargetOptions()
+    search: BudgetedSearch  # its first budget is the full one, its second the cheap one
 
 
 class SeatSums(NamedTuple):
@@ -75,7 +51,7 @@ class SelfPlayMetrics(NamedTuple):
     draws: jax.Array
     drawn: jax.Array  # positions whose ply the opening drew
     entropies: PolicyEntropies  # of the policies that are learned
-    shares: ClassShares  # likewise
+    shares: ClassShares  # of the same policies
     seats: SeatSums | None  # None without a frozen opponent
 
 
@@ -91,9 +67,7 @@ class Boards(NamedTuple):
 class _Plies(NamedTuple):
     """The plies that the scan stacks: leading axes [T, B]."""
 
-    made: Trajectory  # its policy_weight not weighed by surprise yet
-    length: jax.Array  # int[...], plies of the game where the ply ended it, else 0
-    is_full: jax.Array  # bool[...], whether the search was full
+    plies: Trajectory  # its policy_weight not weighed by surprise yet
     is_drawn: jax.Array  # bool[...], whether the opening drew the ply
     entropies: PolicyEntropies  # float32[...]
     shares: ClassShares  # float32[...]
@@ -141,26 +115,24 @@ def stagger(variant: Variant, boards: Boards, key: jax.Array, *, plies: int) -> 
 
 
 def make_selfplay(
-    search: Search | ByCoin,
+    search: Search | PlayoutCapSearch,
+    options: SelfPlayConfig,
     *,
-    plies: int,
-    full_search_prob: float = 1.0,
-    targets: TargetOptions = PLAIN_TARGETS,
-    exploration: Exploration = SEARCH_DECIDES,
+    has_root_value: bool = False,
     opponent: Search | None = None,
 ) -> Callable[..., tuple[Boards, Trajectory, SelfPlayMetrics]]:
     """Make a function that plays an iteration.
 
     Args:
-      search: decides the moves; one `ByCoin` is full on some plies and cheap on the others.
-      plies: T.
-      full_search_prob: as in `SelfPlayConfig`; read where the search is `ByCoin`.
-      targets: what plies teach.
-      exploration: plies that are played in place of the search's choice.
+      search: decides the moves.
+      options: of self-play, whose numbers may be arguments of a program; all but its boards, its
+        budgets and its players are read, `full_search_prob` where the search is a
+        `PlayoutCapSearch`.
+      has_root_value: plies keep the value that the search found.
       opponent: a frozen player that has the seats which the learner has not. The variables are then
-        `Opposed`, of which it gets `opponent`, the other searches get both. Its plies teach the
-        outcome, not the policy; plies drawn by the opening are drawn from its policy where it is to
-        move, a temperature does not touch its choice.
+        `WithOpponentVariables`, of which it gets `opponent`, the other searches get both. Its plies
+        teach the outcome, not the policy; plies drawn by the opening are drawn from its policy
+        where it is to move, a temperature does not touch its choice.
 
     Returns:
       (variables, variant [B], boards [B], key, coin key or None) -> the boards as they stand, with
@@ -168,9 +140,9 @@ def make_selfplay(
       their own pass keys of their own and one coin key, which draws the plies of full searches;
       without a coin key the key draws them.
     """
-    has_coin = isinstance(search, ByCoin)
-    choose = search.choose if isinstance(search, ByCoin) else _always(search)
-    play_ply = _make_ply(choose, exploration, targets, opponent)
+    play_ply = functools.partial(
+        _play_ply, search, options, has_root_value=has_root_value, opponent=opponent
+    )
 
     def selfplay(
         variables: Any,
@@ -181,110 +153,89 @@ def make_selfplay(
     ) -> tuple[Boards, Trajectory, SelfPlayMetrics]:
         chex.assert_rank(boards.position.ply, 1)
         chex.assert_tree_shape_prefix((variant, boards), boards.position.ply.shape)
+        is_full = jnp.ones(options.plies, bool)
+        if isinstance(search, PlayoutCapSearch):
+            key, own_coin_key = jax.random.split(key)
+            is_full = toss_coins(own_coin_key if coin_key is None else coin_key, options)
 
         def ply(boards: Boards, drawn: tuple[jax.Array, jax.Array]) -> tuple[Boards, _Plies]:
             return play_ply(variables, variant, boards, *drawn)
 
-        is_full = jnp.ones(plies, bool)
-        if has_coin:
-            key, own_coin_key = jax.random.split(key)
-            toss_key = own_coin_key if coin_key is None else coin_key
-            is_full = toss_coins(toss_key, plies=plies, full_search_prob=full_search_prob)
-        boards, played = jax.lax.scan(ply, boards, (jax.random.split(key, plies), is_full))
-        metrics = _sum_up(played)
-        return boards, _weighted(played, share=targets.policy_surprise_weight), metrics
+        drawn = jax.random.split(key, options.plies), is_full
+        boards, played = jax.lax.scan(ply, boards, drawn)
+        sums, plies = _sum_up(played, is_full), played.plies
+        if played.surprise is not None:
+            share, weight = options.policy_surprise_weight, plies.policy_weight
+            weight = surprise_weights(weight, played.surprise, share=share)
+            plies = plies._replace(policy_weight=weight)
+        return boards, plies, sums
 
     return selfplay
 
 
-def toss_coins(key: jax.Array, *, plies: int, full_search_prob: float) -> jax.Array:
+def toss_coins(key: jax.Array, options: SelfPlayConfig) -> jax.Array:
     """bool[T], the plies of an iteration that are searched in full; the key is consumed."""
-    return jax.random.bernoulli(key, jnp.float32(full_search_prob), (plies,))
+    return jax.random.bernoulli(key, jnp.float32(options.full_search_prob), (options.plies,))
 
 
-def _make_ply(
-    choose: Choose, exploration: Exploration, targets: TargetOptions, opponent: Search | None
-) -> Callable[..., tuple[Boards, _Plies]]:
-    """Make a function that opens games, chooses slots, and plays them on all boards [B]."""
-    explore = make_exploration(exploration)
-    sides = None if opponent is None else search_by_side(choose, opponent)
-
-    def ply(
-        variables: Any, variant: Variant, boards: Boards, key: jax.Array, is_full: jax.Array
-    ) -> tuple[Boards, _Plies]:
-        states = State(variant, boards.position)
-        opening = open_games(boards.opening, boards.position, key, exploration)
-        seat, is_theirs = boards.seat, None
-        if sides is None:
-            found = choose(variables, states, key, is_full)
-        else:
-            is_theirs = states.position.player != seat
-            found = sides(variables, states, key, is_full, is_theirs)
-        slot, is_drawn = explore(found, states, opening, key)
+def _play_ply(
+    search: Search | PlayoutCapSearch,
+    options: SelfPlayConfig,
+    variables: Any,
+    variant: Variant,
+    boards: Boards,
+    key: jax.Array,
+    is_full: jax.Array,
+    *,
+    has_root_value: bool,
+    opponent: Search | None,
+) -> tuple[Boards, _Plies]:
+    """Open games, search and play a ply on boards [B], and restart those whose game is over."""
+    states, seat = State(variant, boards.position), boards.seat
+    opening = open_games(boards.opening, boards.position, key, options)
+    if isinstance(search, PlayoutCapSearch):
+        search = functools.partial(_search_within, search.search, jnp.where(is_full, 0, 1))
+    if opponent is None:
+        result = search(variables, states, key)
+        slot, is_drawn = explore(result, states, opening, key, options)
         is_left_out = is_drawn
-        if is_theirs is not None:
-            slot = jnp.where(is_theirs & ~is_drawn, found.slot, slot)
-            is_left_out = is_drawn | is_theirs
-        chosen = _Chosen(found._replace(slot=slot), is_full, is_drawn, is_left_out, seat)
-        position, played = _play_ply(states, chosen, targets=targets)
-        seat = _next_seat(seat, played.made)
-        return Boards(position, opening, seat), played
+    else:
+        is_theirs = states.position.player != seat
+        result = search_both_sides(search, opponent, variables, states, key, is_theirs)
+        slot, is_drawn = explore(result, states, opening, key, options)
+        slot = jnp.where(is_theirs & ~is_drawn, result.slot, slot)
+        is_left_out = is_drawn | is_theirs
 
-    return ply
-
-
-def _next_seat(seat: jax.Array | None, made: Trajectory) -> jax.Array | None:
-    """int8[B]: the learner's player after plies [B], the next one where a game is over."""
-    if seat is None:
-        return None
-    players = made.position.stones.shape[1]
-    return jnp.where(made.terminated, (seat + 1) % players, seat).astype(jnp.int8)
-
-
-def _weighted(played: _Plies, *, share: float) -> Trajectory:
-    """The plies, their policies weighed by surprise where weights depend on it."""
-    made = played.made
-    if played.surprise is None:
-        return made
-    weight = surprise_weights(made.policy_weight, played.surprise, share=share)
-    return made._replace(policy_weight=weight)
-
-
-class _Chosen(NamedTuple):
-    """The plies that boards [B] are about to play."""
-
-    found: SearchResult  # with the slot that is played
-    is_full: jax.Array  # bool[], whether the search was full
-    is_drawn: jax.Array  # bool[B], whether the opening drew the ply
-    is_left_out: jax.Array  # bool[B], whether the policy must not be learned
-    seat: jax.Array | None  # int8[B], as in `Boards`
-
-
-def _play_ply(states: State, chosen: _Chosen, *, targets: TargetOptions) -> tuple[Position, _Plies]:
-    """Play the slots that were chosen in states [B], and restart finished boards."""
-    found, is_full, is_drawn, is_left_out, seat = chosen
-    after, rewards, analysis = jax.vmap(referee.play_with_analysis)(states, found.slot)
-    over = after.position.terminated
-    made = Trajectory(
+    after, rewards, analysis = jax.vmap(referee.play_with_analysis)(states, slot)
+    over, territory = after.position.terminated, jax.vmap(bitboard.pack_sets)(analysis.owned)
+    plies = Trajectory(
         position=states.position,
-        slot=found.slot.astype(jnp.int16),
-        policy=found.policy.astype(POLICY_DTYPE),
-        policy_weight=_policy_weight(is_full, is_left_out, targets.cheap_policy_weight),
-        root_value=found.value if targets.has_root_value else None,
-        step_outcome=Outcome(rewards, _at_end(over, analysis.owned)),
+        slot=slot.astype(jnp.int16),
+        policy=result.policy.astype(POLICY_DTYPE),
+        policy_weight=_policy_weight(is_full, is_left_out, options.cheap_policy_weight),
+        root_value=result.value if has_root_value else None,
+        step_outcome=Outcome(rewards, jnp.where(over[:, None, None], territory, jnp.uint32(0))),
         terminated=over,
     )
     played = _Plies(
-        made=made,
-        length=jnp.where(over, after.position.ply, 0),
-        is_full=jnp.broadcast_to(is_full, over.shape),
+        plies=plies,
         is_drawn=is_drawn,
-        entropies=policy_entropies(found.policy, states),
-        shares=class_shares(found.policy, states),
-        surprise=None if is_off(targets.policy_surprise_weight) else found.surprise,
+        entropies=policy_entropies(result.policy, states),
+        shares=class_shares(result.policy, states),
+        surprise=None if is_off(options.policy_surprise_weight) else result.surprise,
         seat=seat,
     )
-    return jax.vmap(referee.restart_if_over)(after).position, played
+    if seat is not None:
+        players = states.position.stones.shape[1]
+        seat = jnp.where(over, (seat + 1) % players, seat).astype(jnp.int8)
+    position = jax.vmap(referee.restart_if_over)(after).position
+    return Boards(position, opening, seat), played
+
+
+def _search_within(
+    search: BudgetedSearch, budget: jax.Array, variables: Any, states: State, key: jax.Array
+) -> SearchResult:
+    return search(variables, states, key, budget)
 
 
 def _policy_weight(is_full: jax.Array, is_left_out: jax.Array, cheap: float) -> jax.Array:
@@ -295,33 +246,37 @@ def _policy_weight(is_full: jax.Array, is_left_out: jax.Array, cheap: float) -> 
     return jnp.where(is_left_out, 0.0, jnp.where(is_full, 1.0, cheap)).astype(jnp.float32)
 
 
-def _sum_up(played: _Plies) -> SelfPlayMetrics:
-    made = played.made
-    rewards = made.step_outcome.rewards
-    draws = made.terminated & (rewards == 0).all(axis=-1)
+def _sum_up(played: _Plies, is_full: jax.Array) -> SelfPlayMetrics:
+    """Sums of plies [T, B], of which those of bool[T] were searched in full."""
+    plies, ended = played.plies, played.plies.terminated
+    rewards, boards = plies.step_outcome.rewards, plies.terminated.shape[1]
     about = played.entropies, played.shares
-    entropies, shares = jax.tree.map(lambda x: (made.policy_weight * x).sum(), about)
+    entropies, shares = jax.tree.map(lambda x: (plies.policy_weight * x).sum(), about)
+    draws = ended & (rewards == 0).all(axis=-1)
+    counts = {
+        "games": ended,
+        "full": is_full[:, None] & jnp.ones(boards, bool)[None],
+        "length": jnp.where(ended, plies.position.ply + 1, 0),
+        "red_wins": rewards[..., 0] > 0,
+        "draws": draws,
+        "drawn": played.is_drawn,
+    }
     return SelfPlayMetrics(
-        games=made.terminated.sum().astype(jnp.float32),
-        positions=jnp.float32(played.is_full.size),
-        full=played.is_full.sum().astype(jnp.float32),
-        length=played.length.sum().astype(jnp.float32),
-        red_wins=(rewards[..., 0] > 0).sum().astype(jnp.float32),
-        draws=draws.sum().astype(jnp.float32),
-        drawn=played.is_drawn.sum().astype(jnp.float32),
+        positions=jnp.float32(ended.size),
+        **{name: x.sum().astype(jnp.float32) for name, x in counts.items()},
         entropies=entropies,
         shares=shares,
-        seats=None if played.seat is None else _sum_seats(made, played.seat),
+        seats=None if played.seat is None else _sum_seats(plies, played.seat),
     )
 
 
-def _sum_seats(made: Trajectory, seat: jax.Array) -> SeatSums:
+def _sum_seats(plies: Trajectory, seat: jax.Array) -> SeatSums:
     """Count the games that ended by the learner's player int8[T, B]."""
-    rewards = made.step_outcome.rewards
+    rewards = plies.step_outcome.rewards
     players = rewards.shape[-1]
     is_draw = (rewards == 0).all(axis=-1, keepdims=True)
     points = jnp.where(is_draw, 1 / players, (rewards > 0).astype(jnp.float32))
-    ended = made.terminated[..., None] & jax.nn.one_hot(seat, players, dtype=bool)
+    ended = plies.terminated[..., None] & jax.nn.one_hot(seat, players, dtype=bool)
     return SeatSums(
         games=ended.sum(axis=(0, 1)).astype(jnp.float32),
         points=jnp.where(ended, points, 0.0).sum(axis=(0, 1)),
@@ -343,17 +298,3 @@ def surprise_weights(weight: jax.Array, surprise: jax.Array, *, share: float) ->
     mean = (weight * surprise).sum() / jnp.maximum(weight.sum(), 1)
     relative = jnp.where(mean > 1e-6, surprise / jnp.maximum(mean, 1e-6), 1.0)
     return weight * (1 - share + share * relative)
-
-
-def _always(search: Search) -> Choose:
-    def choose(variables: Any, states: State, key: jax.Array, is_full: jax.Array) -> SearchResult:
-        del is_full
-        return search(variables, states, key)
-
-    return choose
-
-
-def _at_end(over: jax.Array, owned: tuple[Cells, ...]) -> jax.Array:
-    """uint32[B, P, W]: each player's territory where a game is over, bool[B], else zeros."""
-    sets = jax.vmap(bitboard.pack_sets)(owned)
-    return jnp.where(over[:, None, None], sets, jnp.uint32(0))

@@ -19,7 +19,7 @@ import numpy as np
 
 from train.engine.trees.options import EngineOptions
 from train.engine.trees.programs import PATH_PLIES, Programs
-from train.engine.trees.search_player import SearchPlayer
+from train.players.basic import Player
 from train.search.config import considered_actions
 from train.search.report import SearchReport, draw_place, report_finished_game
 from train.search.sequential_halving import halving_dues
@@ -106,7 +106,7 @@ class Searcher:
       largest_batch: the most requests that were searched together so far.
     """
 
-    def __init__(self, programs: Programs, player: SearchPlayer, options: EngineOptions) -> None:
+    def __init__(self, programs: Programs, player: Player, options: EngineOptions) -> None:
         """Wait until the programs of the smallest batches are compiled, and run each of them."""
         self._options, self._player, self._programs = options, player, programs
         programs.wait()

@@ -17,12 +17,13 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from typing import Any
 
+from train.config.heuristics import HeuristicsConfig
 from train.engine.games import SessionGame, begin_game, warm_up
 from train.engine.searcher import EvaluationRequest, Searcher
 from train.engine.trees.options import MAX_SECONDS, EngineOptions
 from train.engine.trees.programs import Programs
-from train.engine.trees.search_player import SearchPlayer, check_rules, make_search_player
-from train.players.config import HeuristicsConfig
+from train.players.basic import Player
+from train.players.registry import check_rules, make_evaluating_player
 from train.runtime.errors import UsageError
 from train.search.report import SearchReport
 from wallgo_jax.game.rules import Rules, name_of
@@ -53,7 +54,7 @@ def make_sessions(
       UsageError: there is no such player, it cannot evaluate positions, or not by these rules; or
         the trees do not fit in the memory.
     """
-    asked = make_search_player(player, heuristics=heuristics, transfer=transfer)
+    asked = make_evaluating_player(player, heuristics=heuristics, transfer=transfer)
     sessions = Sessions(asked, rules, options)
     sessions.compile_rest()
     return sessions
@@ -65,9 +66,7 @@ class Sessions:
     Methods may be called from any one thread, which is that of the event loop where there is one.
     """
 
-    def __init__(
-        self, player: SearchPlayer, rules: Rules, options: EngineOptions = _DEFAULTS
-    ) -> None:
+    def __init__(self, player: Player, rules: Rules, options: EngineOptions = _DEFAULTS) -> None:
         """Compile what the smallest batches need.
 
         Raises:

@@ -85,7 +85,10 @@ def make_learner(
     """
     frozen = frozen_steps(network.shapes.params, config)
     optimizer = make_optimizer(config, total_steps=total_steps, frozen=frozen)
-    add_loss, change_targets = _own_loss(config), _own_targets(config)
+    custom_loss, custom_targets = (
+        call_of(f"learner.{key}", getattr(config, key)) if getattr(config, key) else None
+        for key in ("custom_loss", "custom_targets")
+    )
 
     def init(variables: Variables) -> LearnerState:
         averaged = None if is_off(config.ema_decay) else jax.tree.map(jnp.copy, variables)
@@ -98,16 +101,20 @@ def make_learner(
 
     @per_device
     def prepare(sample: Sample, turn: jax.Array) -> tuple[TrainingTargets, jax.Array]:
-        targets = change_targets(make_targets(sample, turn))
+        targets = make_targets(sample, turn)
+        if custom_targets is not None:
+            changed = custom_targets(targets)
+            chex.assert_trees_all_equal_shapes_and_dtypes(changed, targets)
+            targets = changed
         return targets, observe_one(targets.states)
 
     def loss_of(
         params: Any, stats: Any, targets: TrainingTargets, shown: jax.Array
     ) -> tuple[jax.Array, tuple[Any, Losses]]:
         output, stats = network.evaluate_batch(Variables(params, stats), shown)
-        found = losses(output, targets, config.weights, value_mix=config.value_mix)
-        found = add_loss(found, output, targets)
-        return found.loss, (stats, found)
+        seen = losses(output, targets, config.weights, value_mix=config.value_mix)
+        seen = _with_custom_loss(custom_loss, seen, output, targets)
+        return seen.loss, (stats, seen)
 
     def average(old: Variables, newest: Variables, step: jax.Array) -> Variables:
         # Smaller at first, so that the mean soon forgets the random weights.
@@ -133,7 +140,7 @@ def make_learner(
         turn = jax.random.randint(key, sample.policy.shape[:1], 0, turns, jnp.int32)
         targets, shown = prepare(sample, turn)
         params, stats = state.variables
-        (_, (stats, found)), gradient = jax.value_and_grad(loss_of, has_aux=True)(
+        (_, (stats, seen)), gradient = jax.value_and_grad(loss_of, has_aux=True)(
             params, stats, targets, shown
         )
         if frozen is not None:
@@ -145,43 +152,27 @@ def make_learner(
         averaged = state.averaged
         if averaged is not None:
             averaged = average(averaged, variables, state.step)
-        metrics = StepMetrics(found, optax.tree.norm(gradient), _bad_tensor(gradient))
+        metrics = StepMetrics(seen, optax.tree.norm(gradient), _bad_tensor(gradient))
         return LearnerState(variables, averaged, optimizer_state, state.step + 1), metrics
 
     def validation_losses(variables: Variables, sample: Sample) -> Losses:
         targets, shown = prepare(sample, jnp.zeros(sample.policy.shape[:1], jnp.int32))
         output = network.evaluate(variables, shown)
-        return add_loss(losses(output, targets, config.weights), output, targets)
+        seen = losses(output, targets, config.weights)
+        return _with_custom_loss(custom_loss, seen, output, targets)
 
     return Learner(init, update, validation_losses)
 
 
-def _own_loss(config: LearnerConfig) -> Callable[[Losses, Output, TrainingTargets], Losses]:
-    """Adds the term of the function that Python passed; without one the losses stay as they are."""
-    if not config.custom_loss:
-        return lambda found, output, targets: found
-    own = call_of("learner.custom_loss", config.custom_loss)
-
-    def add(found: Losses, output: Output, targets: TrainingTargets) -> Losses:
-        term = jnp.asarray(own(output, targets), jnp.float32)
-        chex.assert_rank(term, 0)
-        return found._replace(loss=found.loss + term, custom_loss=term)
-
-    return add
-
-
-def _own_targets(config: LearnerConfig) -> Callable[[TrainingTargets], TrainingTargets]:
-    """Changes targets as the function that Python passed does."""
-    if not config.custom_targets:
-        return lambda targets: targets
-    own = call_of("learner.custom_targets", config.custom_targets)
-
-    def change(targets: TrainingTargets) -> TrainingTargets:
-        changed = own(targets)
-        chex.assert_trees_all_equal_shapes_and_dtypes(changed, targets)
-        return changed
-
-    return change
+def _with_custom_loss(
+    custom: Callable[..., Any] | None, seen: Losses, output: Output, targets: TrainingTargets
+) -> Losses:
+    """The losses with the term of a function that Python passed, if any."""
+    if custom is None:
+        return seen
+    term = jnp.asarray(custom(output, targets), jnp.float32)
+    chex.assert_rank(term, 0)
+    return seen._replace(loss=seen.loss + term, custom_loss=term)
 
 
 def tensor_names(params: Any) -> list[str]:

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from train.data import outcomes
-from train.data.replay import Reply, Sample
+from train.data.replay import NextPly, Sample
 from train.learning.config import LossWeights
 from train.network import Output, reply_logits, slot_logits
 from train.runtime.numbers import is_off
@@ -46,7 +46,7 @@ class TrainingTargets(NamedTuple):
     owner: jax.Array
     on_board: jax.Array
     margin: jax.Array
-    reply: Reply | None
+    reply: NextPly | None
 
 
 class Losses(NamedTuple):
@@ -67,7 +67,7 @@ class Losses(NamedTuple):
     """Squared error of the expected owner, 1 for the mover's cell, -1 another's, 0 nobody's."""
     margin_loss: jax.Array | None
     reply_loss: jax.Array | None  # nats, over the samples that have a next ply, by its weight
-    custom_loss: jax.Array | None  # the term of one's own
+    custom_loss: jax.Array | None  # the term of your own function
 
 
 def make_targets(sample: Sample, turn: jax.Array) -> TrainingTargets:
@@ -232,7 +232,7 @@ def _signed(owners: jax.Array) -> jax.Array:
     return 2 * owners[..., 0] - owners[..., :-1].sum(axis=-1)
 
 
-def _reply_loss(planes: jax.Array, states: State, reply: Reply) -> jax.Array:
+def _reply_loss(planes: jax.Array, states: State, reply: NextPly) -> jax.Array:
     after = State(states.variant, reply.position)
     nats = cross_entropy(jax.vmap(reply_logits)(planes, after), reply.policy)
     return weighted_mean(jnp.where(reply.exists, nats, 0.0), reply.exists * reply.policy_weight)

@@ -14,24 +14,20 @@ import jax
 from rich.table import Table
 from rich.text import Text
 
-from train import registry
-from train.arena.config import parse_sprt
-from train.arena.elo import pair_counts
-from train.arena.match import MatchOptions, play_match, play_rounds
+from train.arena.match import MatchOptions, check_players, fill_seats, play_match
 from train.arena.openings import OpeningOptions
 from train.arena.report import match_line, match_record, match_table
 from train.arena.result import MatchResult
-from train.arena.seats.match import SeatOptions, check_players, play_seats
-from train.arena.seats.report import opponents_table, seats_line, seats_record
-from train.arena.seats.result import SeatedResult
-from train.arena.sprt import UNDECIDED, decide, in_words
+from train.arena.sprt import in_words, play_until_decided, verdict_of
 from train.checkpoints import store
 from train.config import BEST, RunConfig, config_to_dict
+from train.config.sprt import Sprt, parse_sprt
 from train.loop.run_directory import RESULT_FILE
 from train.network import Variables
 from train.network.build import network_for
+from train.players import registry
 from train.players.basic import Player
-from train.players.learned import search_player
+from train.players.searching import network_player
 from train.runtime.devices import local_copy
 from train.runtime.display import Display
 from train.runtime.files import write_json
@@ -51,18 +47,6 @@ def check_opponents(config: RunConfig) -> None:
     for opponent in dict.fromkeys((*options.opponents, *anchors)):
         for rules in config.learned:
             check_players([_opponent(config.alone(rules), opponent)], rules)
-
-
-def games_after(config: RunConfig, done: int) -> int:
-    """Games of the short matches after the iterations that follow, and of the final matches."""
-    options = config.evaluation
-    if not options.opponents:
-        return 0
-    every = options.every
-    short = (config.iterations - 1) // every - done // every if every else 0
-    short = max(0, short) * len(options.anchors)
-    games = short * options.games + len(options.opponents) * options.final_games
-    return games * len(config.rule_sets)
 
 
 def short_matches(
@@ -153,59 +137,22 @@ def _rates(
         )
         if opponent is not None:
             own_key = jax.random.fold_in(key, number)
-            if config.rules.players > 2:
-                games = config.evaluation.games
-                seated = _meet_seated(
-                    config, variables, opponent, games, own_key, display, label=label
-                )
-                rates[anchor], intervals[anchor] = seated.win_rate(0), list(seated.interval(0))
-                continue
-            result = _short_match(config, variables, opponent, own_key, display, label=label)
+            has_test = config.evaluation.sprt and config.rules.players == 2
+            result = _play(
+                config,
+                variables,
+                opponent,
+                config.evaluation.games,
+                own_key,
+                display,
+                test=parse_sprt(config.evaluation.sprt) if has_test else None,
+                label=label,
+            )
             rates[anchor], intervals[anchor] = result.win_rate, list(result.interval)
     return rates, intervals
 
 
-def _short_match(
-    config: RunConfig,
-    variables: Variables,
-    opponent: Player,
-    key: jax.Array,
-    display: Display,
-    *,
-    label: str,
-) -> MatchResult:
-    options = config.evaluation
-    player = _player(config, variables)
-    how = MatchOptions(
-        games=options.games,
-        batch=options.batch,
-        opening_plies=options.opening_plies,
-        players_place=options.players_place,
-        round_games=options.batch,
-    )
-    test = parse_sprt(options.sprt) if options.sprt else None
-    with display.match(f"{label}{player.name} against {opponent.name}", options.games) as task:
-        if test is None:
-            result = play_match(player, opponent, config.rules, how, key=key, on_progress=task)
-        else:
-            result = play_rounds(
-                player,
-                opponent,
-                config.rules,
-                how,
-                key=key,
-                is_decided=lambda found: (
-                    decide(test, pair_counts(found.outcome)).decision != UNDECIDED
-                ),
-                on_progress=task,
-            )
-    display.say(label + match_line(result, seconds=task.seconds))
-    if test is not None:
-        display.say(in_words(test, decide(test, pair_counts(result.outcome))))
-    return result
-
-
-def _meet_seated(
+def _play(
     config: RunConfig,
     variables: Variables,
     opponent: Player,
@@ -213,39 +160,43 @@ def _meet_seated(
     key: jax.Array,
     display: Display,
     *,
+    test: Sprt | None = None,
     label: str = "",
-) -> SeatedResult:
-    """Play at least this many games with an opponent at every seat but the player's."""
-    options, player = config.evaluation, _player(config, variables)
-    players = [player, *[opponent] * (config.rules.players - 1)]
-    how = SeatOptions(games, options.batch, options.opening_plies, options.players_place)
-    title = f"{label}{player.name} against {len(players) - 1} {opponent.name}"
+    title: str = "",
+) -> MatchResult:
+    """Play a match with an opponent at every seat but the player's, or until a test decides."""
+    options = config.evaluation
+    how = MatchOptions(games, options.batch, options.opening_plies, options.players_place)
+    players = fill_seats([_player(config, variables), opponent], config.rules)
+    others = "" if len(players) == 2 else f"{len(players) - 1} "
+    title = title or f"{label}{players[0].name} against {others}{opponent.name}"
     with display.match(title, games) as task:
-        result = play_seats(players, config.rules, how, key=key, on_progress=task)
-    display.say(label + seats_line(result, seconds=task.seconds))
+        if test is None:
+            result = play_match(players, config.rules, how, key=key, on_progress=task)
+        else:
+            result = play_until_decided(players, config.rules, how, test, key=key, on_progress=task)
+    display.say(label + match_line(result, seconds=task.seconds))
+    if test is not None:
+        display.say(in_words(test, verdict_of(test, result)))
     return result
 
 
 def final_matches(
     config: RunConfig, variables: Variables, directory: Path, display: Display
-) -> list[MatchResult] | list[SeatedResult]:
+) -> list[MatchResult]:
     """Play the last weights against every opponent, with more than two players against it at all
     other seats; print a table for each rule set, and write all matches to a file, each as soon as
     it is over."""
-    found: list[Any] = []
+    found: list[MatchResult] = []
     records: list[dict[str, Any]] = []
     for number, each in enumerate(config.rule_sets):
         alone, salt = config.alone(each.rules), _FINAL * (number + 1)
         told = {"rule_set": each.name} if config.mix else {}
-        results: list[Any] = []
+        results: list[MatchResult] = []
         for place, name in enumerate(config.evaluation.opponents):
             result = _final_match(alone, variables, name, _key(config, salt + place), display)
             results.append(result)
-            if isinstance(result, SeatedResult):
-                record = seats_record(result)
-            else:
-                record = match_record(result)
-            records.append(record | told)
+            records.append(match_record(result) | told)
             _write(config, directory, records)
         table = _final_table(alone, results)
         if config.mix:
@@ -257,23 +208,14 @@ def final_matches(
 
 def _final_match(
     config: RunConfig, variables: Variables, name: str, key: jax.Array, display: Display
-) -> MatchResult | SeatedResult:
+) -> MatchResult:
     """A final match by a run's one rule set."""
     options, opponent = config.evaluation, _opponent(config, name)
-    if config.rules.players > 2:
-        return _meet_seated(config, variables, opponent, options.final_games, key, display)
-    how = MatchOptions(
-        options.final_games, options.batch, options.opening_plies, options.players_place
-    )
-    title = f"{config.name} against {opponent.name}"
-    with display.match(title, options.final_games) as task:
-        player = _player(config, variables)
-        result = play_match(player, opponent, config.rules, how, key=key, on_progress=task)
-    display.say(match_line(result, seconds=task.seconds))
-    return result
+    games, title = options.final_games, f"{config.name} against {opponent.name}"
+    return _play(config, variables, opponent, games, key, display, title=title)
 
 
-def _final_table(config: RunConfig, results: Sequence[Any]) -> Table:
+def _final_table(config: RunConfig, results: Sequence[MatchResult]) -> Table:
     """The final matches by a run's one rule set."""
     options = config.evaluation
     caption = (
@@ -281,9 +223,9 @@ def _final_table(config: RunConfig, results: Sequence[Any]) -> Table:
         f"{OpeningOptions(options.opening_plies, options.players_place).text} · "
         "95 % intervals by Wilson · territory in cells"
     )
-    if config.rules.players > 2:
-        return opponents_table(results, caption=caption)
-    return match_table(results, caption=f"{caption}, this player's first")
+    if config.rules.players == 2:
+        caption += ", this player's first"
+    return match_table(results, caption=caption)
 
 
 def _write(config: RunConfig, directory: Path, matches: Sequence[dict[str, Any]]) -> None:
@@ -319,13 +261,8 @@ def _key(config: RunConfig, salt: int) -> jax.Array:
 def _player(config: RunConfig, variables: Variables) -> Player:
     simulations = config.evaluation.simulations
     name = f"{config.name}@{simulations}"
-    return search_player(
-        name,
-        local_copy(variables),
-        config.network,
-        config.search,
-        config.rules,
-        simulations=simulations,
+    return network_player(
+        name, local_copy(variables), config, config.rules, simulations=simulations
     )
 
 

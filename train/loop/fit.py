@@ -4,9 +4,9 @@ import functools
 import hashlib
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
@@ -15,10 +15,9 @@ from rich.table import Table
 
 from train.config import RunConfig
 from train.data.record_dataset import Examples, make_examples, read_recorded_games, split, take
-from train.learning.learner import Learner, LearnerState, make_learner
+from train.learning.learner import Learner, LearnerState, StepMetrics, make_learner
 from train.learning.losses import Losses
 from train.learning.steps import check_finite, means_of, warning_of
-from train.loop.closing import closing_lines
 from train.loop.run_directory import (
     RECORDS_FILE,
     check_directory,
@@ -26,22 +25,22 @@ from train.loop.run_directory import (
     has_checkpoint,
     lock_run,
 )
-from train.loop.run_loop import Session, compile_first, open_session, run_loop, say_saved
-from train.loop.start import note_stages, show_start, start_of
+from train.loop.run_loop import OpenRun, opened, run_to_end, say_next, say_saved
+from train.loop.start import first_key, note_start, start_of
+from train.loop.train_step import TrainState
 from train.metrics.columns import FIT_COLUMNS
 from train.metrics.rows import Row
 from train.metrics.wandb_run import check_wandb
 from train.network import Variables
 from train.network.build import network_for, observer_for
-from train.programs.state import first_key
-from train.runtime.ahead import Ahead
+from train.runtime.compiled import CompiledFunction
 from train.runtime.devices import set_gpu_flags
 from train.runtime.errors import UsageError
 from train.runtime.files import write_json
 from train.runtime.host import fetch
 from train.runtime.interrupts import interrupts
 from train.runtime.memory import (
-    Need,
+    MemoryEstimate,
     check_fits,
     check_sizes,
     device_memory,
@@ -53,13 +52,6 @@ DEFAULT_VALIDATION = 0.1
 _CHECKED_AT_ONCE, _MOST_CHECKED = 512, 8192
 
 
-class FitState(NamedTuple):
-    """Everything that an iteration of fitting changes."""
-
-    learner: LearnerState
-    iterations: jax.Array  # int32, iterations done
-
-
 class _Data(NamedTuple):
     """Positions on the device, split into those to learn and those to check on."""
 
@@ -68,22 +60,106 @@ class _Data(NamedTuple):
     checked: np.ndarray  # int[C, n], whole batches
 
 
-class _Programs(NamedTuple):
-    init: Callable[..., FitState]
-    """() -> the first state, with random weights; (variables) -> the same with these."""
-    learn: Ahead
-    """(learner, examples, int32[N] positions to learn, key) -> the learner a step later, metrics;
-    the learner is consumed."""
-    validation_losses: Ahead
-    """(variables, examples, int32[n] positions) -> Losses."""
+class FitStep:
+    """The functions that the iterations of fitting call."""
 
-    def compile(self, state: FitState, data: _Data) -> float:
-        """Compile both; returns the seconds that it took, 0 where they are compiled."""
-        key = jax.random.key(0)
-        index = jnp.asarray(data.checked[0])
-        learning = self.learn.compile(state.learner, data.examples, data.learned, key)
-        player = state.learner.player
-        return learning + self.validation_losses.compile(player, data.examples, index)
+    def __init__(self, config: RunConfig, data: _Data) -> None:
+        """Jit them; nothing is compiled yet."""
+        self.config, self._data = config, data
+        self._network = network_for(config.network, config.rules.players, size=config.rules.size)
+        self._learner: Learner = make_learner(
+            self._network,
+            config.learner,
+            total_steps=config.iterations * config.learner.steps,
+            observe=observer_for(config.network),
+        )
+        key, like = jax.random.key(0), jax.eval_shape(self.init).learner
+        self._learn = CompiledFunction(
+            jax.jit(self._learn_step, donate_argnums=0),
+            lambda: (like, data.examples, data.learned, key),
+        )
+        self._validation_losses = CompiledFunction(
+            jax.jit(self._losses_of),
+            lambda: (like.player, data.examples, jnp.asarray(data.checked[0])),
+        )
+
+    def init(self, variables: Variables | None = None) -> TrainState:
+        """The first state, with random weights or with these."""
+        key = first_key(self.config.seed)
+        # Copied, for the first step of learning consumes the state.
+        first = self._network.init(key) if variables is None else jax.tree.map(jnp.copy, variables)
+        nothing = cast(Any, None)
+        return TrainState(self._learner.init(first), nothing, nothing, jnp.zeros((), jnp.int32))
+
+    def compile(self, state: TrainState) -> float:
+        """Compile both functions; returns the seconds that it took.
+
+        Raises:
+          UsageError: they need more memory than the device has.
+        """
+        started, data = time.perf_counter(), self._data
+        largest = max(self._learn.bytes, self._validation_losses.bytes)
+        seconds = time.perf_counter() - started
+        size = ("network.width", "another size of the network")
+        held = [
+            MemoryEstimate(
+                "the recorded games", tree_bytes((data.examples, data.learned)), ("--records",)
+            ),
+            MemoryEstimate("weights and optimizer", tree_bytes(state), size),
+        ]
+        learning = MemoryEstimate("learning", largest, ("learner.batch", "network.width"))
+        check_fits(held, device_memory(), programs=[learning])
+        return seconds
+
+    def iterate(self, state: TrainState, iteration: int) -> tuple[TrainState, Row]:
+        """Learn for `learner.steps` steps and check on the games held back."""
+        started, options, data = time.perf_counter(), self.config.learner, self._data
+        key = jax.random.fold_in(jax.random.key(self.config.seed), iteration)
+        learner, steps = state.learner, []
+        for step_key in jax.random.split(key, options.steps):
+            learner, metrics = self._learn(learner, data.examples, data.learned, step_key)
+            steps.append(metrics)
+        steps = fetch(steps)
+        check_finite(steps, learner, iteration)
+        seconds, positions = time.perf_counter() - started, options.steps * options.batch
+        row = {
+            "iteration": iteration + 1,
+            "positions": positions,
+            "positions_per_second": positions / seconds,
+            "learn_seconds": seconds,
+            **means_of(steps),
+            **warning_of(steps),
+            **self.validate(learner),
+        }
+        return state._replace(learner=learner, iterations=state.iterations + 1), row
+
+    def validate(self, learner: LearnerState) -> dict[str, float]:
+        """Mean losses over the positions held back."""
+        losses = [
+            self._validation_losses(learner.player, self._data.examples, jnp.asarray(batch))
+            for batch in self._data.checked
+        ]
+        rows = [each._asdict() for each in fetch(losses)]
+        return {
+            f"validation_{name}": float(np.mean([row[name] for row in rows]))
+            for name, value in rows[0].items()
+            if value is not None
+        }
+
+    def _learn_step(
+        self, state: LearnerState, examples: Examples, learned: jax.Array, key: jax.Array
+    ) -> tuple[LearnerState, StepMetrics]:
+        """Learn from a batch of the positions int32[N]."""
+        sample_key, turn_key = jax.random.split(key)
+        shape = (self.config.learner.batch,)
+        place = jax.random.randint(sample_key, shape, 0, learned.shape[0], jnp.int32)
+        sample = take(examples, learned[place], has_reply=self.config.network.reply)
+        return self._learner.update(state, sample, turn_key)
+
+    def _losses_of(self, variables: Variables, examples: Examples, index: jax.Array) -> Losses:
+        """Losses over positions int32[n]."""
+        sample = take(examples, index, has_reply=self.config.network.reply)
+        return self._learner.validation_losses(variables, sample)
 
 
 def fit(
@@ -110,168 +186,55 @@ def fit(
     set_gpu_flags(deterministic=config.deterministic, loops_in_graphs=config.loops_in_graphs)
     directory = runs / config.name
     with lock_run(directory), interrupts("nothing is lost"):
-        return _fit(config, records, directory, validation=validation, resume=resume)
+        check_directory(directory, config, resume=resume)
+        if not 0 < validation < 1:
+            raise UsageError(f"fit: validation ({validation}) must lie between 0 and 1")
+        if config.mix:
+            raise UsageError(
+                f"fit: learns games of one rule set, the config lists {len(config.mix)}; --rules "
+                "names one"
+            )
+        data, summary = _read(config, records, validation)
+        if resume and ((directory / RECORDS_FILE).exists() or has_checkpoint(directory)):
+            _check_records(directory, summary)
+        check_wandb(config.tracking.wandb)
+        check_sizes(learner_batch=config.learner.batch)
+        step = FitStep(config, data)
+        start = start_of(config, directory, resume=resume)
+        init = step.init if start is None else functools.partial(step.init, start.variables)
+        # Copied onto the device, for the buffers get donated.
+        place = functools.partial(jax.tree.map, jnp.array)
+        state = first_state(directory, init, place, resume=resume)
+        with opened(
+            config,
+            directory,
+            state,
+            FIT_COLUMNS,
+            step.iterate,
+            compile_from=lambda done: step.compile(state),
+            # With it the directory is one of `fit`, whatever stops the run from here on.
+            more_files={RECORDS_FILE: summary},
+        ) as run:
+            run.display.say(
+                f"{summary['games']} games, {summary['learned']} positions to learn, "
+                f"{summary['held_back']} held back, of which {data.checked.size} are checked on"
+            )
+            note_start(directory, start, run.display)
+            ended = run_to_end(run)
+            # What is left to do after the last iteration takes no time worth an interruption.
+            if ended.is_interrupted and int(fetch(ended.state.iterations)) < config.iterations:
+                say_saved(run, ended.state)
+                return False
+            _finish(run, ended.row or step.validate(ended.state.learner), data)
+        return True
 
 
-def _fit(
-    config: RunConfig, records: Sequence[Path], directory: Path, *, validation: float, resume: bool
-) -> bool:
-    """As `fit`, once the directory is this process's."""
-    check_directory(directory, config, resume=resume)
-    if not 0 < validation < 1:
-        raise UsageError(f"fit: validation ({validation}) must lie between 0 and 1")
-    if config.mix:
-        raise UsageError(
-            f"fit: learns games of one rule set, the config lists {len(config.mix)}; --rules names "
-            "one"
-        )
-    data, summary = _read(config, records, validation)
-    if resume and ((directory / RECORDS_FILE).exists() or has_checkpoint(directory)):
-        _check_records(directory, summary)
-    check_wandb(config.tracking.wandb)
-    check_sizes(learner_batch=config.learner.batch)
-    programs = _make_programs(config)
-    start = start_of(config, directory, resume=resume)
-    init = programs.init if start is None else functools.partial(programs.init, start.variables)
-    state = first_state(directory, init, _place, resume=resume)
-
-    def compile_for(state: FitState, iteration: int) -> float:
-        del iteration
-        return _compile(programs, state, data)
-
-    compile_seconds = compile_first(
-        config, state, lambda done: compile_for(state, done), is_quiet=False
-    )
-
-    def iterate(state: FitState, iteration: int) -> tuple[FitState, Row]:
-        return _iterate(config, programs, state, data, iteration)
-
-    # With its records the directory is one of `fit`, whatever stops the run from here on.
-    beside = {RECORDS_FILE: summary}
-    with open_session(
-        config, directory, state, FIT_COLUMNS, compile_seconds=compile_seconds, beside=beside
-    ) as session:
-        session.display.say(
-            f"{summary['games']} games, {summary['learned']} positions to learn, "
-            f"{summary['held_back']} held back, of which {data.checked.size} are checked on"
-        )
-        show_start(start, session.display)
-        note_stages(directory, start)
-        ended = run_loop(session, state, compile_for, iterate)
-        # What is left to do after the last iteration takes no time worth an interruption.
-        if ended.is_interrupted and int(fetch(ended.state.iterations)) < config.iterations:
-            say_saved(session, ended.state)
-            return False
-        row = ended.row or _validate(programs, ended.state, data)
-        _finish(session, row, data)
-    return True
-
-
-def _compile(programs: _Programs, state: FitState, data: _Data) -> float:
-    """Compile both programs; returns the seconds that it took, 0 where they are compiled.
-
-    Raises:
-      UsageError: they need more memory than the device has.
-    """
-    seconds = programs.compile(state, data)
-    held = [
-        Need("the recorded games", tree_bytes((data.examples, data.learned)), ("--records",)),
-        Need(
-            "weights and optimizer",
-            tree_bytes(state),
-            ("network.width", "another size of the network"),
-        ),
-    ]
-    largest = max(programs.learn.bytes, programs.validation_losses.bytes)
-    learning = Need("learning", largest, ("learner.batch", "network.width"))
-    check_fits(held, device_memory(), programs=[learning])
-    return seconds
-
-
-def _iterate(
-    config: RunConfig, programs: _Programs, state: FitState, data: _Data, iteration: int
-) -> tuple[FitState, Row]:
-    started = time.perf_counter()
-    key = jax.random.fold_in(jax.random.key(config.seed), iteration)
-    learner, steps = state.learner, []
-    for step_key in jax.random.split(key, config.learner.steps):
-        learner, metrics = programs.learn(learner, data.examples, data.learned, step_key)
-        steps.append(metrics)
-    steps = fetch(steps)
-    check_finite(steps, learner, iteration)
-    seconds, positions = time.perf_counter() - started, config.learner.steps * config.learner.batch
-    state = FitState(learner, state.iterations + 1)
-    row = {
-        "iteration": iteration + 1,
-        "positions": positions,
-        "positions_per_second": positions / seconds,
-        "learn_seconds": seconds,
-        **means_of(steps),
-        **warning_of(steps),
-        **_validate(programs, state, data),
-    }
-    return state, row
-
-
-def _validate(programs: _Programs, state: FitState, data: _Data) -> dict[str, float]:
-    """Mean losses over the positions held back."""
-    found = [
-        programs.validation_losses(state.learner.player, data.examples, jnp.asarray(batch))
-        for batch in data.checked
-    ]
-    rows = [losses._asdict() for losses in fetch(found)]
-    return {
-        f"validation_{name}": float(np.mean([row[name] for row in rows]))
-        for name, value in rows[0].items()
-        if value is not None
-    }
-
-
-def _finish(session: Session, row: Row, data: _Data) -> None:
+def _finish(run: OpenRun, row: Row, data: _Data) -> None:
     """Write and show the last losses on games held back."""
     record = {name: value for name, value in row.items() if name.startswith("validation_")}
-    done = session.config.iterations
-    write_json(session.directory / VALIDATION_FILE, {"iterations": done, **record})
-    session.display.console.print(_table(session.config, record, data))
-    for line in closing_lines(session.directory, session.config):
-        session.display.say(line, has_command=True)
-
-
-def _place(state: FitState) -> FitState:
-    """Copy onto the device, for the buffers get donated."""
-    return jax.tree.map(jnp.array, state)
-
-
-def _make_programs(config: RunConfig) -> _Programs:
-    has_reply = config.network.reply
-    network = network_for(config.network, config.rules.players, size=config.rules.size)
-    learner: Learner = make_learner(
-        network,
-        config.learner,
-        total_steps=config.iterations * config.learner.steps,
-        observe=observer_for(config.network),
-    )
-    choose = functools.partial(take, has_reply=has_reply)
-
-    def init(variables: Variables | None = None) -> FitState:
-        key = first_key(config.seed)
-        # Copied, for the first step of learning consumes the state.
-        first = network.init(key) if variables is None else jax.tree.map(jnp.copy, variables)
-        return FitState(learner.init(first), jnp.zeros((), jnp.int32))
-
-    def learn(state: LearnerState, examples: Examples, learned: jax.Array, key: jax.Array):
-        sample_key, turn_key = jax.random.split(key)
-        place = jax.random.randint(
-            sample_key, (config.learner.batch,), 0, learned.shape[0], jnp.int32
-        )
-        return learner.update(state, choose(examples, learned[place]), turn_key)
-
-    def validation_losses(variables: Any, examples: Examples, index: jax.Array) -> Losses:
-        return learner.validation_losses(variables, choose(examples, index))
-
-    return _Programs(
-        init, Ahead(jax.jit(learn, donate_argnums=0)), Ahead(jax.jit(validation_losses))
-    )
+    write_json(run.directory / VALIDATION_FILE, {"iterations": run.config.iterations, **record})
+    run.display.console.print(_table(run.config, record, data))
+    say_next(run)
 
 
 def _read(
@@ -313,14 +276,14 @@ def saved_records(
       UsageError: the directory is not one of `fit`, or its files are gone.
     """
     before = _read_summary(directory)
-    found = tuple(records) or tuple(map(Path, before.get("paths", [])))
-    missing = [path for path in found if not path.is_file()]
-    if not found or (missing and not records):
+    paths = tuple(records) or tuple(map(Path, before.get("paths", [])))
+    missing = [path for path in paths if not path.is_file()]
+    if not paths or (missing and not records):
         where = missing[0] if missing else f"{directory / RECORDS_FILE} names none"
         raise UsageError(
             f"{directory}: its record files are gone ({where}): name them by --records"
         )
-    return found, before.get("validation", DEFAULT_VALIDATION) if validation is None else validation
+    return paths, before.get("validation", DEFAULT_VALIDATION) if validation is None else validation
 
 
 def _read_summary(directory: Path) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A run's directory: whether it can be used, and the files in it beside checkpoints."""
+"""A run's directory: whether it can be used, and its files other than checkpoints."""
 
 import contextlib
 import dataclasses
@@ -58,7 +58,7 @@ T = TypeVar("T")
 
 
 def lock_run(directory: Path) -> contextlib.AbstractContextManager[None]:
-    """Hold a run's directory; processes beside the first of a distributed run hold nothing.
+    """Hold a run's directory; processes other than the first of a distributed run hold nothing.
 
     Raises:
       UsageError: another process holds it: which, where and since when.
@@ -262,12 +262,12 @@ def begin(
     weights: Any,
     *,
     done: int,
-    beside: Mapping[str, Any] = MappingProxyType({}),
+    more_files: Mapping[str, Any] = MappingProxyType({}),
 ) -> store_lib.Store:
     """Make the directory ready for a run that goes on after `done` iterations with these weights.
 
-    Writes the config, the files `beside` it (JSON-ready, by name) and the start, sets newer
-    checkpoints aside, and saves the weights where their checkpoint is missing.
+    Writes the config, `more_files` (JSON-ready, by name) and the start, sets newer checkpoints
+    aside, and saves the weights where their checkpoint is missing.
 
     Returns:
       The store of the run's checkpoints, open.
@@ -276,7 +276,7 @@ def begin(
       UsageError: the directory cannot be made.
     """
     fields = config_to_dict(config)
-    _make_run_directory(directory, {CONFIG_FILE: fields, **beside})
+    _make_run_directory(directory, {CONFIG_FILE: fields, **more_files})
     store_lib.set_aside(directory, weights, after=done)
     _note_start(directory, config, done)
     keep = dataclasses.asdict(config.checkpoint)

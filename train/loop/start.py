@@ -1,27 +1,42 @@
-"""The weights that a run begins with, where it goes on from another run's."""
+"""Weights of other runs: how they were made, and which a run begins with or plays against."""
 
 import dataclasses
+import json
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
 from rich.table import Table
 
-from train import registry
+from train.checkpoints.exported import is_model, write_model
 from train.checkpoints.transfer import Part, carry_over
 from train.checkpoints.weights import TrainedNetwork
 from train.config import RunConfig, config_to_dict
 from train.config.rule_sets import rule_sets_in_words
-from train.loop.provenance import provenance
-from train.loop.run_directory import STAGES_FILE, TRANSFER_FILE, has_checkpoint
+from train.loop.run_directory import (
+    RESULT_FILE,
+    STAGES_FILE,
+    STARTS_FILE,
+    TRANSFER_FILE,
+    has_checkpoint,
+)
+from train.metrics.rows import METRICS_FILE, Row, elapsed_seconds, read_rows
 from train.network import Variables
 from train.network.build import network_for
-from train.programs.state import first_key
-from train.registry.networks import tell_apart
+from train.players import registry
+from train.players.basic import Player
+from train.players.networks import tell_apart
 from train.runtime.devices import is_first_process
 from train.runtime.display import Display
 from train.runtime.errors import UsageError
-from train.runtime.files import write_json
+from train.runtime.files import write_json, writing
+
+FOLDER = "opponent"
+"""Folder of a run with `selfplay.opponent`: the weights that it plays against, as `export` writes
+them. A resumed run reads them there, whatever has become of the run that they are from."""
+_INIT_SALT = 2**31 - 1
+"""Folded into the seed for the first weights; iterations fold in their own, smaller numbers."""
 
 
 class Start(NamedTuple):
@@ -31,6 +46,12 @@ class Start(NamedTuple):
     source: str  # where they are from, in words
     stages: list[dict[str, Any]]  # the runs that made them, oldest first, JSON-ready
     parts: tuple[Part, ...]  # what `init_from` took; empty for `start_weights`, which takes all
+
+
+def first_key(seed: int | jax.Array) -> jax.Array:
+    """The key of a run's random weights, by its seed or by the data of the seed's key."""
+    key = jax.random.key(seed) if isinstance(seed, int) else jax.random.wrap_key_data(seed)
+    return jax.random.fold_in(key, _INIT_SALT)
 
 
 def start_of(config: RunConfig, directory: Path, *, resume: bool) -> Start | None:
@@ -57,19 +78,15 @@ def start_of(config: RunConfig, directory: Path, *, resume: bool) -> Start | Non
         raise UsageError(f"{key}: {error}") from None
 
 
-def show_start(start: Start | None, display: Display) -> None:
-    """Say where the weights are from, with a table of what `init_from` took."""
+def note_start(directory: Path, start: Start | None, display: Display) -> None:
+    """Say where the weights are from, with a table of what `init_from` took, and write the chain of
+    runs before this one into its directory; resuming leaves it as it is."""
     if start is None:
         return
     display.say(f"weights of {start.source}")
     if start.parts:
-        display.console.print(transfer_table(start.parts))
-
-
-def note_stages(directory: Path, start: Start | None) -> None:
-    """Write the chain of runs before this one into its directory, and what was taken of the last;
-    resuming leaves both as they are."""
-    if start is None or not is_first_process():
+        display.console.print(_transfer_table(start.parts))
+    if not is_first_process():
         return
     write_json(directory / STAGES_FILE, start.stages)
     if start.parts:
@@ -77,7 +94,58 @@ def note_stages(directory: Path, start: Start | None) -> None:
         write_json(directory / TRANSFER_FILE, {"source": start.source, "parts": parts})
 
 
-def transfer_table(parts: tuple[Part, ...]) -> Table:
+def load_opponent(config: RunConfig, *, kept: Path | None = None) -> Player | None:
+    """The frozen opponent of a run's self-play, None where it has none.
+
+    Args:
+      config: the run.
+      kept: as in `make_frozen_opponent`.
+
+    Raises:
+      UsageError: there is no such player, it has no weights, or it plays other rules.
+    """
+    if not config.selfplay.opponent:
+        return None
+    try:
+        return registry.make_frozen_opponent(config.selfplay.opponent, config.rules, kept=kept)
+    except UsageError as error:
+        raise UsageError(f"selfplay.opponent: {error}") from None
+
+
+def opponent_of(config: RunConfig, directory: Path, *, resume: bool) -> Player | None:
+    """As `load_opponent`; a run that goes on takes the weights that it began with.
+
+    Raises:
+      UsageError: as `load_opponent`, or a run that goes on has lost them.
+    """
+    folder = directory / FOLDER
+    if not (config.selfplay.opponent and resume and has_checkpoint(directory)):
+        return load_opponent(config)
+    if not is_model(folder):
+        raise UsageError(
+            f"{folder}: the weights that the run plays against are gone, and "
+            f"{config.selfplay.opponent!r} may have others by now: put the folder back, or start a "
+            "new run"
+        )
+    return load_opponent(config, kept=folder)
+
+
+def keep_opponent(directory: Path, opponent: Player | None) -> None:
+    """Write the opponent's weights into the run's directory, unless they are from there; by the
+    first process.
+
+    Raises:
+      UsageError: they cannot be written.
+    """
+    folder = directory / FOLDER
+    trained = None if opponent is None else opponent.trained
+    if trained is None or trained.source == str(folder) or not is_first_process():
+        return
+    with writing(folder):
+        write_model(folder, trained.variables, trained.config, provenance(trained))
+
+
+def _transfer_table(parts: tuple[Part, ...]) -> Table:
     """What a warm start took, in numbers of each part."""
     table = Table(
         title="warm start",
@@ -88,10 +156,9 @@ def transfer_table(parts: tuple[Part, ...]) -> Table:
     table.add_column("part", no_wrap=True)
     for head in ("taken", "new", "left"):
         table.add_column(head, justify="right", no_wrap=True)
-    table.add_column("note")
     for part in parts:
         numbers = (f"{number:,}" if number else "" for number in (part.taken, part.new, part.left))
-        table.add_row(part.name, *numbers, part.note)
+        table.add_row(part.name, *numbers)
     return table
 
 
@@ -103,27 +170,22 @@ def _carry(config: RunConfig, trained: TrainedNetwork) -> Start:
         raise UsageError(f"{where}: learned games of {learned} players, the run's have {players}")
     network = network_for(config.network, players, size=config.grid_side)
     fresh = jax.jit(network.init)(first_key(config.seed))
+    before, after = trained.config.network, config.network
     try:
-        found = carry_over(
-            trained.variables,
-            fresh,
-            before=trained.config.network,
-            after=config.network,
-            players=players,
-        )
+        carried = carry_over(trained.variables, fresh, before=before, after=after, players=players)
     except UsageError as error:
         raise UsageError(f"{where}: {error}") from None
-    return Start(found.variables, trained.source, _stages(trained), found.parts)
+    return Start(carried.variables, trained.source, _stages(trained), carried.parts)
 
 
 def _check_same(config: RunConfig, trained: TrainedNetwork) -> None:
     where, other = config.start_weights, trained.config
     if set(other.learned) != set(config.learned):
-        told, asked = tell_apart(other.rules, config.rules)
+        theirs, ours = tell_apart(other.rules, config.rules)
         if other.mix or config.mix:
-            told, asked = (rule_sets_in_words(each.rule_sets) for each in (other, config))
+            theirs, ours = (rule_sets_in_words(each.rule_sets) for each in (other, config))
         raise UsageError(
-            f"{where}: learned {told}, the run is to learn {asked}; init_from takes what fits"
+            f"{where}: learned {theirs}, the run is to learn {ours}; init_from takes what fits"
         )
     for field in dataclasses.fields(config.network):
         old, new = getattr(other.network, field.name), getattr(config.network, field.name)
@@ -137,12 +199,105 @@ def _check_same(config: RunConfig, trained: TrainedNetwork) -> None:
 def _stages(trained: TrainedNetwork) -> list[dict[str, Any]]:
     """The runs that made the weights, each with what repeats it."""
     about = provenance(trained)
-    stage = {
-        "run": about.get("run"),
-        "iteration": about.get("iteration"),
-        "source": trained.source,
-        "hours": about.get("hours"),
-        "starts": about.get("starts"),
-        "config": config_to_dict(trained.config),
-    }
+    stage = {key: about.get(key) for key in ("run", "iteration", "hours", "starts")}
+    stage |= {"source": trained.source, "config": config_to_dict(trained.config)}
     return [*(about.get("stages") or []), stage]
+
+
+def provenance(trained: TrainedNetwork) -> dict[str, Any]:
+    """What the run's directory tells of the weights, or, of exported ones, their card.
+
+    Returns:
+      JSON-ready entries: `run` and `iteration`; `starts`, each with time, versions and devices;
+      `hours` (see `_hours`); `stages`, the runs that came before, oldest first; `transfer`, what a
+      run with `init_from` took of the last of them, else None; `curve`, the short matches up to
+      these weights; `evaluation`, the final matches, None where they were not of
+      these weights; `last_metrics`, the row of metrics.
+    """
+    run = trained.run
+    if run is None:
+        return trained.about
+    iteration, evaluation = trained.about["iteration"], _read_json(run / RESULT_FILE)
+    # The matches of a run's end say nothing of its earlier weights.
+    is_of_these = evaluation is not None and evaluation.get("iterations") == iteration
+    path = run / METRICS_FILE
+    rows = read_rows(path) if path.exists() else []
+    rows = [row for row in rows if row["iteration"] <= iteration]
+    is_whole = bool(rows) and rows[-1]["iteration"] == iteration
+    return {
+        **trained.about,
+        "starts": (_read_json(run / STARTS_FILE) or {}).get("starts"),
+        "hours": _hours(rows) if is_whole else None,
+        "stages": stages_of(run),
+        "transfer": _read_json(run / TRANSFER_FILE),
+        "curve": _curve(rows),
+        "evaluation": evaluation if is_of_these else None,
+        "last_metrics": rows[-1] if is_whole else None,
+    }
+
+
+def stages_of(run: Path) -> list[dict[str, Any]]:
+    """The runs whose weights a run began with, one after the other, oldest first.
+
+    Raises:
+      UsageError: its list of them cannot be read.
+    """
+    return _read_json(run / STAGES_FILE) or []
+
+
+def code_of(run: Path) -> list[dict[str, Any]]:
+    """The code that a run was trained by: of each start the `version` of the package and `git`, the
+    revision, None where it is not known; what is the same again is left out.
+
+    Raises:
+      UsageError: its list of starts cannot be read.
+    """
+    versions: list[dict[str, Any]] = []
+    for start in (_read_json(run / STARTS_FILE) or {}).get("starts") or []:
+        code = {"version": start["versions"]["wallgo-jax"], "git": start.get("git")}
+        versions += [] if code in versions else [code]
+    return versions
+
+
+def code_in_words(code: Iterable[Mapping[str, Any]]) -> str:
+    """What `code_of` finds as text; several where a run was interrupted and went on by another."""
+    texts = []
+    for each in code:
+        git = each["git"]
+        revision = f" at {git['revision'][:12]}" if git else ""
+        texts.append(
+            f"{each['version']}{revision}{' with changes' if git and git['dirty'] else ''}"
+        )
+    return " then ".join(texts) or "not recorded"
+
+
+def _hours(rows: list[Row]) -> dict[str, float]:
+    """Hours of `training` (self-play and learning), of `compiling`, and of `all`, which has saving
+    and short matches besides."""
+    return {
+        "training": sum(map(_training_seconds, rows)) / 3600,
+        "compiling": sum(row.get("compile_seconds") or 0.0 for row in rows) / 3600,
+        "all": elapsed_seconds(rows)[-1] / 3600,
+    }
+
+
+def _curve(rows: list[Row]) -> list[dict[str, Any]]:
+    """Each iteration with short matches, with the hours of training up to it."""
+    points, seconds = [], 0.0
+    for row in rows:
+        seconds += _training_seconds(row)
+        if row.get("matches"):
+            point = {"iteration": row["iteration"], "hours": seconds / 3600}
+            points.append(point | {key: row.get(key) for key in ("matches", "intervals_95")})
+    return points
+
+
+def _training_seconds(row: Row) -> float:
+    return (row.get("selfplay_seconds") or 0.0) + (row.get("learn_seconds") or 0.0)
+
+
+def _read_json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path}: cannot be read: {' '.join(str(error).split())}") from None

@@ -1,23 +1,21 @@
-"""Training by self-play: each iteration plays, adds to the replay and learns."""
+"""Training by self-play: each iteration plays, writes to the replay and learns."""
 
 import contextlib
 import functools
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import jax
 
 from train.config import RunConfig
 from train.data import replay
-from train.data.diversity import Mean, Variety
+from train.data.diversity import Mean, OpeningDiversity
 from train.data.replay import ReplayState
 from train.data.selfplay import SeatSums
 from train.learning.steps import check_finite, means_of, split_steps, warning_of
-from train.loop.closing import closing_lines
-from train.loop.evaluation import check_opponents, final_matches, games_after, short_matches
-from train.loop.opponent import keep_opponent, opponent_of
+from train.loop.compiled_step import CompiledStep, make_step
+from train.loop.evaluation import check_opponents, final_matches, short_matches
 from train.loop.run_directory import (
     GAME_FILE,
     GAME_TEXT_FILE,
@@ -25,28 +23,28 @@ from train.loop.run_directory import (
     first_state,
     lock_run,
 )
-from train.loop.run_loop import (
-    Session,
-    compile_first,
-    is_due,
-    open_session,
-    run_loop,
-    say_saved,
+from train.loop.run_loop import OpenRun, is_due, opened, run_to_end, say_next, say_saved
+from train.loop.selfplay import (
+    figures_by_rules,
+    make_bootstrap,
+    rules_of_board,
+    stage_at,
+    variants_of,
 )
-from train.loop.start import note_stages, show_start, start_of
+from train.loop.start import keep_opponent, note_start, opponent_of, start_of
+from train.loop.train_step import (
+    SelfPlayFigures,
+    TrainState,
+    steps_due,
+)
 from train.metrics.columns import LEARNER_WINS, SELFPLAY_COLUMNS, WIN_RATE
 from train.metrics.rows import BY_RULES, Row
 from train.metrics.wandb_run import check_wandb
-from train.programs.assembly import Programs, make_programs
-from train.programs.boards import figures_by_rules, rules_of_board
-from train.programs.replay import steps_due
-from train.programs.selfplay import SelfPlayFigures, make_bootstrap, stage_at
-from train.programs.state import RunState
 from train.runtime.devices import is_first_process, set_gpu_flags, sync_processes
+from train.runtime.display import Column, Display
 from train.runtime.files import writing
 from train.runtime.host import fetch
 from train.runtime.interrupts import interrupts
-from train.runtime.lines import Column
 from wallgo_jax import render
 from wallgo_jax.formats import records
 from wallgo_jax.notation import COLOURS
@@ -71,29 +69,18 @@ def train(config: RunConfig, runs: Path, *, resume: bool) -> bool:
     with contextlib.ExitStack() as stack:
         with interrupts("nothing is lost"):
             run = stack.enter_context(open_run(config, runs / config.name, resume=resume))
-        ended = run_loop(run.session, run.state, run.compile_for, run.iterate, run.evaluate)
+        ended = run_to_end(run)
         if ended.is_interrupted:
-            say_saved(run.session, ended.state)
+            say_saved(run, ended.state)
             return False
-        return finish(run.session, run.programs, ended.state)
-
-
-class OpenRun(NamedTuple):
-    """A run whose directory is this process's, ready for its next iteration."""
-
-    session: Session
-    programs: Programs
-    state: RunState  # to begin with
-    compile_for: Callable[[RunState, int], float]
-    iterate: Callable[[RunState, int], tuple[RunState, Row]]
-    evaluate: Callable[[RunState, int], Row]
+        return finish(run, ended.state)
 
 
 @contextlib.contextmanager
 def open_run(
     config: RunConfig, directory: Path, *, resume: bool, is_quiet: bool = False
 ) -> Iterator[OpenRun]:
-    """Check a run, hold its directory, compile its programs and open its files; errors are those
+    """Check a run, hold its directory, compile its functions and open its files; errors are those
     of `train`.
 
     Args:
@@ -103,96 +90,72 @@ def open_run(
       is_quiet: show nothing on the console.
     """
     set_gpu_flags(deterministic=config.deterministic, loops_in_graphs=config.loops_in_graphs)
-    with lock_run(directory), _open_run(config, directory, resume, is_quiet) as run:
-        yield run
+    with lock_run(directory):
+        check_directory(directory, config, resume=resume)
+        check_opponents(config)
+        make_bootstrap(config)  # Refused now, not at the first iteration.
+        check_wandb(config.tracking.wandb)
+        start = start_of(config, directory, resume=resume)
+        opponent = opponent_of(config, directory, resume=resume)
+        step = make_step(config, opponent=opponent)
+        init = step.init if start is None else functools.partial(step.init, start.variables)
+        state = first_state(directory, init, step.place, resume=resume)
+        sync_processes("every process has its first state")
+        with opened(
+            config,
+            directory,
+            state,
+            _columns(config),
+            lambda state, iteration: run_iteration(step, state, iteration),
+            functools.partial(_evaluate, config, directory),
+            compile_from=step.compile,
+            is_quiet=is_quiet,
+        ) as run:
+            run.display.say(_about(config, state))
+            note_start(directory, start, run.display)
+            keep_opponent(directory, opponent)
+            yield run
 
 
-@contextlib.contextmanager
-def _open_run(
-    config: RunConfig, directory: Path, resume: bool, is_quiet: bool
-) -> Iterator[OpenRun]:
-    """As `open_run`, once the directory is this process's."""
-    check_directory(directory, config, resume=resume)
-    check_opponents(config)
-    make_bootstrap(config)  # Refused now, not at the first iteration.
-    check_wandb(config.tracking.wandb)
-    start = start_of(config, directory, resume=resume)
-    opponent = opponent_of(config, directory, resume=resume)
-    programs = make_programs(config, opponent=opponent) if opponent else make_programs(config)
-    init = programs.init if start is None else functools.partial(programs.init, start.variables)
-    state = first_state(directory, init, programs.place, resume=resume)
-    sync_processes("every process has its first state")
-    compile_seconds = compile_first(config, state, programs.compile, is_quiet=is_quiet)
-
-    def compile_for(state: RunState, iteration: int) -> float:
-        del state
-        return programs.compile(iteration)
-
-    def iterate(state: RunState, iteration: int) -> tuple[RunState, Row]:
-        return run_iteration(config, programs, state, iteration)
-
-    later = functools.partial(games_after, config)
-    with open_session(
-        config,
-        directory,
-        state,
-        _columns(config),
-        compile_seconds=compile_seconds,
-        games_after=later,
-        is_quiet=is_quiet,
-    ) as session:
-        session.display.say(_about(config, state))
-        show_start(start, session.display)
-        note_stages(directory, start)
-        keep_opponent(directory, opponent)
-        evaluate = functools.partial(_evaluate, session)
-        yield OpenRun(session, programs, state, compile_for, iterate, evaluate)
-
-
-def run_iteration(
-    config: RunConfig, programs: Programs, state: RunState, iteration: int
-) -> tuple[RunState, Row]:
-    """Play, add to the replay, learn.
+def run_iteration(step: CompiledStep, state: TrainState, iteration: int) -> tuple[TrainState, Row]:
+    """Play, write to the replay, learn.
 
     Args:
-      config: the run.
-      programs: the run's.
+      step: the run's functions.
       state: consumed.
       iteration: counted from 0; its keys come from it and the seed alone.
 
     Returns:
       The next state and the iteration's row of metrics. Its times leave out the compiler's if
-      `programs.compile` was called before.
+      `step.compile` was called before.
     """
-    started = time.perf_counter()
+    config, started = step.config, time.perf_counter()
     with jax.transfer_guard_device_to_host("disallow"):
-        keys, learner = programs.keys(iteration), state.learner
-        selfplay = programs.selfplay_at(iteration)
-        boards, plies, played = selfplay(learner.player, programs.variant, state.boards, keys.play)
-        replay_state, finished = programs.add(state.replay_state, plies)
+        keys, learner = step.keys(iteration), state.learner
+        boards, plies, played = step.play(iteration, learner.player, state.boards, keys.play)
+        replay_state, finished = step.write(state.replay_state, plies)
         played, finished = fetch((played, finished))
-        between, found, due = time.perf_counter(), [], steps_due(config, finished)
+        between, seen, due = time.perf_counter(), [], steps_due(config, finished)
         if due > 0:
-            learner, found = programs.learn(
-                learner, replay_state, programs.variant, keys.learn, due
-            )
-        steps = split_steps(fetch(found))[:due]
+            learner, seen = step.learn(learner, replay_state, keys.learn, due)
+        steps = split_steps(fetch(seen))[:due]
     ended = time.perf_counter()
     check_finite(steps, learner, iteration)
+    positions = float(played.sums.positions)
     row = {
         "iteration": iteration + 1,
-        **_selfplay_figures(config, played, iteration),
+        **selfplay_figures(config, played, iteration),
         "games_per_second": float(played.sums.games) / (ended - started),
-        "positions_per_second": float(played.sums.positions) / (ended - started),
+        "positions_per_second": positions / (ended - started),
         "selfplay_seconds": between - started,
         "learn_seconds": ended - between,
         "replay_positions": int(finished.all),
         "steps": due,
-        "reuse": len(steps) * config.learner.batch / float(played.sums.positions),
+        "reuse": len(steps) * config.learner.batch / positions,
         **means_of(steps),
         **(_replay_warning(config, replay_state, due, iteration) or warning_of(steps)),
     }
-    return RunState(learner, boards, replay_state, state.iterations + 1), row
+    return TrainState(learner, boards, replay_state, state.iterations + 1), row
 
 
 def _columns(config: RunConfig) -> list[Column]:
@@ -202,14 +165,14 @@ def _columns(config: RunConfig) -> list[Column]:
     return [c for c in SELFPLAY_COLUMNS if is_shown.get(c.heading, True)]
 
 
-def _selfplay_figures(config: RunConfig, played: SelfPlayFigures, iteration: int) -> Row:
+def selfplay_figures(config: RunConfig, played: SelfPlayFigures, iteration: int) -> Row:
     """Figures of an iteration of self-play, for its row of metrics.
 
     `simulations` are those of a full search, 0 where the bootstrap plays. A draw counts as an equal
     share of a win for each player. Figures of games are None where no game ended, entropies where
     no policy of their plies is learned.
     """
-    sums, variety, by_board = played
+    sums, by_board = played.sums, played.by_board
     games, positions = float(sums.games), float(sums.positions)
     red_points = float(sums.red_wins + sums.draws / config.rules.players)
     whole, *parts = sums.entropies._asdict().items()
@@ -224,8 +187,8 @@ def _selfplay_figures(config: RunConfig, played: SelfPlayFigures, iteration: int
         "policy_entropy": _mean_of(whole[1]),
         **{f"policy_entropy_{name}": _mean_of(mean) for name, mean in parts},
         **{f"policy_share_{name}": _mean_of(mean) for name, mean in sums.shares._asdict().items()},
-        **_variety_figures("setups", variety.setups),
-        **_variety_figures("openings", variety.openings),
+        **_diversity_figures("setups", played.setups),
+        **_diversity_figures("openings", played.openings),
         **({} if by_board is None else {BY_RULES: figures_by_rules(config, by_board)}),
         **({} if sums.seats is None else _seat_figures(sums.seats)),
     }
@@ -234,23 +197,22 @@ def _selfplay_figures(config: RunConfig, played: SelfPlayFigures, iteration: int
 def _seat_figures(seats: SeatSums) -> Row:
     """The learner's win rate against the frozen opponent in the games that ended, with draws as in
     `SeatSums`, and that of each of its seats."""
-    found = {"learner_win_rate": _mean_of(Mean(seats.points.sum(), seats.games.sum()))}
+    figures = {"learner_win_rate": _mean_of(Mean(seats.points.sum(), seats.games.sum()))}
     for colour, *parts in zip(COLOURS, seats.points, seats.games, strict=False):
-        found[f"learner_win_rate_{colour.lower()}"] = _mean_of(Mean(*parts))
-    return found
+        figures[f"learner_win_rate_{colour.lower()}"] = _mean_of(Mean(*parts))
+    return figures
 
 
 def _mean_of(mean: Mean) -> float | None:
     return float(mean.total) / float(mean.weight) if mean.weight else None
 
 
-def _variety_figures(name: str, variety: Variety) -> Row:
-    """Share of the games that would be left without repeats, and of those that have the
-    commonest."""
-    games = float(variety.games)
+def _diversity_figures(name: str, counts: OpeningDiversity) -> Row:
+    """Shares of the games that are left without repeats, and that have the most frequent one."""
+    games = float(counts.games)
     return {
-        f"distinct_{name}": float(variety.distinct) / games if games else None,
-        f"commonest_{name}": float(variety.commonest) / games if games else None,
+        f"distinct_{name}": float(counts.distinct) / games if games else None,
+        f"commonest_{name}": float(counts.mode) / games if games else None,
     }
 
 
@@ -268,7 +230,7 @@ def _replay_warning(
     }
 
 
-def _about(config: RunConfig, state: RunState) -> str:
+def _about(config: RunConfig, state: TrainState) -> str:
     """A line on the devices and the replay."""
     rows, boards = state.replay_state.plies.terminated.shape
     size = replay.position_bytes(state.replay_state)
@@ -282,17 +244,17 @@ def _about(config: RunConfig, state: RunState) -> str:
     )
 
 
-def _evaluate(session: Session, state: RunState, done: int) -> Row:
+def _evaluate(
+    config: RunConfig, directory: Path, state: TrainState, done: int, display: Display
+) -> Row:
     """Short matches by the first process, where they are due; else nothing."""
-    config = session.config
     has_match = is_due(done, config.evaluation.every) and done < config.iterations
     if not (has_match and config.evaluation.opponents and is_first_process()):
         return {}
-    weights = state.learner.player
-    return short_matches(config, weights, done, session.directory, session.display)
+    return short_matches(config, state.learner.player, done, directory, display)
 
 
-def finish(session: Session, programs: Programs, state: RunState) -> bool:
+def finish(run: OpenRun, state: TrainState) -> bool:
     """A game, the final matches and what to do next, by the first process.
 
     Returns:
@@ -301,31 +263,28 @@ def finish(session: Session, programs: Programs, state: RunState) -> bool:
     if not is_first_process():
         return True
     if jax.process_count() == 1:
-        write_game(session, programs, state)
-    if session.config.evaluation.opponents:
+        write_game(run, state)
+    if run.config.evaluation.opponents:
         try:
             with interrupts("the run is saved"):
-                final_matches(
-                    session.config, state.learner.player, session.directory, session.display
-                )
+                final_matches(run.config, state.learner.player, run.directory, run.display)
         except KeyboardInterrupt:
-            say_saved(session, state)
+            say_saved(run, state)
             return False
-    for line in closing_lines(session.directory, session.config):
-        session.display.say(line, has_command=True)
+    say_next(run)
     return True
 
 
-def write_game(session: Session, programs: Programs, state: RunState) -> None:
+def write_game(run: OpenRun, state: TrainState) -> None:
     """A game of self-play, as a record for commands and as text for people."""
-    config, name = session.config, session.config.name
-    newest = replay.newest_games(state.replay_state, programs.variant, 1)
+    name = run.config.name
+    newest = replay.newest_games(state.replay_state, variants_of(run.config), 1)
     if not newest:
         return
     ((board, actions),) = newest
-    rules = rules_of_board(config, board)
+    rules = rules_of_board(run.config, board)
     game, players = replay_actions(rules, actions), (name,) * rules.players
     text = render.game_file(game, players=players)
-    with writing(session.directory):
-        records.write(session.directory / GAME_FILE, [records.of_game(game, players=players)])
-        (session.directory / GAME_TEXT_FILE).write_text(text, encoding="utf-8")
+    with writing(run.directory):
+        records.write(run.directory / GAME_FILE, [records.of_game(game, players=players)])
+        (run.directory / GAME_TEXT_FILE).write_text(text, encoding="utf-8")

@@ -3,54 +3,43 @@
 from collections.abc import Mapping
 from typing import Any
 
-from train.runtime.lines import Column
+from train.runtime.display import Column
 
 WIN_RATE = "win rate"
 """Heading of the column that only runs with matches have."""
 LEARNER_WINS = "learner wins"
 """Heading of the column that only runs with a frozen opponent have."""
 
-
-def _figure(name: str, form: str, heading: str, width: int, rank: int, phrase: str) -> Column:
-    """A column of one number, written in a format."""
-
-    def text(row: Mapping[str, Any]) -> str:
-        value = row.get(name)
-        return "" if value is None else format(value, form)
-
-    return Column(heading, max(width, len(heading)), rank, text, phrase)
-
-
-_ITERATION = _figure("iteration", "d", "iteration", 9, 0, "")
+_ITERATION = Column("iteration", "d", "iteration", 9, 0, "")
 _LOSSES = (
-    _figure("loss", ".3f", "loss", 6, 1, "loss {}"),
-    _figure("policy_loss", ".3f", "policy", 6, 5, "policy {}"),
-    _figure("value_loss", ".3f", "value", 6, 6, "value {}"),
+    Column("loss", ".3f", "loss", 6, 1, "loss {}"),
+    Column("policy_loss", ".3f", "policy", 6, 5, "policy {}"),
+    Column("value_loss", ".3f", "value", 6, 6, "value {}"),
 )
-_OWNERSHIP = _figure("ownership_loss", ".3f", "ownership", 6, 9, "ownership {}")
-_POSITIONS = _figure("positions_per_second", ".0f", "positions/s", 8, 7, "{} positions/s")
+_OWNERSHIP = Column("ownership_loss", ".3f", "ownership", 6, 9, "ownership {}")
+_POSITIONS = Column("positions_per_second", ".0f", "positions/s", 8, 7, "{} positions/s")
 
 SELFPLAY_COLUMNS = (
     _ITERATION,
     *_LOSSES,
     _OWNERSHIP,
-    _figure("policy_entropy", ".2f", "entropy", 6, 10, "entropy {}"),
-    _figure("mean_length", ".1f", "plies", 5, 4, "{} plies a game"),
-    _figure("red_win_rate", ".0%", "red wins", 5, 11, "red wins {}"),
-    _figure("learner_win_rate", ".1%", LEARNER_WINS, 7, 3, "learner wins {}"),
-    _figure("games_per_second", ".1f", "games/s", 8, 0, "{} games/s"),
+    Column("policy_entropy", ".2f", "entropy", 6, 10, "entropy {}"),
+    Column("mean_length", ".1f", "plies", 5, 4, "{} plies a game"),
+    Column("red_win_rate", ".0%", "red wins", 5, 11, "red wins {}"),
+    Column("learner_win_rate", ".1%", LEARNER_WINS, 7, 3, "learner wins {}"),
+    Column("games_per_second", ".1f", "games/s", 8, 0, "{} games/s"),
     _POSITIONS,
-    _figure("selfplay_seconds", ".1f", "play, s", 7, 12, ""),
-    _figure("learn_seconds", ".1f", "learn, s", 7, 13, ""),
-    _figure("win_rate", ".1%", WIN_RATE, 7, 2, ""),
+    Column("selfplay_seconds", ".1f", "play, s", 7, 12, ""),
+    Column("learn_seconds", ".1f", "learn, s", 7, 13, ""),
+    Column("win_rate", ".1%", WIN_RATE, 7, 2, ""),
 )
 FIT_COLUMNS = (
     _ITERATION,
     *_LOSSES,
     _OWNERSHIP,
-    _figure("validation_policy_loss", ".3f", "held-out policy", 6, 2, "held-out policy {}"),
-    _figure("validation_value_loss", ".3f", "held-out value", 6, 3, "held-out value {}"),
-    _figure("validation_accuracy", ".1%", "accuracy", 6, 8, "held-out accuracy {}"),
+    Column("validation_policy_loss", ".3f", "held-out policy", 6, 2, "held-out policy {}"),
+    Column("validation_value_loss", ".3f", "held-out value", 6, 3, "held-out value {}"),
+    Column("validation_accuracy", ".1%", "accuracy", 6, 8, "held-out accuracy {}"),
     _POSITIONS,
 )
 

@@ -13,7 +13,6 @@ from train.metrics.plot_style import (
     GREY,
     INK,
     MARKS,
-    check_format,
     new_figure,
     save_figure,
     set_style,
@@ -23,19 +22,11 @@ from train.metrics.rows import Row, elapsed_seconds
 from train.runtime.errors import UsageError
 
 Axis = Literal["iteration", "hours", "positions"]
-_LABELS = {"iteration": "iteration", "hours": "hours", "positions": "positions"}
 _DASHES = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)))  # of every six runs
 _MARKS_A_LINE = 6
 _PANEL = (4.0, 3.0)  # inches
 _MOST_POINTS = 100  # of a line; of more, running means are drawn over the pale originals
 _LEGEND_ROW = 4  # entries
-
-
-class _Look(NamedTuple):
-    """How a run is drawn."""
-
-    place: int  # among the runs, which chooses colour and mark
-    window: int  # iterations of a running mean
 
 
 class _Panel(NamedTuple):
@@ -62,8 +53,8 @@ def draw_metrics(
     Raises:
       UsageError: the format is unknown, no row has a figure, or the file cannot be written.
     """
-    check_format(path)
-    save_figure(metrics_figure(runs, axis=axis), path, caption=_caption_of(runs))
+    caption = _caption(_panels(runs), _window(runs))
+    save_figure(metrics_figure(runs, axis=axis), path, caption=caption)
 
 
 def metrics_figure(runs: Mapping[str, Sequence[Row]], *, axis: Axis = "iteration") -> Any:
@@ -78,18 +69,14 @@ def metrics_figure(runs: Mapping[str, Sequence[Row]], *, axis: Axis = "iteration
     width, height = _PANEL
     rows = -(-len(runs) // _LEGEND_ROW)
     figure = new_figure(size=(width * len(panels), height + 0.25 * rows), dpi=160)
-    window = _window(max(map(len, runs.values())))
+    window = _window(runs)
     all_axes = figure.subplots(1, len(panels), squeeze=False, sharex=True)[0]
     for axes, panel in zip(all_axes, panels, strict=True):
         for index, rows_of_run in enumerate(runs.values()):
-            _draw(axes, panel, rows_of_run, axis, _Look(index, window))
+            _draw(axes, panel, rows_of_run, axis, _style(index), window)
         _set_style(axes, panel, axis)
     _add_legend(figure, runs)
     return figure
-
-
-def _caption_of(runs: Mapping[str, Sequence[Row]]) -> str:
-    return _caption(_panels(runs), _window(max(map(len, runs.values()))))
 
 
 def x_values(rows: Sequence[Row], axis: Axis) -> np.ndarray:
@@ -115,14 +102,20 @@ def _panels(runs: Mapping[str, Sequence[Row]]) -> list[_Panel]:
     return [panel for panel in wanted if any(panel.value(row) is not None for row in every)]
 
 
-def _draw(axes: Any, panel: _Panel, rows: Sequence[Row], axis: Axis, look: _Look) -> None:
+def _draw(
+    axes: Any,
+    panel: _Panel,
+    rows: Sequence[Row],
+    axis: Axis,
+    style: Mapping[str, Any],
+    window: int,
+) -> None:
     places = [place for place, row in enumerate(rows) if panel.value(row) is not None]
     if not places:
         return
     x = x_values(rows, axis)[places]
     y = np.array([panel.value(rows[place]) for place in places], float)
-    style = _style(look.place)
-    colour, window = style["color"], look.window
+    colour = style["color"]
     if panel.is_rate:
         bands = [_interval(rows[place]) for place in places]
         low, high = np.array(bands, float).T
@@ -152,8 +145,9 @@ def _interval(row: Row) -> tuple[float, float]:
     return row.get("intervals_95", {}).get(row.get("opponent"), (rate, rate))
 
 
-def _window(iterations: int) -> int:
+def _window(runs: Mapping[str, Sequence[Row]]) -> int:
     """Iterations of a running mean, an odd number; 1 where each is drawn as it is."""
+    iterations = max(map(len, runs.values()))
     return 1 if iterations <= _MOST_POINTS else 2 * (iterations // _MOST_POINTS) + 1
 
 
@@ -178,7 +172,7 @@ def _set_style(axes: Any, panel: _Panel, axis: Axis) -> None:
 
     set_style(axes)
     axes.set_title(panel.label, loc="left", fontsize=10, color=INK)
-    axes.set_xlabel(_LABELS[axis], fontsize=9, color=INK)
+    axes.set_xlabel(axis, fontsize=9, color=INK)
     axes.tick_params(labelsize=8)
     if panel.is_rate:
         axes.set_ylim(0, 1.02)

@@ -12,7 +12,7 @@ METRICS_FILE = "metrics.jsonl"
 BY_RULES = "by_rules"
 """Figures of self-play by rule set, in the rows of a run of several: name -> figure -> number."""
 MATCHES_BY_RULES = ("matches_by_rules", "intervals_by_rules", "elo_by_rules")
-"""Win rates, their intervals and Elo points above each opponent, likewise."""
+"""Win rates, their intervals and Elo points above each opponent, by rule set and opponent."""
 
 Row = dict[str, Any]
 """Figures of an iteration by name, as they are written.
@@ -70,6 +70,33 @@ def elapsed_seconds(rows: Sequence[Row]) -> list[float]:
         total = row.get("elapsed_seconds", total + sum(parts))
         found.append(total)
     return found
+
+
+def flat_figures(row: Row) -> dict[str, Any]:
+    """The figures of a row by one name each.
+
+    The win rate of a short match is `win_rate/OPPONENT`, its 95 % interval `low/OPPONENT` and
+    `high/OPPONENT`; a figure of one rule set of several is `NAME/FIGURE`, such as
+    `NAME/low/OPPONENT` and `NAME/elo/OPPONENT`. A figure that a row lacks is left out.
+    """
+    flat = {name: value for name, value in row.items() if not isinstance(value, dict)}
+    flat |= _of_matches("", row.get("matches"), row.get("intervals_95"))
+    for name, figures in row.get(BY_RULES, {}).items():
+        flat |= {f"{name}/{figure}": value for figure, value in figures.items()}
+    matches, intervals, points = (row.get(key, {}) for key in MATCHES_BY_RULES)
+    for name in matches | intervals | points:
+        flat |= _of_matches(f"{name}/", matches.get(name), intervals.get(name))
+        flat |= {f"{name}/elo/{other}": elo for other, elo in points.get(name, {}).items()}
+    return {name: value for name, value in flat.items() if value is not None}
+
+
+def _of_matches(
+    prefix: str, rates: dict[str, float] | None, intervals: dict[str, Sequence[float]] | None
+) -> dict[str, float]:
+    figures = {f"{prefix}win_rate/{other}": rate for other, rate in (rates or {}).items()}
+    for other, (low, high) in (intervals or {}).items():
+        figures |= {f"{prefix}low/{other}": low, f"{prefix}high/{other}": high}
+    return figures
 
 
 def sum_of(rows: Sequence[Row], before: int = 0) -> int:

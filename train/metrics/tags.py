@@ -1,6 +1,6 @@
 """Names of metrics in TensorBoard and Weights & Biases, grouped: `loss/policy`, `speed/...`."""
 
-from train.metrics.rows import BY_RULES, MATCHES_BY_RULES, Row
+from train.metrics.rows import Row, flat_figures
 
 _GROUPS = {
     "selfplay": (
@@ -31,36 +31,20 @@ def scalars_of(row: Row) -> dict[str, float]:
 
     Losses are `loss/total`, `loss/policy` and so on, those on games held back `validation/...`; the
     win rate of each short match is `evaluation/win_rate/OPPONENT`. Figures of one rule set of
-    several are `rules/NAME/...` (see `by_rules`).
+    several are `rules/NAME/...` (see `flat_figures`). Intervals are left out.
     """
-    found = {
+    return {
         _tag_of(name): float(value)
-        for name, value in row.items()
-        if name not in _NOT_DRAWN and isinstance(value, int | float)
+        for name, value in flat_figures(row).items()
+        if name not in _NOT_DRAWN
+        and isinstance(value, int | float)
+        and not {"low", "high"} & {*name.split("/")[:2]}
     }
-    for opponent, rate in row.get("matches", {}).items():
-        found[f"evaluation/win_rate/{opponent}"] = float(rate)
-    found |= {f"rules/{path}": value for path, value in by_rules(row).items()}
-    return found
-
-
-def by_rules(row: Row) -> dict[str, float]:
-    """The numbers of a row that are one rule set's, such as `hkoi/mean_length`, `hkoi/elo/wjx`."""
-    found = {
-        f"{name}/{figure}": float(value)
-        for name, figures in row.get(BY_RULES, {}).items()
-        for figure, value in figures.items()
-        if value is not None
-    }
-    for key, figure in zip(MATCHES_BY_RULES[::2], ("win_rate", "elo"), strict=True):
-        for name, matches in row.get(key, {}).items():
-            for opponent, value in matches.items():
-                if value is not None:
-                    found[f"{name}/{figure}/{opponent}"] = float(value)
-    return found
 
 
 def _tag_of(name: str) -> str:
+    if "/" in name:
+        return f"evaluation/{name}" if name.startswith("win_rate/") else f"rules/{name}"
     if name in _GROUP_OF:
         return f"{_GROUP_OF[name]}/{name.removeprefix('replay_')}"
     if name.startswith("validation_"):

@@ -2,7 +2,6 @@
 
 import importlib
 import importlib.util
-import json
 import secrets
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,7 +9,8 @@ from typing import Any
 
 from train.metrics.rows import Row
 from train.metrics.tags import scalars_of
-from train.runtime.errors import UsageError
+from train.runtime.errors import UsageError, one_line
+from train.runtime.files import read_json, write_json
 
 _ID_FILE = "wandb.json"
 
@@ -42,8 +42,7 @@ class WandbRun:
                 resume="allow",
             )
         except wandb.errors.Error as error:
-            reason = " ".join(str(error).split())
-            raise UsageError(f"tracking.wandb: {reason}") from None
+            raise UsageError(f"tracking.wandb: {one_line(error)}") from None
 
     def write(self, row: Row) -> None:
         """Log a row; its `iteration` is the step."""
@@ -58,10 +57,10 @@ def _id_of(directory: Path) -> str:
     """The id of the run, drawn when it first starts."""
     path = directory / _ID_FILE
     if path.exists():
-        try:
-            return json.loads(path.read_text(encoding="utf-8"))["id"]
-        except (OSError, ValueError, TypeError, KeyError):
-            raise UsageError(f"{path}: holds no id of a run; remove it for a new one") from None
+        fields = read_json(path)
+        if not isinstance(fields, dict) or not isinstance(fields.get("id"), str):
+            raise UsageError(f"{path}: holds no id of a run; remove it for a new one")
+        return fields["id"]
     drawn = secrets.token_hex(6)
-    path.write_text(json.dumps({"id": drawn}) + "\n", encoding="utf-8")
+    write_json(path, {"id": drawn})
     return drawn

@@ -1,6 +1,7 @@
 """Shape and options of the network."""
 
 import dataclasses
+from collections.abc import Iterator
 
 from train.functions import CustomNetwork, CustomPlanes
 from train.network.blocks import TRANSFORMER, WALLED, parse_blocks
@@ -80,33 +81,35 @@ class NetworkConfig:
     playable: bool = False
 
     def __post_init__(self) -> None:
-        blocks = parse_blocks(self.blocks)
+        for wrong in self._wrong(parse_blocks(self.blocks)):
+            raise ValueError(wrong)
+
+    def _wrong(self, blocks: str) -> Iterator[str]:
+        """What is not allowed, in words."""
+        has_attention, has_head = TRANSFORMER in blocks, self.destination_head
         for key in ("width", "heads", "value_width"):
             if getattr(self, key) < 1:
-                raise ValueError(f"{key} must be at least 1")
+                yield f"{key} must be at least 1"
         if self.walled_convolutions not in (1, 2):
-            raise ValueError("walled_convolutions must be 1 or 2")
+            yield "walled_convolutions must be 1 or 2"
         for key in ("destination_width", "destination_rank"):
             if getattr(self, key) < 0:
-                raise ValueError(f"{key} must not be negative")
-            if getattr(self, key) > 0 and not self.destination_head:
-                raise ValueError(f"{key} must be 0 where destination_head is false")
-        if self.destination_path and not self.destination_head:
-            raise ValueError("destination_path must be false where destination_head is false")
-        if self.walking_bias and TRANSFORMER not in blocks:
-            raise ValueError("walking_bias must be false where blocks has no T")
+                yield f"{key} must not be negative"
+            if getattr(self, key) > 0 and not has_head:
+                yield f"{key} must be 0 where destination_head is false"
+        if self.destination_path and not has_head:
+            yield "destination_path must be false where destination_head is false"
+        if self.walking_bias and not has_attention:
+            yield "walking_bias must be false where blocks has no T"
         if self.stones_close_gates and WALLED not in blocks and not self.walking_bias:
-            raise ValueError(
-                "stones_close_gates must be false where blocks has no W and walking_bias is false"
-            )
+            yield "stones_close_gates must be false where blocks has no W and walking_bias is false"
         if not 0 < self.mlp_ratio < float("inf"):
-            raise ValueError("mlp_ratio must be a number above 0")
-        if TRANSFORMER in blocks and round(self.width * self.mlp_ratio) < 1:
-            raise ValueError(
-                f"mlp_ratio {self.mlp_ratio} gives T blocks of width {self.width} no hidden channel"
-            )
-        if TRANSFORMER in blocks and self.width % self.heads:
-            raise ValueError(f"width {self.width} is not a multiple of heads {self.heads}")
+            yield "mlp_ratio must be a number above 0"
+        elif has_attention and round(self.width * self.mlp_ratio) < 1:
+            width = f"T blocks of width {self.width}"
+            yield f"mlp_ratio {self.mlp_ratio} gives {width} no hidden channel"
+        if has_attention and self.width % self.heads:
+            yield f"width {self.width} is not a multiple of heads {self.heads}"
         for key, allowed in (("norm", NORMS), ("value", VALUES), ("dtype", DTYPES)):
             if getattr(self, key) not in allowed:
-                raise ValueError(f"{key} {getattr(self, key)!r} is not one of {', '.join(allowed)}")
+                yield f"{key} {getattr(self, key)!r} is not one of {', '.join(allowed)}"

@@ -20,6 +20,8 @@ from flax import nnx
 from train.network.config import NetworkConfig
 from train.network.convolutions import convolve
 from train.network.slots import MASKED
+from train.runtime.devices import backend
+from wallgo_jax.board.fusion import fusion_barrier
 from wallgo_jax.board.geometry import MAX_GRID
 
 BIAS_SPAN = 2 * MAX_GRID - 1
@@ -49,6 +51,18 @@ def shifted(x: jax.Array, offset: tuple[int, int]) -> jax.Array:
     padding = ((0, 0, 0), (-row, row, 0), (-column, column, 0), (0, 0, 0))
     return jax.lax.pad(x, jnp.zeros((), x.dtype), padding)
 
+
+@jax.custom_vjp
+def store(x: jax.Array) -> jax.Array:
+    """Return features unchanged; on a CPU they are in memory before anything reads them.
+
+    XLA's CPU compiler fuses the sum that ends a block into all that reads it, and computes it again
+    in each: with a few W blocks one behind another, again for each block before it as well.
+    """
+    return fusion_barrier(x, token=x.reshape(-1)[0] < -jnp.inf) if backend() == "cpu" else x
+
+
+store.defvjp(lambda x: (store(x), None), lambda _, gradient: (gradient,))
 
 _MOMENTUM = 0.9
 """Of running batch statistics, which self-play reads: 20 steps forget nine tenths of the old ones,

@@ -24,7 +24,7 @@ from train.network.heads import (
     path_plays,
     pool,
 )
-from train.network.layers import Board, Playable, ResidualBlock, Stem, TransformerBlock
+from train.network.layers import Board, Playable, ResidualBlock, Stem, TransformerBlock, store
 from train.network.slots import POLICY_PLANES
 from train.network.walls import WalledBlock, walking_steps, wall_gates
 from train.runtime.devices import backend
@@ -177,7 +177,7 @@ class ResTNet(nnx.Module):
         """Features [B, H, W, F], and the playable cells (see `train.network.layers`)."""
         x, board = self._open(planes)
         for block in self.blocks:
-            x = block(x, board)
+            x = store(block(x, board))
         return x, board.playable
 
     def attention(self, planes: jax.Array) -> jax.Array:

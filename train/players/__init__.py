@@ -1,1 +1,1 @@
-"""Players: random, greedy, distance heuristics, and those that play with a network."""
+"""One `Player`: random, greedy, heuristics, networks, searches, other programs, by their names."""

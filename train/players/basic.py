@@ -1,30 +1,89 @@
-"""Players choose slots for a batch of states, on the device; the random and the greedy player.
+"""The player: it chooses slots for a batch of states, on the device; the random and the greedy one.
 
-A player's `act` is jitted once and takes its weights as an argument, so that the checkpoints of a
-run share one compiled program.
+B boards, A slots.
 """
 
+import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from train.network import MASKED
+from train.search.calibration import Calibration
+from train.search.config import SearchConfig
+from train.search.reporting import EvaluateHeads
 from train.search.search import Search, SearchResult
 from wallgo_jax.game import actions, chance, referee
+from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import State
+
+Act = Callable[[Any, State, jax.Array], jax.Array]
+"""(variables, states [B], key) -> int32[B] legal slots (slot 0 on finished boards)."""
 
 
 class Player(NamedTuple):
-    """A name, weights if there are any, and how it acts."""
+    """A name, weights if there are any, how it acts, and what it searches with.
+
+    Attributes:
+      name: with everything said, as tables show it.
+      variables: weights; () without.
+      act: plays. Players that differ in weights alone have the same, so that they share programs.
+      report: what it plays, with the policy and the value behind it; None where there is nothing
+        behind its moves.
+      evaluate: the `Evaluator` that its searches ask; None where it cannot evaluate positions.
+      evaluate_heads: all outputs of its network; None without one.
+      search: options of its searches, as in a match; the budget is not read.
+      symmetries: turned copies of a root that are evaluated.
+      simulations: of a move, 0 without a search; None where its name says a time.
+      seconds: of a move by its name.
+      trained: its `TrainedNetwork`; None without one.
+      transfer: whether its network may play rules that it has not learned.
+      calibration: of its values.
+      rules: `Rules` of the games that it analyses; None where they may be any.
+    """
 
     name: str
     variables: Any
-    act: Callable[[Any, State, jax.Array], jax.Array]
-    """(variables, states [B], key) -> int32[B] legal slots (slot 0 on finished boards)."""
+    act: Act
+    report: Search | None = None
+    evaluate: Any = None
+    evaluate_heads: EvaluateHeads | None = None
+    search: SearchConfig = SearchConfig()
+    symmetries: int = 1
+    simulations: int | None = 0
+    seconds: float | None = None
+    trained: Any = None
+    transfer: bool = False
+    calibration: Calibration = Calibration()
+    rules: Any = None
+
+    @property
+    def learned(self) -> tuple[Rules, ...]:
+        """Rules that its network has learned; empty without a network."""
+        return () if self.trained is None else self.trained.config.learned
+
+    def chance(self, value: Any, *, is_searched: bool = True) -> np.ndarray:
+        """Win chances of values, as an array of their shape, each of the side whose value it is;
+        `is_searched` says whether a search found them."""
+        players = 2 if self.rules is None else self.rules.players
+        return self.calibration.chance(value, players=players, is_searched=is_searched)
 
 
+@functools.cache
+def act_by(report: Search) -> Act:
+    """Play what a search chooses; the same for the same search."""
+
+    @jax.jit
+    def act(variables: Any, states: State, key: jax.Array) -> jax.Array:
+        return report(variables, states, key).slot
+
+    return act
+
+
+@functools.cache
 def make_random_player() -> Player:
     """Plays every legal slot with the same chance."""
 
@@ -34,49 +93,35 @@ def make_random_player() -> Player:
         bits = jax.random.bits(key, states.position.ply.shape, jnp.uint32)
         return jax.vmap(actions.draw_slot)(states, bits)
 
-    return Player("random", (), act)
+    return Player("random", (), act, make_random_search())
 
 
+@functools.cache
 def make_greedy_player() -> Player:
     """Plays for the largest lead in territory after one ply, at random among equals."""
 
-    @jax.jit
-    def act(variables: Any, states: State, key: jax.Array) -> jax.Array:
-        del variables
-        bits = jax.random.bits(key, states.position.ply.shape, jnp.uint32)
-        return jax.vmap(chance.choose)(bits, greedy_slots(states))
-
-    return Player("greedy", (), act)
-
-
-def greedy_slots(states: State) -> jax.Array:
-    """bool[B, A]: the legal slots whose ply gives the mover its largest lead in territory."""
-
-    def best(state: State) -> jax.Array:
-        mover = state.position.player
-        slots = jnp.arange(state.num_slots)
-
-        def lead_after(slot: jax.Array) -> jax.Array:
-            after, _ = referee.play(state, slot)
-            territory = referee.territory(after)
-            own = jnp.arange(territory.shape[0]) == mover
-            return jnp.where(own, territory, 0).sum() - jnp.where(own, 0, territory).max()
-
-        legal = actions.legal_slots(state)
-        lead = jnp.where(legal, jax.vmap(lead_after)(slots), jnp.iinfo(jnp.int32).min)
-        return legal & (lead == lead.max())
-
-    return jax.vmap(best)(states)
-
-
-def make_greedy_search() -> Search:
-    """The greedy player as a search: its policy is even over the slots that it draws from."""
-
     def judge(states: State) -> tuple[jax.Array, jax.Array]:
-        best = greedy_slots(states)
+        best = jax.vmap(_greedy_slots)(states)
         return best, jnp.where(best, 0.0, MASKED)
 
-    return make_choice_search(judge)
+    report = make_choice_search(judge)
+    return Player("greedy", (), act_by(report), report)
+
+
+def _greedy_slots(state: State) -> jax.Array:
+    """bool[A]: the legal slots whose ply gives the mover its largest lead in territory."""
+    mover = state.position.player
+
+    def lead_after(slot: jax.Array) -> jax.Array:
+        after, _ = referee.play(state, slot)
+        territory = referee.territory(after)
+        own = jnp.arange(territory.shape[0]) == mover
+        return jnp.where(own, territory, 0).sum() - jnp.where(own, 0, territory).max()
+
+    legal = actions.legal_slots(state)
+    leads = jax.vmap(lead_after)(jnp.arange(state.num_slots))
+    lead = jnp.where(legal, leads, jnp.iinfo(jnp.int32).min)
+    return legal & (lead == lead.max())
 
 
 def make_random_search() -> Search:
@@ -113,12 +158,16 @@ def make_choice_search(judge: Callable[[State], tuple[jax.Array, jax.Array]]) ->
     return search
 
 
-def make_player_search(player: Player) -> Search:
-    """Any player that needs no weights as a search: its policy is the slot that it plays."""
+def report_of(player: Player) -> Search:
+    """What a player plays, as a search: by default its policy is the slot that it plays."""
+    return player.report or make_move_search(player.act)
+
+
+def make_move_search(act: Act) -> Search:
+    """Moves as a search, whose policy is the slot that is played."""
 
     def search(variables: Any, states: State, key: jax.Array) -> SearchResult:
-        del variables
-        slot = player.act(player.variables, states, key).astype(jnp.int32)
+        slot = act(variables, states, key).astype(jnp.int32)
         policy = jax.nn.one_hot(slot, states.num_slots)
         nothing = jnp.zeros(slot.shape, jnp.float32)
         return SearchResult(slot, policy, nothing, nothing, jnp.where(policy > 0, 0.0, MASKED))

@@ -21,28 +21,24 @@ B boards, A slots, P players, N cells.
 
 import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import chex
 import jax
 import jax.numpy as jnp
 
+from train.config.heuristics import HeuristicConfig
 from train.network import MASKED
-from train.players.basic import Player, make_choice_search
-from train.players.config import HeuristicConfig
+from train.players.basic import Player, act_by, make_choice_search
 from train.search.evaluator import Evaluation, Evaluator, side_of
-from train.search.search import Search
 from train.search.sequential_halving import are_largest
 from wallgo_jax.board import bitboard
 from wallgo_jax.board.bitboard import Cells, Exits
-from wallgo_jax.board.loops import loop_until_done
 from wallgo_jax.game import actions, chance, referee
 from wallgo_jax.game import terrain as terrain_lib
 from wallgo_jax.game.state import State
 from wallgo_jax.game.terrain import BoardAnalysis
 
-UNREACHED = -1
-"""Distance of a cell that a side cannot reach."""
 DECIDED = 1000.0
 """Score of a won game, more than any board can give; its negative for a lost one."""
 
@@ -50,47 +46,6 @@ _GUESSES: dict[str, Callable[[int, int], float]] = {
     "ethen": lambda own, other: 0.9 * (other - own) / max(own, other),
     "wjx": lambda own, other: 1 - 2 * own / (own + other),
 }
-
-
-class _Sides(NamedTuple):
-    """The cells that distances start from, and the steps that are open."""
-
-    own: Cells
-    other: Cells
-    exits: Exits
-
-
-def _sides_of(state: State, player: jax.Array, *, stones_block: bool) -> _Sides:
-    grid = state.grid
-    terrain = terrain_lib.read_terrain(*state)
-    nothing = bitboard.empty(grid)
-    own = bitboard.union(
-        *(bitboard.where(player == p, cells, nothing) for p, cells in enumerate(terrain.stones))
-    )
-    exits = terrain.free_exits if stones_block else terrain.exits
-    return _Sides(own, bitboard.difference(terrain.occupied, own), exits)
-
-
-def distances(state: State, player: jax.Array, *, stones_block: bool) -> jax.Array:
-    """int32[2, N]: steps to each cell from the nearest stone of the player, and of any other.
-
-    UNREACHED where no way leads; 0 on a side's own stones. With `stones_block` a step cannot end
-    on a stone, so that those of the other side are UNREACHED.
-    """
-    grid = state.grid
-    own, other, exits = _sides_of(state, player, stones_block=stones_block)
-
-    def body(carry: Any) -> Any:
-        reached, count, _ = carry
-        grown = tuple(bitboard.union(cells, bitboard.step(cells, exits, grid)) for cells in reached)
-        missing = ~bitboard.sets_to_mask(reached, grid)
-        changed = (bitboard.sets_to_mask(grown, grid) & missing).any()
-        return grown, count + missing, changed
-
-    start = ((own, other), jnp.zeros((2, grid * grid), jnp.int32), jnp.bool_(True))
-    # A cell that is reached late or never only adds to its own count.
-    reached, count, _ = loop_until_done(lambda carry: carry[2], body, start, most=grid * grid)
-    return jnp.where(bitboard.sets_to_mask(reached, grid), count, UNREACHED)
 
 
 def score(state: State, player: jax.Array, config: HeuristicConfig) -> jax.Array:
@@ -109,8 +64,13 @@ def score_against_all(state: State, player: jax.Array, config: HeuristicConfig) 
 
     Cells are counted by weight as sets, not weighed one by one.
     """
-    grid = state.grid
-    own, other, exits = _sides_of(state, player, stones_block=config.stones_block)
+    grid, terrain = state.grid, terrain_lib.read_terrain(*state)
+    nothing = bitboard.empty(grid)
+    own = bitboard.union(
+        *(bitboard.where(player == p, cells, nothing) for p, cells in enumerate(terrain.stones))
+    )
+    other = bitboard.difference(terrain.occupied, own)
+    exits = terrain.free_exits if config.stones_block else terrain.exits
     playable = bitboard.unpack(state.variant.playable)
     near_own = _discs(own, exits, playable, config.boundary, grid=grid)
     near_other = _discs(other, exits, playable, config.boundary, grid=grid)
@@ -235,39 +195,24 @@ def outcome(
     )
 
 
+@functools.cache
 def make_heuristic_player(name: str, config: HeuristicConfig) -> Player:
-    """Plays the highest score after one ply, at random among equals."""
-
-    @jax.jit
-    def act(variables: Any, states: State, key: jax.Array) -> jax.Array:
-        del variables
-        bits = jax.random.bits(key, states.position.ply.shape, jnp.uint32)
-        scores = jax.vmap(lambda state: slot_scores(state, config))(states)
-        return jax.vmap(_choose_best)(bits, scores)
-
-    return Player(name, (), act)
-
-
-def make_heuristic_search(config: HeuristicConfig) -> Search:
-    """The one-ply player as a search: its policy is even over the highest scores, its raw policy
-    that of `make_heuristic_evaluator`."""
+    """Plays the highest score after one ply, at random among equals; its raw policy is that of
+    `make_heuristic_evaluator`."""
 
     def judge(states: State) -> tuple[jax.Array, jax.Array]:
         scores = jax.vmap(lambda state: slot_scores(state, config))(states)
         return are_largest(scores), _logits_of(scores, config)
 
-    return make_choice_search(judge)
+    report = make_choice_search(judge)
+    return Player(name, (), act_by(report), report)
 
 
 def _logits_of(scores: jax.Array, config: HeuristicConfig) -> jax.Array:
     return jnp.where(scores > -jnp.inf, scores / config.temperature, MASKED)
 
 
-def _choose_best(bits: jax.Array, scores: jax.Array) -> jax.Array:
-    """int32[]: a place of the maximum, each as likely as the others."""
-    return chance.choose(bits, are_largest(scores))
-
-
+@functools.cache
 def make_two_ply_player(name: str, config: HeuristicConfig) -> Player:
     """Make a player that looks two plies ahead.
 
@@ -294,8 +239,8 @@ def _two_ply_slot(
     scores = slot_scores(state, config)
     slots = _best_slots(first_bits, scores, config.top_k)  # [K]
     values = jax.vmap(lambda slot: _value_of_reply(state, slot, config))(slots)
-    best = _choose_best(last_bits, jnp.where(scores[slots] > -jnp.inf, values, -jnp.inf))
-    return slots[best]
+    values = jnp.where(scores[slots] > -jnp.inf, values, -jnp.inf)
+    return slots[chance.choose(last_bits, are_largest(values))]
 
 
 def _best_slots(bits: jax.Array, scores: jax.Array, count: int) -> jax.Array:
@@ -315,6 +260,7 @@ def _value_of_reply(state: State, slot: jax.Array, config: HeuristicConfig) -> j
     return jnp.where(after.position.terminated, won, reply)
 
 
+@functools.cache
 def make_heuristic_evaluator(config: HeuristicConfig) -> Evaluator:
     """The heuristic in place of a network, for search.
 

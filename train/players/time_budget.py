@@ -13,7 +13,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from train.players.learned import Act
+from train.players.basic import Act
 from train.search.config import MAX_SIMULATIONS
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import initial_state
@@ -22,9 +22,6 @@ PROBE = 64
 """Simulations of the search that is timed first."""
 _NEAR = 2  # a budget within this factor of the probe needs no second search
 _REPEATS, _ENOUGH = 5, 1.0  # timed calls, at most, and the seconds after which no more are made
-_DIGITS = 2
-
-Clock = Callable[[], float]
 
 
 def simulations_in(
@@ -33,13 +30,13 @@ def simulations_in(
     variables: Any,
     rules: Rules,
     *,
-    clock: Clock = time.perf_counter,
+    clock: Callable[[], float] = time.perf_counter,
 ) -> int:
     """Count the simulations that one board has time for; at least 1, at most MAX_SIMULATIONS.
 
     A search of PROBE simulations is timed in the first position of a game, and where that is far
-    from the budget, a second one of about as many as are asked for: a simulation takes longer in a
-    deep tree. The count is rounded down to two significant digits, since timings vary.
+    from the budget, a second one of about the number that is asked for: a simulation takes longer
+    in a deep tree. The count is rounded down to two significant digits, since timings vary.
 
     Args:
       seconds: a move may take.
@@ -51,8 +48,15 @@ def simulations_in(
     states = jax.tree.map(lambda x: jnp.asarray(x)[None], initial_state(rules))
 
     def seconds_of(simulations: int) -> float:
-        act = make_act(simulations)
-        return _median_seconds(lambda: act(variables, states, jax.random.key(0)), clock)
+        """The median time of a call once it is compiled and warm."""
+        act, key = make_act(simulations), jax.random.key(0)
+        jax.block_until_ready(act(variables, states, key))
+        times: list[float] = []
+        while len(times) < _REPEATS and sum(times) < _ENOUGH:
+            began = clock()
+            jax.block_until_ready(act(variables, states, key))
+            times.append(clock() - began)
+        return max(statistics.median(times), 1e-9)
 
     probed = seconds_of(PROBE)
     count = _within(PROBE * seconds / probed)
@@ -61,25 +65,9 @@ def simulations_in(
         a_simulation = (took - probed) / (count - PROBE)
         if a_simulation > 0:
             count = _within(count + (seconds - took) / a_simulation)
-    return _round_down(count)
+    unit = 10 ** max(0, math.floor(math.log10(count)) - 1)
+    return count // unit * unit
 
 
 def _within(simulations: float) -> int:
     return min(max(int(simulations), 1), MAX_SIMULATIONS)
-
-
-def _median_seconds(call: Callable[[], Any], clock: Clock) -> float:
-    """Time of a call once it is compiled and warm."""
-    jax.block_until_ready(call())
-    found: list[float] = []
-    while len(found) < _REPEATS and sum(found) < _ENOUGH:
-        began = clock()
-        jax.block_until_ready(call())
-        found.append(clock() - began)
-    return max(statistics.median(found), 1e-9)
-
-
-def _round_down(count: int) -> int:
-    """The count with all but its first two digits zero."""
-    unit = 10 ** max(0, math.floor(math.log10(count)) + 1 - _DIGITS)
-    return count // unit * unit

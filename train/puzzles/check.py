@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from train.engine.trees.search_player import SearchPlayer
+from train.players.basic import Player
 from train.puzzles.puzzle_file import Puzzle
 from train.review.positions import search_positions
 from train.runtime.errors import UsageError
@@ -65,7 +65,7 @@ class PuzzleOptions:
 class PuzzleSearch:
     """Searches with one player and shows progress."""
 
-    def __init__(self, player: SearchPlayer, on_progress: Progress) -> None:
+    def __init__(self, player: Player, on_progress: Progress) -> None:
         self.player, self._on_progress = player, on_progress
 
     def __call__(
@@ -103,7 +103,7 @@ class CheckedPuzzle(NamedTuple):
 
 
 def check_puzzles(
-    player: SearchPlayer,
+    player: Player,
     puzzles: Sequence[Puzzle],
     options: PuzzleOptions,
     *,

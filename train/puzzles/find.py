@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from train.data.record_dataset import RecordedGames
-from train.engine.trees.search_player import SearchPlayer
+from train.players.basic import Player
 from train.puzzles.check import (
     CHECK,
     Progress,
@@ -63,7 +63,7 @@ class _Position(NamedTuple):
 
 
 def find_puzzles(
-    player: SearchPlayer,
+    player: Player,
     rounds: Iterable[RecordedGames],
     options: PuzzleOptions,
     *,

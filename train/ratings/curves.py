@@ -1,7 +1,6 @@
 """Draws the Elo curves of runs."""
 
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +13,6 @@ from train.metrics.plot_style import (
     MARKS,
     PAPER,
     new_plot,
-    save_figure,
     short_name,
 )
 
@@ -52,25 +50,6 @@ def curves_of(
     return curves, {row["player"]: row["elo"] for row in rows if row["run"] is None}
 
 
-def draw_curves(
-    path: Path,
-    curves: Sequence[Curve],
-    anchors: Mapping[str, float],
-    *,
-    title: str,
-    caption: str,
-    x_label: str,
-    y_label: str,
-) -> None:
-    """Draw a line with a band of intervals for each run, a dashed line for each anchor.
-
-    Raises:
-      UsageError: the file cannot be written.
-    """
-    figure = curves_figure(curves, anchors, title=title, x_label=x_label, y_label=y_label)
-    save_figure(figure, path, caption=caption)
-
-
 def curves_figure(
     curves: Sequence[Curve],
     anchors: Mapping[str, float],
@@ -79,7 +58,8 @@ def curves_figure(
     x_label: str,
     y_label: str,
 ) -> Any:
-    """The picture of `draw_curves` as a figure of matplotlib."""
+    """A line with a band of intervals for each run, a dashed line for each anchor, as a figure of
+    matplotlib."""
     figure, axes = new_plot(title=title, x_label=x_label, y_label=y_label)
     for index, curve in enumerate(curves):
         _draw_curve(axes, curve, index)

@@ -1,24 +1,26 @@
-"""Chooses the next pairing of a pool too large for all to play all.
+"""Chooses who meets next in a pool too large for all to meet all.
 
-First a skeleton that connects the pool, then, one after the other, the pairing whose games say
-most about the ratings. By the normal approximation a pairing of `n` games with expected score `p`
-between players whose lead has variance `v` is worth `½ · log(1 + n · p · (1 − p) · v)` nats
-(Lindley, "On a Measure of the Information Provided by an Experiment", 1956; Chaloner & Verdinelli,
-"Bayesian Experimental Design: A Review", 1995, on D-optimality): games go where players are close
-and their distance is uncertain.
+First meetings that connect the pool, then, one after the other, the one whose games say most about
+the ratings. By the normal approximation a pairing of `n` games with expected score `p` between
+players whose lead has variance `v` is worth `½ · log(1 + n · p · (1 − p) · v)` nats (Lindley, "On a
+Measure of the Information Provided by an Experiment", 1956; Chaloner & Verdinelli, "Bayesian
+Experimental Design: A Review", 1995, on D-optimality): games go where players are close and their
+distance is uncertain. At a table with win chances `p` and the covariance `C` of the players'
+log-odds they are worth `½ · log det(1 + n · (diag p − p pᵀ) · C)`.
 """
 
 import itertools
 from collections.abc import Sequence
 
 import numpy as np
+from scipy.special import softmax
 
-from train.arena.elo import ELO, Ratings, expected_score
+from train.arena.elo import ELO, Ratings, choice_information, expected_score
 
-Pair = tuple[str, str]
+Meeting = tuple[str, ...]
 
 
-def skeleton(runs: Sequence[Sequence[str]], anchors: Sequence[str]) -> list[Pair]:
+def skeleton(runs: Sequence[Sequence[str]], anchors: Sequence[str]) -> list[Meeting]:
     """The pairings that are always played; they connect all players.
 
     Each generation of a run meets the next, each anchor the next, the first generation every
@@ -37,8 +39,15 @@ def skeleton(runs: Sequence[Sequence[str]], anchors: Sequence[str]) -> list[Pair
     return list(dict.fromkeys(found))
 
 
-def _neighbours(line: Sequence[str]) -> list[Pair]:
+def _neighbours(line: Sequence[str]) -> list[Meeting]:
     return list(itertools.pairwise(line))
+
+
+def chain(names: Sequence[str], seats: int) -> list[Meeting]:
+    """Tables of neighbours that connect all players, each sharing a player with the next."""
+    starts = range(0, max(1, len(names) - 1), seats - 1)
+    last = len(names) - seats
+    return list(dict.fromkeys(tuple(names[min(s, last) : min(s, last) + seats]) for s in starts))
 
 
 def information_gain(ratings: Ratings, games: int) -> np.ndarray:
@@ -56,8 +65,16 @@ def information_gain(ratings: Ratings, games: int) -> np.ndarray:
     return gain
 
 
-def most_informative(ratings: Ratings, games: int) -> Pair:
-    """Choose the pairing with the largest gain, the first of equals in the pool's order."""
-    gain = np.round(information_gain(ratings, games), 9)
-    i, j = np.unravel_index(int(np.argmax(gain)), gain.shape)
-    return ratings.names[int(i)], ratings.names[int(j)]
+def most_informative(ratings: Ratings, seats: int, games: int) -> Meeting:
+    """Choose the pairing, or the table of more seats, with the largest gain, the first of equals in
+    the pool's order."""
+    if seats == 2:
+        gain = np.round(information_gain(ratings, games), 9)
+        chosen = np.unravel_index(int(np.argmax(gain)), gain.shape)
+        return tuple(ratings.names[int(player)] for player in chosen)
+    tables = np.array(list(itertools.combinations(range(len(ratings.names)), seats)))
+    chances = softmax(ratings.elo[tables] / ELO, axis=1)
+    covariance = ratings.covariance[tables[:, :, None], tables[:, None, :]] / ELO**2
+    grown = np.eye(seats) + games * choice_information(chances) @ covariance
+    gain = np.round(np.linalg.slogdet(grown)[1], 9)
+    return tuple(ratings.names[player] for player in tables[int(np.argmax(gain))])

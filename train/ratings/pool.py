@@ -1,13 +1,17 @@
-"""Measures a pool of players: checkpoints and anchors meet in chosen pairings, played or cached.
+"""Measures a pool of players: checkpoints and anchors meet, two or more at a table, in games that
+are played or cached.
 
-The state of a measurement is nothing but the batches played so far, and the next pairing depends on
+The state of a measurement is nothing but the batches played so far, and who meets next depends on
 that alone: a measurement that was broken off, or gets a larger budget, goes on as if it had never
 stopped.
 """
 
 import dataclasses
+import functools
 import hashlib
+import itertools
 import json
+import math
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -16,22 +20,23 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from train import registry
 from train.arena import elo, match
-from train.arena.elo import Ratings
+from train.arena.elo import Counts, Ratings
 from train.arena.result import MatchResult
 from train.checkpoints import store
 from train.config import config_to_dict
+from train.config.heuristics import HeuristicsConfig
+from train.players import registry
 from train.players.basic import Player
-from train.players.config import HeuristicsConfig
 from train.ratings import pairings
-from train.ratings.results_cache import Batch, ResultsCache
+from train.ratings.results_cache import ResultsCache
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
 from wallgo_jax.env import VERSION
 from wallgo_jax.game.rules import Rules
 
-CACHE_FILE = "elo-games.jsonl"
+CACHE_FILE, TABLES_FILE = "elo-games.jsonl", "elo-tables.jsonl"
+"""Files of the games of two players, and of more."""
 MAX_BATCH = 400
 _OF_SEARCH = ("network", "search")
 _SEEDS = 2**31
@@ -60,16 +65,14 @@ class Measured(NamedTuple):
 
     entrants: tuple[Entrant, ...]
     ratings: Ratings
-    results: tuple[Any, ...]
-    """Two names and their games, a Batch with all batches as one; for more than two players the
-    `train.arena.seats.plackett_luce.TableResult` of each table."""
+    results: tuple[Counts, ...]  # all batches of the same players as one, by names
     games: int
     new: int
     is_interrupted: bool
 
 
-Play = Callable[[Entrant, Entrant, int], MatchResult]
-"""(first, second, number of the batch) -> a batch of games."""
+Play = Callable[[Sequence[Entrant], int], MatchResult]
+"""(who meets, number of the batch) -> a batch of games."""
 OnGames = Callable[[int], None]
 MakePlayer = Callable[[str, Rules], Player]
 
@@ -202,22 +205,31 @@ def make_play(
     opening_plies: int,
     seed: int,
     on_games: OnGames = lambda games: None,
-    play_match: Any = match.play_match,
 ) -> Play:
-    """Make a function that plays batches of `games` games.
+    """Make a function that plays batches of at least `games` games.
 
-    Their randomness follows from the seed, the two identities and the batch's number. `on_games` is
+    Their randomness follows from the seed, the identities and the batch's number. `on_games` is
     called with the number of games of the batch done so far, first when all is compiled.
     """
-
     how = match.MatchOptions(games=games, batch=min(games, MAX_BATCH), opening_plies=opening_plies)
 
-    def play(first: Entrant, second: Entrant, number: int) -> MatchResult:
-        who = zlib.crc32(f"{first.identity}\n{second.identity}".encode()) % _SEEDS
+    def play(entrants: Sequence[Entrant], number: int) -> MatchResult:
+        who = zlib.crc32("\n".join(each.identity for each in entrants).encode()) % _SEEDS
         key = jax.random.fold_in(jax.random.fold_in(jax.random.key(seed), who), number)
-        return play_match(first.player, second.player, rules, how, key=key, on_progress=on_games)
+        players = [
+            entrant.player._replace(name=entrant.name)
+            for entrant in entrants
+            if entrant.player is not None
+        ]
+        return match.play_match(players, rules, how, key=key, on_progress=on_games)
 
     return play
+
+
+def count(result: MatchResult, entrants: Sequence[Entrant]) -> Counts:
+    """What is kept of a batch, by identities."""
+    counted = elo.pair_result if len(entrants) == 2 else elo.table_result
+    return counted(result)._replace(players=tuple(entrant.identity for entrant in entrants))
 
 
 def measure(
@@ -225,12 +237,13 @@ def measure(
     results: ResultsCache,
     play: Play,
     *,
+    seats: int = 2,
     games: int,
     budget: int,
     anchor: str | None = None,
     on_progress: Callable[[Progress], None] = lambda progress: None,
 ) -> Measured:
-    """Play the skeleton, then the most informative pairings, until the budget is used up.
+    """Connect all players, then play the most informative meetings, until the budget is used up.
 
     Ctrl-C ends it sooner.
 
@@ -238,7 +251,8 @@ def measure(
       entrants: the pool: checkpoints by run and age, then anchors, weakest first.
       results: cache of games known already, which new ones are added to.
       play: plays a batch.
-      games: of a batch.
+      seats: of a game.
+      games: of a batch, rounded up so that each opening is played in every seating.
       budget: games in all, known ones counted.
       anchor: name of the player whose rating is 0; None for a mean of 0.
       on_progress: called before each batch.
@@ -247,18 +261,19 @@ def measure(
       UsageError: the pool is too small, has two players alike, is too large for the budget, or was
         interrupted before all were connected.
     """
-    pool = _Pool(entrants, results)
-    first_ones = pool.skeleton()
+    pool = _Pool(entrants, results, seats)
+    games = -(-games // math.factorial(seats)) * math.factorial(seats)
+    first_ones = pool.first_ones()
     if len(first_ones) * games > budget:
         raise UsageError(
-            f"elo: a budget of {budget} games is too small: {len(first_ones)} pairings of {games} "
+            f"elo: a budget of {budget} games is too small: {len(first_ones)} meetings of {games} "
             "games are needed to connect all players"
         )
     known, is_interrupted = pool.games, False
     try:
-        for pair, ratings in _pairs_to_play(pool, first_ones, games, budget, anchor):
-            on_progress(Progress(pool.games, ratings, pool.newest()))
-            pool.play(pair, play)
+        for meeting, ratings in _to_play(pool, first_ones, games, budget, anchor):
+            on_progress(Progress(pool.games, ratings, pool.newest))
+            pool.play(meeting, play)
     except KeyboardInterrupt:
         is_interrupted = True
     try:
@@ -268,60 +283,66 @@ def measure(
             f"elo: stopped after {pool.games} games, before all players were connected; these are "
             "kept: the same command goes on"
         ) from None
+    counted = tuple(pool.results())
     return Measured(
-        tuple(entrants),
-        ratings,
-        tuple(pool.results()),
-        pool.games,
-        pool.games - known,
-        is_interrupted,
+        tuple(entrants), ratings, counted, pool.games, pool.games - known, is_interrupted
     )
 
 
-def _pairs_to_play(
-    pool: "_Pool", first_ones: Sequence[pairings.Pair], games: int, budget: int, anchor: str | None
-) -> Iterator[tuple[pairings.Pair, Ratings | None]]:
-    """Yield the next pairing with the ratings that chose it, until the budget is used up.
+def _to_play(
+    pool: "_Pool",
+    first_ones: Sequence[pairings.Meeting],
+    games: int,
+    budget: int,
+    anchor: str | None,
+) -> Iterator[tuple[pairings.Meeting, Ratings | None]]:
+    """Yield who meets next with the ratings that chose it, until the budget is used up.
 
     Each must be played before the next is asked for.
     """
-    for pair in first_ones:
-        if not pool.has_met(*pair):
-            yield pair, None
+    for meeting in first_ones:
+        if not pool.has_met(meeting):
+            yield meeting, None
     while pool.games + games <= budget:
         ratings = pool.rate(anchor, has_intervals=False)
-        yield pairings.most_informative(ratings, games), ratings
+        yield pairings.most_informative(ratings, pool.seats, games), ratings
 
 
 class _Pool:
     """Entrants and their results."""
 
-    def __init__(self, entrants: Sequence[Entrant], results: ResultsCache) -> None:
-        if len(entrants) < 2:
-            raise UsageError("elo: a pool of fewer than 2 players cannot be rated")
+    def __init__(self, entrants: Sequence[Entrant], results: ResultsCache, seats: int) -> None:
+        if len(entrants) < seats:
+            raise UsageError(
+                f"elo: a pool of fewer than {seats} players cannot be rated: each of the {seats} "
+                "seats needs another one"
+            )
         self._entrants = {entrant.name: entrant for entrant in entrants}
-        seen: dict[str, str] = {}
+        self._by_identity: dict[str, Entrant] = {}
         for entrant in entrants:
-            other = seen.setdefault(entrant.identity, entrant.name)
+            other = self._by_identity.setdefault(entrant.identity, entrant)
             if self._entrants[entrant.name] is not entrant:
                 raise UsageError(f"elo: player {entrant.name!r} is in the pool twice")
-            if other != entrant.name:
-                raise UsageError(f"elo: {other!r} and {entrant.name!r} are the same player")
-        self._cache = results
+            if other is not entrant:
+                raise UsageError(f"elo: {other.name!r} and {entrant.name!r} are the same player")
+        self._cache, self.seats = results, seats
 
     @property
     def games(self) -> int:
         """Games that the pool has played."""
-        return sum(batch.games for _, _, batch in self.results())
+        return sum(counts.games for counts in self.results())
 
-    def skeleton(self) -> list[pairings.Pair]:
-        """The pairings that are always played."""
-        anchors = [entrant.name for entrant in self._entrants.values() if entrant.run is None]
-        return pairings.skeleton(self._runs(), anchors)
-
+    @property
     def newest(self) -> tuple[str, ...]:
         """The last checkpoint of each run."""
         return tuple(run[-1] for run in self._runs())
+
+    def first_ones(self) -> list[pairings.Meeting]:
+        """The meetings that connect all players, which are always played."""
+        if self.seats > 2:
+            return pairings.chain(list(self._entrants), self.seats)
+        anchors = [entrant.name for entrant in self._entrants.values() if entrant.run is None]
+        return pairings.skeleton(self._runs(), anchors)
 
     def _runs(self) -> list[list[str]]:
         runs: dict[str, list[str]] = {}
@@ -330,67 +351,33 @@ class _Pool:
                 runs.setdefault(entrant.run, []).append(entrant.name)
         return list(runs.values())
 
-    def has_met(self, first: str, second: str) -> bool:
-        """Whether two players have a batch of games."""
-        return bool(self._cache.between(*self._identities(first, second)))
+    def has_met(self, meeting: pairings.Meeting) -> bool:
+        """Whether these players have a batch of games."""
+        return bool(self._cache.of(self._identities(meeting)))
 
-    def play(self, pair: pairings.Pair, play: Play) -> None:
-        """Play and note the next batch of two players."""
-        first, second = self._in_order(*pair)
-        known = self._cache.between(first.identity, second.identity)
-        number = 1 + max((batch.number for batch in known), default=-1)
-        result = play(first, second, number)
-        own, other = result.territory.sum(axis=0)
-        self._cache.add(
-            Batch(
-                first=first.identity,
-                second=second.identity,
-                number=number,
-                pairs=elo.pair_counts(result.outcome),
-                wins=result.wins,
-                draws=result.draws,
-                losses=result.losses,
-                territory=(int(own), int(other)),
-            )
-        )
+    def play(self, meeting: pairings.Meeting, play: Play) -> None:
+        """Play and note the next batch of some players."""
+        identities = self._identities(meeting)
+        seated = [self._by_identity[identity] for identity in identities]
+        self._cache.add(count(play(seated, self._cache.next_number(identities)), seated))
 
-    def results(self) -> list[tuple[str, str, Batch]]:
-        """All batches of two players as one, in the order of the pool."""
-        names = list(self._entrants)
-        found = []
-        for place, name in enumerate(names):
-            for opponent in names[place + 1 :]:
-                first, second = self._in_order(name, opponent)
-                known = self._cache.between(first.identity, second.identity)
-                if known:
-                    found.append((first.name, second.name, _sum_of(known)))
+    def results(self) -> list[Counts]:
+        """All batches of the same players as one, by names, in the order of the pool."""
+        found: list[Counts] = []
+        for meeting in itertools.combinations(self._entrants, self.seats):
+            identities = self._identities(meeting)
+            batches: list[Any] = self._cache.of(identities)
+            if batches:
+                total = functools.reduce(lambda one, more: one.plus(more), batches)
+                names = tuple(self._by_identity[identity].name for identity in identities)
+                found.append(total._replace(players=names))
         return found
 
     def rate(self, anchor: str | None, *, has_intervals: bool = True) -> Ratings:
-        """The pool's ratings; without intervals it is quicker."""
-        results = [elo.Result(a, b, batch.pairs) for a, b, batch in self.results()]
-        return elo.fit(list(self._entrants), results, anchor=anchor, has_intervals=has_intervals)
+        """The pool's ratings; of two players it is quicker without intervals."""
+        names, results = list(self._entrants), self.results()
+        return elo.fit(names, results, anchor=anchor, has_intervals=has_intervals)
 
-    def _in_order(self, first: str, second: str) -> tuple[Entrant, Entrant]:
-        """Two players in the order that their games are noted in, whatever the pool."""
-        one, other = self._entrants[first], self._entrants[second]
-        return (one, other) if one.identity < other.identity else (other, one)
-
-    def _identities(self, first: str, second: str) -> tuple[str, str]:
-        one, other = self._in_order(first, second)
-        return one.identity, other.identity
-
-
-def _sum_of(batches: Sequence[Batch]) -> Batch:
-    first = batches[0]
-    return first._replace(
-        number=len(batches),
-        pairs=tuple(map(sum, zip(*(batch.pairs for batch in batches), strict=True))),
-        wins=sum(batch.wins for batch in batches),
-        draws=sum(batch.draws for batch in batches),
-        losses=sum(batch.losses for batch in batches),
-        territory=(
-            sum(batch.territory[0] for batch in batches),
-            sum(batch.territory[1] for batch in batches),
-        ),
-    )
+    def _identities(self, meeting: pairings.Meeting) -> tuple[str, ...]:
+        """The players' identities in the order that their games are noted in, whatever the pool."""
+        return tuple(sorted(self._entrants[name].identity for name in meeting))

@@ -12,7 +12,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from train.engine.trees.search_player import SearchPlayer
+from train.players.basic import Player
 from train.review.grades import LIMITS, MARKS, Grade, grade_move, side_accuracy
 from train.review.positions import search_positions
 from train.runtime.dataframes import to_dataframe
@@ -255,7 +255,7 @@ class GameReview:
 
 
 def review_game(
-    player: SearchPlayer,
+    player: Player,
     game: Game,
     *,
     players: Sequence[str] | None = None,
@@ -302,7 +302,7 @@ def review_game(
 
 
 def _chances_after(
-    player: SearchPlayer, game: Game, searched: Sequence[SearchReport], chances: np.ndarray
+    player: Player, game: Game, searched: Sequence[SearchReport], chances: np.ndarray
 ) -> list[float]:
     """The mover's win chance after each of T plies.
 

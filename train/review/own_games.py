@@ -21,7 +21,7 @@ from train.data.record_dataset import (
     make_examples,
     read_recorded_games,
 )
-from train.engine.trees.search_player import SearchPlayer
+from train.players.basic import Player
 from train.runtime.devices import broadcast_boards
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
@@ -36,7 +36,7 @@ from wallgo_jax.game.state import State, initial_position, make_variant
 _BOARDS = 256
 
 
-def read_games(paths: Sequence[Path], player: SearchPlayer) -> RecordedGames:
+def read_games(paths: Sequence[Path], player: Player) -> RecordedGames:
     """Read the finished games of record files; unfinished ones are left out.
 
     Raises:
@@ -58,7 +58,7 @@ def _difference(rules: Rules, own: Rules) -> str:
     return f"its rules have {key} {fields[key]}, the player's {wanted[key]}"
 
 
-def play_own_games(player: SearchPlayer, **options: Any) -> RecordedGames:
+def play_own_games(player: Player, **options: Any) -> RecordedGames:
     """Play games of the player against itself to their end; the options are those of
     `own_rounds`."""
     records, places = zip(*own_rounds(player, **options), strict=True)
@@ -66,7 +66,7 @@ def play_own_games(player: SearchPlayer, **options: Any) -> RecordedGames:
 
 
 def own_rounds(
-    player: SearchPlayer,
+    player: Player,
     *,
     games: int,
     boards: int = _BOARDS,
@@ -110,7 +110,7 @@ def states_of(recorded: RecordedGames) -> tuple[Examples, list[State]]:
 
 
 def _play_batch(
-    player: SearchPlayer,
+    player: Player,
     boards: int,
     simulations: int,
     opening_plies: int,

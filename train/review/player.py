@@ -4,9 +4,10 @@ from pathlib import Path
 
 from train.checkpoints import exported, pretrained
 from train.checkpoints.calibration import read_calibration
-from train.engine.trees.search_player import SearchPlayer, check_rules, make_search_player
-from train.registry.names import read_name, read_network_name
-from train.registry.networks import model_of
+from train.players.basic import Player
+from train.players.names import read_name, read_network_name
+from train.players.networks import model_of
+from train.players.registry import check_rules, make_evaluating_player
 from train.runtime.errors import UsageError
 from train.search.config import SearchConfig, considered_actions
 from wallgo_jax.game.rules import Rules
@@ -23,14 +24,14 @@ def make_analysis_player(
     transfer: bool = False,
     calibration: Path | None = None,
     simulations: int | None = None,
-) -> SearchPlayer:
+) -> Player:
     """Make the player of a name that analyses games.
 
     It searches with Gumbel, also where the player's own search is PUCT, and weighs values as the
     player does (`search.player_value_scale`).
 
     Args:
-      name: of a player that searches, see `train.registry.names`.
+      name: of a player that searches, see `train.players.names`.
       rules: of the games to analyse.
       transfer: let a network analyse rules that it has not learned.
       calibration: file that `calibrate --json` wrote; None for the one of the model's card.
@@ -48,7 +49,7 @@ def make_analysis_player(
         raise UsageError(
             f"player {name!r}: an analysis counts simulations, not seconds; write @256"
         )
-    player = make_search_player(read.full, transfer=transfer)
+    player = make_evaluating_player(read.full, transfer=transfer)
     try:
         check_rules(player, rules)
     except UsageError as error:
@@ -68,7 +69,7 @@ def make_analysis_player(
 
 def player_for_game(
     game: Game, name: str, *, transfer: bool = False, calibration: Path | None = None
-) -> SearchPlayer:
+) -> Player:
     """Make the player that analyses a game; the rest is as in `make_analysis_player`.
 
     Args:

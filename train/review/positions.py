@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from train.engine.trees.search_player import SearchPlayer
+from train.players.basic import Player
 from train.runtime.host import fetch
 from train.search.report import SearchReport
 from train.search.reporting import make_reporting_search, make_search_in_parts
@@ -29,7 +29,7 @@ _MOST_PARTS = 20
 
 
 def search_positions(
-    player: SearchPlayer,
+    player: Player,
     states: Sequence[State],
     *,
     simulations: int | None = None,
@@ -63,7 +63,7 @@ def search_positions(
     return reports
 
 
-def make_search_among(player: SearchPlayer, simulations: int) -> Callable[..., Any]:
+def make_search_among(player: Player, simulations: int) -> Callable[..., Any]:
     """A search among allowed slots, as a function of (variables, states [B], allowed bool[B, A],
     key): the best slots int32[B], and their own Q-values float32[B], for the player to move. Where
     no legal slot is allowed, all legal ones are."""
@@ -95,7 +95,7 @@ def parts_of(simulations: int) -> int:
 
 
 def _search_batch(
-    player: SearchPlayer,
+    player: Player,
     states: Sequence[State],
     excluded: Sequence[int | None] | None,
     is_only: bool,

@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from train.data.record_dataset import RecordedGames
-from train.engine.trees.search_player import SearchPlayer
+from train.players.basic import Player
 from train.review.own_games import states_of
 from train.review.positions import search_positions
 from train.runtime.errors import UsageError
@@ -139,7 +139,7 @@ class Reliability(NamedTuple):
 
 
 def measure_reliability(
-    player: SearchPlayer,
+    player: Player,
     recorded: RecordedGames,
     *,
     positions: int,
@@ -199,7 +199,7 @@ def measure_reliability(
 
 
 def _search(
-    player: SearchPlayer,
+    player: Player,
     states: Sequence[State],
     on_progress: Callable[[int], None],
     should_stop: Callable[[], bool],

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from rich.table import Table
 from rich.text import Text
 
-from train.engine.trees.search_player import SearchPlayer
+from train.players.basic import Player
 from train.review.positions import search_positions
 from train.runtime.errors import UsageError
 from train.search.report import canonical_move
@@ -81,7 +81,7 @@ class Siblings(NamedTuple):
 
 
 def compare_siblings(
-    player: SearchPlayer,
+    player: Player,
     game: Game,
     ply: int,
     *,

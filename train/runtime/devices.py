@@ -307,7 +307,7 @@ def is_first_process() -> bool:
     return jax.process_index() == 0
 
 
-class Mute:
+class NullWriter:
     """Stands in for an object that only the first process uses: every method does nothing."""
 
     def __getattr__(self, name: str) -> Callable[..., None]:

@@ -1,34 +1,48 @@
-"""The console of a long command: live lines at the foot of a terminal, lasting lines above."""
+"""The console of a long command: rich's bars at the foot of a terminal, lasting lines above."""
 
 import contextlib
 import os
 import signal
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
-from rich.console import Console, ConsoleOptions, RenderResult
-from rich.live import Live
+from rich.console import Console, RenderableType
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.text import Text
 
-from train.runtime.clock import RunClock, TaskClock, duration
-from train.runtime.lines import (
-    Column,
-    bar_line,
-    columns_for,
-    figures_line,
-    header_line,
-    line_every,
-    phrases,
-    row_line,
-)
-
 _REFRESHES = 4  # a second
-_HEADER_EVERY = 20  # lasting rows; a terminal of 24 lines then always shows the headings
+_WINDOW = 4 * 3600.0  # seconds whose mean speed stands for what is left
+_MOST_LINES = 200  # lasting rows of a run on a terminal
+_HEADER_EVERY = 20  # rows; a terminal of 24 lines then always shows the headings
+_GAP = "  "
+
+
+class Column(NamedTuple):
+    """A figure of an iteration: a column of a table, or a phrase of a line."""
+
+    name: str  # of the figure in a row
+    form: str  # Python's format of it
+    heading: str
+    least: int  # characters
+    rank: int  # 0 for the last that is left out where there is no room
+    phrase: str
+    """A format of the figure that says what it is, such as `{} games/s`; empty to leave it out."""
+
+    @property
+    def width(self) -> int:
+        """Characters of the column."""
+        return max(self.least, len(self.heading))
+
+    def text(self, row: Mapping[str, Any]) -> str:
+        """The figure of a row; empty where the row has none."""
+        value = row.get(self.name)
+        return "" if value is None else format(value, self.form)
 
 
 class Display:
-    """A bar and the newest figures on a terminal, with a table of finished iterations above.
+    """Bars and the newest figures on a terminal, with a table of finished iterations above.
 
     Elsewhere, as in a file or a pipe, it prints one plain line for each iteration and whatever is
     said, and no bar.
@@ -40,7 +54,7 @@ class Display:
         total: int = 0,
         done: int = 0,
         columns: Sequence[Column] = (),
-        clock: RunClock | None = None,
+        before: float = 0.0,
         is_quiet: bool = False,
         console: Console | None = None,
     ) -> None:
@@ -50,31 +64,30 @@ class Display:
           total: iterations of the run; 0 for a command without iterations.
           done: iterations done before.
           columns: figures of an iteration.
-          clock: of the run; a new one by default.
+          before: seconds that earlier starts of the run have taken.
           is_quiet: whether nothing is shown at all.
           console: instead of standard output.
         """
         self.console = console or _Output(file=sys.stdout, quiet=is_quiet)
-        self._clock = clock or RunClock(total)
-        self._total, self._done, self._columns = total, done, columns
-        self._every, self._rows = line_every(total), 0
-        self._figures, self._lasting, self._note = ["compiling"], "", ""
-        self._tasks: list[Task] = []
-        self._match: Task | None = None
         # A terminal is asked for by its file too: FORCE_COLOR makes rich call a pipe a terminal.
         is_live = self.console.is_terminal and self.console.file.isatty()
         self.is_live = is_live and not self.console.is_dumb_terminal and not is_quiet
-        self._live = Live(
-            _Foot(self), console=self.console, refresh_per_second=_REFRESHES, transient=True
-        )
+        self._bars = _Bars(self.console)
+        self._columns, self._total, self._rows = columns, total, 0
+        self._every = max(1, -(-total // _MOST_LINES))
+        self._figures, self._lasting = list[str](), ""
+        self._run = self._bars.add_task("run", total=total, completed=done, unit="iterations")
+        run = self._bars.tasks[0]
+        run.visible, run.start_time = total > 0, self._bars.get_time() - before
 
     def __enter__(self) -> "Display":
         if self.is_live:
-            self._live.start()
+            self._bars.start()
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._live.stop()
+        if self.is_live:
+            self._bars.stop()
 
     def say(self, text: str, *, has_command: bool = False) -> None:
         """Print a lasting line; a terminal that is too narrow wraps it at words.
@@ -87,97 +100,71 @@ class Display:
         self.console.print(text, highlight=False, markup=False, soft_wrap=soft_wrap)
 
     def note(self, text: str) -> bool:
-        """Show a text below the bar from now on; returns False where there is no bar."""
-        self._note = text
+        """Show a text below the bars from now on; returns False where there are none."""
+        self._bars.note = text
         return self.is_live
 
     def keep(self, lasting: str) -> None:
         """Show a figure in the live lines until another one comes, such as a win rate."""
         self._lasting = lasting
+        self._show_figures()
 
     @contextlib.contextmanager
     def task(self, title: str, total: int, unit: str) -> Iterator["Task"]:
         """A bar for something with a known number of parts; call what is yielded with the parts
         that are done."""
-        task = Task(title, total, unit)
-        self._tasks.append(task)
+        task = Task(self._bars, title, total, unit)
         try:
             yield task
         finally:
-            self._tasks.remove(task)
+            task.remove()
 
-    @contextlib.contextmanager
-    def match(self, title: str, games: int) -> Iterator["Task"]:
-        """A bar for a match; call what is yielded with the games that are done.
+    def match(self, title: str, games: int) -> contextlib.AbstractContextManager["Task"]:
+        """A bar for a match; call what it yields with the games that are done."""
+        return self.task(title, games, "games")
 
-        In a run its time counts for the estimate of all matches to come.
-        """
-        with self.task(title, games, "games") as task:
-            self._match = task
-            yield task
-        self._match = None
-        self._clock.note_match(games, task.seconds)
-
-    def show(self, done: int, row: Mapping[str, Any], *, seconds: float) -> None:
+    def show(self, done: int, row: Mapping[str, Any]) -> None:
         """Show the figures of the newest iteration.
 
         Args:
           done: iterations done, that one included.
           row: its figures, as `columns` read them.
-          seconds: its time, compilation and matches left out.
         """
-        self._clock.note_iteration(done, seconds)
-        self._done, self._figures = done, phrases(self._columns, row)
+        self._bars.update(self._run, completed=done)
+        ranked = sorted(self._columns, key=lambda column: column.rank)
+        texts = [(column.phrase, column.text(row)) for column in ranked]
+        self._figures = [phrase.format(text) for phrase, text in texts if phrase and text]
+        self._show_figures()
         if not self.is_live:
-            self.say(f"iteration {done}: {' · '.join([*self._figures, *self._left()])}")
+            left = f"{duration(self._bars.tasks[0].time_remaining)} left"
+            self.say(f"iteration {done}: {' · '.join([*self._figures, left])}")
         elif done % self._every == 0 or done == self._total or not self._rows:
             columns = columns_for(self._columns, self.console.width)
             if self._rows % _HEADER_EVERY == 0:
-                self.console.print(Text(header_line(columns), style="bold", no_wrap=True))
-            self.say(row_line(columns, row))
+                headings = _GAP.join(column.heading.rjust(column.width) for column in columns)
+                self.console.print(Text(headings, style="bold", no_wrap=True))
+            self.say(_GAP.join(column.text(row).rjust(column.width) for column in columns))
             self._rows += 1
 
-    def lines(self, width: int) -> list[Text]:
-        """The live lines, none of them longer than the width."""
-        found = []
-        if self._total:
-            tail = [
-                f"{self._done / self._total:4.0%}",
-                f"{duration(self._clock.elapsed())} elapsed",
-            ]
-            tail += self._left()
-            title = f"iteration {self._done} of {self._total}"
-            found.append(bar_line(title, self._done / self._total, tail, width))
-            first, *rest = self._figures or [""]
-            figures = [first, self._lasting, *rest] if self._lasting else self._figures
-            found.append(figures_line(figures, width))
-        for task in list(self._tasks):
-            found += task.lines(width)
-        if self._note:
-            found.append(figures_line([self._note], width))
-        return found
-
-    def _left(self) -> list[str]:
-        """What is left of the run; nothing where only matches are left and none has told its
-        time."""
-        match = self._match
-        playing = (match.done, match.seconds) if match else (0, 0.0)
-        seconds = self._clock.remaining(playing=playing)
-        if seconds is None and self._done == self._total:
-            return []
-        return [f"{duration(seconds)} left"]
+    def _show_figures(self) -> None:
+        first, rest = self._figures[:1], self._figures[1:]
+        self._bars.figures = " · ".join([*first, *filter(None, [self._lasting]), *rest])
 
 
 class Task:
     """A part of a command with a bar of its own."""
 
-    def __init__(self, title: str, total: int, unit: str) -> None:
-        self._title, self._unit, self._figures = title, unit, ""
-        self._clock = TaskClock(total)
+    def __init__(self, bars: Progress, title: str, total: int, unit: str) -> None:
+        self._bars, self._before = bars, 0.0
+        self._since: float | None = None  # when work began after the last compilation
+        self._id = bars.add_task(title, total=total, start=False, unit=unit)
 
     def __call__(self, done: int) -> None:
         """Note how much is done; the first call says that compilation is over."""
-        self._clock.note(done)
+        if self._since is None:
+            self._since = time.monotonic()
+            self._bars.start_task(self._id)
+        self._bars.update(self._id, completed=done)
 
     def compile(self, total: int | None = None) -> None:
         """Say that something is compiled from here on, until the next call.
@@ -185,31 +172,62 @@ class Task:
         Args:
           total: parts, where they were not known before.
         """
-        self._clock.compile()
-        self._clock.total = self._clock.total if total is None else total
+        self._before, self._since = self.seconds, None
+        self._bars.update(self._id, total=total)
 
     def keep(self, figures: str) -> None:
-        """Show figures below the bar."""
-        self._figures = figures
-
-    @property
-    def done(self) -> int:
-        """Parts that are done."""
-        return self._clock.done
+        """Show figures behind the title."""
+        self._bars.update(self._id, figures=figures)
 
     @property
     def seconds(self) -> float:
         """Seconds so far, compilation left out."""
-        return self._clock.seconds()
+        return self._before + (0.0 if self._since is None else time.monotonic() - self._since)
 
-    def lines(self, width: int) -> list[Text]:
-        """The bar and, where there are some, the figures below it."""
-        clock = self._clock
-        count = f"{clock.done} of {clock.total} {self._unit}"
-        state = "compiling" if clock.is_compiling else f"{duration(clock.remaining())} left"
-        share = clock.done / clock.total if clock.total else 0.0
-        found = [bar_line(self._title, share, (count, state), width, needs_bar=False)]
-        return [*found, figures_line([self._figures], width)] if self._figures else found
+    def remove(self) -> None:
+        """Take the bar away."""
+        self._bars.remove_task(self._id)
+
+
+def columns_for(columns: Sequence[Column], width: int) -> list[Column]:
+    """The columns of the lowest ranks that fit a width, in their order."""
+    kept = list(columns)
+    while len(kept) > 1 and sum(len(_GAP) + column.width for column in kept) - len(_GAP) > width:
+        kept.remove(max(kept, key=lambda column: column.rank))
+    return kept
+
+
+def duration(seconds: float | None) -> str:
+    """Hours, minutes and seconds, such as 1:02:03; unknown ones as dashes."""
+    if seconds is None:
+        return "-:--:--"
+    minutes, second = divmod(round(seconds), 60)
+    return f"{minutes // 60}:{minutes % 60:02}:{second:02}"
+
+
+class _Bars(Progress):
+    """Bars with lines of figures below."""
+
+    def __init__(self, console: Console) -> None:
+        self.figures, self.note = "", ""
+        super().__init__(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            TextColumn("{task.completed:.0f} of {task.total:.0f} {task.fields[unit]}"),
+            TimeElapsedColumn(),
+            TimeRemainingColumn(),
+            console=console,
+            refresh_per_second=_REFRESHES,
+            speed_estimate_period=_WINDOW,
+            transient=True,
+        )
+
+    def get_renderables(self) -> Iterable[RenderableType]:
+        """The bars, then the figures of a run and of tasks, then the note."""
+        yield from super().get_renderables()
+        for text in (self.figures, *(task.fields.get("figures") for task in self.tasks), self.note):
+            if text:
+                yield Text(text, style="dim", no_wrap=True, overflow="ellipsis")
 
 
 class _Output(Console):
@@ -220,14 +238,3 @@ class _Output(Console):
         self.quiet = True
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         signal.raise_signal(signal.SIGINT)
-
-
-class _Foot:
-    """The live lines, drawn anew at each refresh."""
-
-    def __init__(self, display: Display) -> None:
-        self._display = display
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        # A terminal echoes Ctrl-C as two characters behind the last line, which must not wrap.
-        yield from self._display.lines(max(options.max_width - 2, 1))

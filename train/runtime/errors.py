@@ -2,6 +2,10 @@
 
 import contextlib
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pydantic
 
 
 class UsageError(ValueError):
@@ -14,6 +18,21 @@ class NotFiniteError(UsageError):
 
 class ProcessLostError(RuntimeError):
     """Another process of a distributed run has ended; the message is one line."""
+
+
+def validation_errors(error: "pydantic.ValidationError") -> str:
+    """pydantic's messages on one line, each behind the key that it is about."""
+    lines = []
+    for each in error.errors(include_url=False):
+        key = "".join(f"{part}." for part in each["loc"]).removesuffix(".")
+        given = "" if each["type"] == "value_error" else f" (got {repr(each['input'])[:80]})"
+        lines.append(f"{key}: {each['msg']}{given}" if key else f"{each['msg']}{given}")
+    return one_line("; ".join(lines))
+
+
+def one_line(text: object) -> str:
+    """A text or an error on one line."""
+    return " ".join(str(text).split())
 
 
 @contextlib.contextmanager

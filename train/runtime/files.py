@@ -1,18 +1,20 @@
-"""Files that are written whole, errors of writing them as one line (a full disk, a quota), the lock
-on a directory, and what tables call directories."""
+"""Files and directories of results: written whole, read as JSON and TOML, locked, with errors of
+the disk in one line."""
 
 import contextlib
 import datetime
 import errno
+import fcntl
 import json
 import os
 import socket
 import sys
-from collections.abc import Iterator, Sequence
+import tomllib
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from train.runtime.errors import UsageError
+from train.runtime.errors import UsageError, one_line
 from wallgo_jax.formats.files import write_whole
 
 _EXPECTED = {
@@ -26,8 +28,6 @@ _EXPECTED = {
     errno.ENAMETOOLONG,
 }
 """Reasons that lie with the machine or the path, not with this program."""
-_HELD = {errno.EAGAIN, errno.EACCES, errno.EWOULDBLOCK}
-"""Reasons for which a lock that another process holds is refused."""
 
 
 class CannotWriteError(UsageError):
@@ -49,7 +49,7 @@ def writing(path: Path) -> Iterator[None]:
 
 def reason_of(error: OSError) -> str:
     """The system's words for an error."""
-    return error.strerror or " ".join(str(error).split()) or type(error).__name__
+    return error.strerror or one_line(error) or type(error).__name__
 
 
 def complaint_of(error: OSError) -> str | None:
@@ -103,6 +103,34 @@ def write_json(path: Path, data: Any) -> None:
       CannotWriteError: it cannot be written.
     """
     replace_text(path, json.dumps(data, indent=2) + "\n")
+
+
+def read_json(path: Path) -> Any:
+    """Read a file of JSON.
+
+    Raises:
+      UsageError: it cannot be read, or is no JSON.
+    """
+    return _read(path, "JSON", json.loads)
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Read a file of TOML.
+
+    Raises:
+      UsageError: it cannot be read, or is no TOML.
+    """
+    return _read(path, "TOML", tomllib.loads)
+
+
+def _read(path: Path, kind: str, parse: Callable[[str], Any]) -> Any:
+    try:
+        return parse(path.read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        reason = reason_of(error)
+    except (ValueError, RecursionError) as error:
+        reason = f"not {kind}: {one_line(error)}"
+    raise UsageError(f"{path}: cannot be read: {reason}")
 
 
 def append_json_line(path: Path, data: Any) -> None:
@@ -199,78 +227,45 @@ def locked(directory: Path) -> Iterator[None]:
     """Hold the lock of a directory, which need not exist yet: a file beside it, `.NAME.lock`.
 
     One process holds it at a time, and the kernel takes it from a dead one. The file tells who
-    holds the lock: process, host and since when. A process that is killed leaves the file, which
-    locks nothing. Where the file system has no locks, a line says so.
+    holds the lock. Where the file system has no locks, a line says so.
 
     Raises:
       UsageError: another process holds it, or the file cannot be made.
     """
     target = directory.resolve()
     path = target.with_name(f".{target.name}.lock")
-    try:
-        is_new = not path.parent.exists()
-        if is_new:
+    is_new = not path.parent.exists()
+    with contextlib.ExitStack() as stack:
+        with writing(directory):
             path.parent.mkdir(parents=True, exist_ok=True)
-        file = _take(path, directory)
-    except OSError as error:
-        raise UsageError(f"{directory}: cannot be made: {reason_of(error)}") from None
-    try:
-        yield
-    finally:
-        with contextlib.suppress(OSError):
-            path.unlink(missing_ok=True)  # while it is held, so that no other's file goes
-        file.close()
-        if is_new:
-            with contextlib.suppress(OSError):
-                path.parent.rmdir()  # of a run that never began; stays where there is anything
-
-
-def _take(path: Path, directory: Path) -> IO[str]:
-    """Open and lock the file, and note in it who holds it."""
-    while True:
-        file = path.open("a+", encoding="utf-8")
+            while True:
+                file = stack.enter_context(path.open("a+", encoding="utf-8"))
+                _lock(file, directory)
+                if path.exists() and os.path.samestat(path.stat(), os.fstat(file.fileno())):
+                    break  # else its holder has removed it
+            now = datetime.datetime.now().astimezone().isoformat(sep=" ", timespec="seconds")
+            file.truncate(0)
+            file.write(f"process {os.getpid()} on {socket.gethostname()} since {now}")
+            file.flush()
         try:
-            _lock(file)
-        except OSError as error:
-            if error.errno in _HELD:
-                file.seek(0)
-                holder = _holder(file.read())
-                file.close()
-                raise UsageError(
-                    f"{directory}: in use by {holder}; wait for it or stop it, or choose another "
-                    "--name"
-                ) from None
-            reason = reason_of(error)
-            print(f"{directory}: cannot be locked ({reason}): start no second run", file=sys.stderr)
-        if _is_there(path, file):
-            break
-        file.close()  # its holder removed it when it ended
-    file.truncate(0)
-    now = datetime.datetime.now().astimezone().isoformat(sep=" ", timespec="seconds")
-    file.write(json.dumps({"pid": os.getpid(), "host": socket.gethostname(), "since": now}) + "\n")
-    file.flush()
-    return file
+            yield
+        finally:
+            with contextlib.suppress(OSError):
+                path.unlink(missing_ok=True)  # while it is held, so that no other's file goes
+                if is_new:
+                    path.parent.rmdir()  # of a run that never began; stays where there is anything
 
 
-def _lock(file: IO[str]) -> None:
+def _lock(file: IO[str], directory: Path) -> None:
+    """Lock an open file."""
     try:
-        import fcntl
-    except ImportError:  # not a Unix system
-        raise OSError(errno.ENOSYS, "no file locks on this system") from None
-    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-
-def _is_there(path: Path, file: IO[str]) -> bool:
-    """Whether the path still names the open file."""
-    try:
-        return os.path.samestat(path.stat(), os.fstat(file.fileno()))
-    except FileNotFoundError:
-        return False
-
-
-def _holder(text: str) -> str:
-    try:
-        noted = json.loads(text)
-        return f"process {noted['pid']} on {noted['host']} since {noted['since']}"
-    except (ValueError, KeyError, TypeError):
-        return "another process"
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.seek(0)
+        raise UsageError(
+            f"{directory}: in use by {file.read() or 'another process'}; wait for it or stop it, "
+            "or choose another --name"
+        ) from None
+    except OSError as error:
+        reason = reason_of(error)
+        print(f"{directory}: cannot be locked ({reason}): start no second run", file=sys.stderr)

@@ -17,7 +17,7 @@ _CGROUPS = Path("/sys/fs/cgroup")
 _OUT_OF_MEMORY = ("RESOURCE_EXHAUSTED: ", "Out of memory ")
 
 
-class Need(NamedTuple):
+class MemoryEstimate(NamedTuple):
     """Memory of arrays or of a program."""
 
     name: str  # such as `replay`
@@ -101,7 +101,10 @@ def program_bytes(compiled: Compiled) -> int:
 
 
 def check_fits(
-    held: Sequence[Need], memory: Memory | None, *, programs: Sequence[Need] = ()
+    held: Sequence[MemoryEstimate],
+    memory: Memory | None,
+    *,
+    programs: Sequence[MemoryEstimate] = (),
 ) -> None:
     """Refuse work that needs more than the memory.
 

@@ -4,11 +4,13 @@ A value is an expected reward: 1 for a win, -1 / (players - 1) for a loss, 0 for
 players the chance of a value v is (1 + v) / 2, and a draw counts as half a win.
 """
 
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
+import pydantic
 
 _EDGE = 1e-6
+_Factor = Annotated[float, pydantic.Field(gt=0, allow_inf_nan=False)]
 
 
 class Calibration(NamedTuple):
@@ -17,8 +19,8 @@ class Calibration(NamedTuple):
     One factor and no offset: the chances of the two sides add up to 1.
     """
 
-    network: float = 1.0  # of the network's own values
-    search: float = 1.0  # of values after a search
+    network: _Factor = 1.0  # of the network's own values
+    search: _Factor = 1.0  # of values after a search
     simulations: int | None = None  # of the search that was fitted; None where nothing was
 
     @property

@@ -1,6 +1,7 @@
 """Options of the search, in a file without jax, so that reading a config is quick."""
 
 import dataclasses
+import sys
 from collections.abc import Sequence
 
 from train.functions import CustomSearch
@@ -17,7 +18,26 @@ _CONSIDERED = ((4, 2), (16, 4), (32, 8), (MAX_SIMULATIONS, 16))
 _MOST_BOOST = 20.0
 _LEAST_MCTX_C_INIT = 1e-3
 """mctx masks illegal slots at the root alone: below it the weight of the prior must outdo its noise
-of 1e-7, which all slots get, for as many visits and slots as there may be."""
+of 1e-7, which all slots get, for any number of visits and slots."""
+_CHOICES = {"kind": KINDS, "engine": ENGINES, "opponents": OPPONENTS, "first_play": FIRST_PLAYS}
+_LARGEST, _ABOVE_0 = sys.float_info.max, sys.float_info.min
+_RANGES = {
+    "simulations": (1, _LARGEST),
+    "max_considered_actions": (1, _LARGEST),
+    "player_max_considered_actions": (0, _LARGEST),
+    "value_scale": (0, _LARGEST),
+    "player_value_scale": (0, _LARGEST),
+    "visit_offset": (0, _LARGEST),
+    "c_init": (0, _LARGEST),
+    "c_base": (_ABOVE_0, _LARGEST),
+    "dirichlet_fraction": (0, 1),
+    "dirichlet_alpha": (1e-3, 1e3),
+    "temperature": (0, 100),
+    "temperature_plies": (0, _LARGEST),
+    "first_simulations": (0, _LARGEST),
+    "prior_boost_halflife": (_ABOVE_0, _LARGEST),
+}
+"""The least and the largest number of an option."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -96,55 +116,39 @@ class SearchConfig:
     custom: CustomSearch = ""
 
     def __post_init__(self) -> None:
-        for key in ("simulations", "max_considered_actions"):
-            if getattr(self, key) < 1:
-                raise ValueError(f"{key} must be at least 1")
-        if self.kind not in KINDS:
-            raise ValueError(f"kind {self.kind!r} is not one of {', '.join(KINDS)}")
-        if self.engine not in ENGINES:
-            raise ValueError(f"engine {self.engine!r} is not one of {', '.join(ENGINES)}")
-        if self.first_play not in FIRST_PLAYS:
-            raise ValueError(
-                f"first_play {self.first_play!r} is not one of {', '.join(FIRST_PLAYS)}"
-            )
-        if self.opponents not in OPPONENTS:
-            raise ValueError(f"opponents {self.opponents!r} is not one of {', '.join(OPPONENTS)}")
-        if self.opponents == "maxn" and self.engine != "native":
-            raise ValueError(
-                f"opponents must be 'paranoid' for engine {self.engine!r}, whose trees keep one "
-                "value a node"
-            )
-        if self.opponents == "maxn" and self.rounds and self.kind == "gumbel":
-            raise ValueError("rounds must be false for opponents 'maxn'")
-        if self.rounds and self.kind == "gumbel" and self.engine != "native":
-            raise ValueError(f"rounds must be false for engine {self.engine!r}")
-        if self.player_max_considered_actions < 0:
-            raise ValueError("player_max_considered_actions must not be negative")
-        for key in ("value_scale", "player_value_scale", "visit_offset", "c_init"):
-            if not 0 <= getattr(self, key) < float("inf"):
-                raise ValueError(f"{key} must be a number from 0 on")
-        is_mctx_puct = self.engine == "mctx" and self.kind == "puct"
-        if is_mctx_puct and self.c_init < _LEAST_MCTX_C_INIT:
-            raise ValueError(
-                f"c_init must be at least {_LEAST_MCTX_C_INIT} for engine 'mctx', whose noise else "
-                "chooses illegal slots"
-            )
-        if not 0 < self.c_base < float("inf"):
-            raise ValueError("c_base must be a number above 0")
-        if not 0 <= self.dirichlet_fraction <= 1:
-            raise ValueError("dirichlet_fraction must be from 0 to 1")
-        if not 1e-3 <= self.dirichlet_alpha <= 1e3:
-            raise ValueError("dirichlet_alpha must be from 0.001 to 1000")
-        if self.temperature != 0 and not 0.01 <= self.temperature <= 100:
-            raise ValueError("temperature must be 0 or from 0.01 to 100")
-        if self.temperature_plies < 0:
-            raise ValueError("temperature_plies must not be negative")
-        if not 0 <= self.first_simulations <= self.simulations:
-            raise ValueError("first_simulations must be from 0 to simulations")
-        if not 0 < self.prior_boost_halflife < float("inf"):
-            raise ValueError("prior_boost_halflife must be a number above 0")
-        if parse_boosts(self.prior_boost) and self.custom:
-            raise ValueError("prior_boost must be empty for a search that Python passes")
+        for key, allowed in _CHOICES.items():
+            if getattr(self, key) not in allowed:
+                raise ValueError(f"{key} {getattr(self, key)!r} is not one of {', '.join(allowed)}")
+        for key, (low, high) in _RANGES.items():
+            if not low <= getattr(self, key) <= high:
+                least = "above 0" if low == _ABOVE_0 else f"at least {low:g}"
+                most = "" if high == _LARGEST else f" and at most {high:g}"
+                raise ValueError(f"{key} must be {least}{most}")
+        for complaint, is_wrong in self._conflicts().items():
+            if is_wrong:
+                raise ValueError(complaint)
+
+    def _conflicts(self) -> dict[str, bool]:
+        """Combinations of options that are refused, with the reasons."""
+        is_mctx, has_rounds = self.engine == "mctx", self.rounds and self.kind == "gumbel"
+        return {
+            "opponents must be 'paranoid' for engine 'mctx', whose trees keep one value a node": (
+                self.opponents == "maxn" and is_mctx
+            ),
+            "rounds must be false for opponents 'maxn'": self.opponents == "maxn" and has_rounds,
+            "rounds must be false for engine 'mctx'": has_rounds and is_mctx,
+            f"c_init must be at least {_LEAST_MCTX_C_INIT} for engine 'mctx', whose noise else "
+            "chooses illegal slots": (
+                is_mctx and self.kind == "puct" and self.c_init < _LEAST_MCTX_C_INIT
+            ),
+            "temperature must be 0 or from 0.01 to 100": 0 < self.temperature < 0.01,
+            "first_simulations must be from 0 to simulations": (
+                self.first_simulations > self.simulations
+            ),
+            "prior_boost must be empty for a search that Python passes": bool(
+                parse_boosts(self.prior_boost) and self.custom
+            ),
+        }
 
 
 def parse_boosts(words: Sequence[str]) -> dict[str, float]:
@@ -153,7 +157,7 @@ def parse_boosts(words: Sequence[str]) -> dict[str, float]:
     Raises:
       ValueError: a word is not of that form, or names a class that does not exist, or one again.
     """
-    found: dict[str, float] = {}
+    boosts: dict[str, float] = {}
     for word in words:
         name, _, amount = word.partition("=")
         if name not in MOVE_CLASSES:
@@ -162,23 +166,22 @@ def parse_boosts(words: Sequence[str]) -> dict[str, float]:
                 f"{', '.join(MOVE_CLASSES)}"
             )
         try:
-            found[name] = float(amount) if name not in found else -1.0
+            logits = float(amount)
         except ValueError:
-            found[name] = -1.0
-        if not 0 < found[name] <= _MOST_BOOST:
+            logits = -1.0
+        if name in boosts or not 0 < logits <= _MOST_BOOST:
             raise ValueError(
                 f"prior_boost {word!r}: write each class once, with logits above 0, at most "
                 f"{_MOST_BOOST:g}"
             )
-    return found
+        boosts[name] = logits
+    return boosts
 
 
 def boosts_at(config: SearchConfig, iteration: int) -> tuple[float, ...]:
-    """The boost of each of MOVE_CLASSES, so many iterations after the first of the search."""
-    boosts, left = (
-        parse_boosts(config.prior_boost),
-        0.5 ** (iteration / config.prior_boost_halflife),
-    )
+    """The boost of each of MOVE_CLASSES, a number of iterations after the first of the search."""
+    boosts = parse_boosts(config.prior_boost)
+    left = 0.5 ** (iteration / config.prior_boost_halflife)
     return tuple(left * boosts.get(name, 0.0) for name in MOVE_CLASSES)
 
 

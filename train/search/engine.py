@@ -14,7 +14,7 @@ from wallgo_jax.game.state import Position
 
 
 class Budget(NamedTuple):
-    """What a search may do."""
+    """Budget of a search."""
 
     simulations: int
     explores: bool  # searches with the noise of self-play; else it plays the strongest move
@@ -28,7 +28,7 @@ class Root(NamedTuple):
     position: Position  # [B]
     legal: jax.Array  # bool[B, A]
     budget: jax.Array | None = None
-    """int32[], which of its budgets the search gets; None for the only one."""
+    """int32[], number of the search's budget; None for the only one."""
 
 
 class Choice(NamedTuple):

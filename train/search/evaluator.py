@@ -1,4 +1,4 @@
-"""The game as a search sees it: steps by the exact rules, and evaluations of positions.
+"""Steps by the exact rules, and evaluations of positions, for a search.
 
 A tree is paranoid or max^n (`search.opponents`; Sturtevant and Korf, "On Pruning Techniques for
 Multi-Player Games", 2000; with two players both are the game itself).
@@ -42,7 +42,7 @@ SAME_SIDE, OTHER_SIDE, GAME_OVER = 1.0, -1.0, 0.0
 """Discounts of a step, by the side that moves after it."""
 
 
-class Opposed(NamedTuple):
+class WithOpponentVariables(NamedTuple):
     """Variables of an evaluator, with those of the opponent that a search models."""
 
     own: Any
@@ -136,8 +136,8 @@ def make_symmetric_evaluator(evaluate: Evaluator, symmetries: int) -> Evaluator:
     ) -> Evaluation:
         turned = jax.vmap(_turn_by(there))(states)
         merged = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), turned)
-        found = evaluate(variables, merged)
-        by_copy = jax.tree.map(lambda x: x.reshape(-1, symmetries, *x.shape[1:]), found)
+        evaluation = evaluate(variables, merged)
+        by_copy = jax.tree.map(lambda x: x.reshape(-1, symmetries, *x.shape[1:]), evaluation)
         logits = jax.vmap(_turn_policies_by(back))(by_copy.logits, states)
         legal = legal_slots(states, analysis)
         # A sum of masked logits would overflow.
@@ -178,7 +178,7 @@ def make_play(
       evaluate: evaluates the positions.
       opponents: `paranoid` or `maxn`.
       model: has the policy of all players but the root's, whose positions are then marked as
-        modelled; values stay those of `evaluate`. The variables are then `Opposed`.
+        modelled; values stay those of `evaluate`. The variables are then `WithOpponentVariables`.
 
     Returns:
       ((variables, variant [B], root player int8[B]), slot int32[B], position [B]) -> Step.
@@ -186,18 +186,18 @@ def make_play(
 
     def play(game: tuple[Any, Variant, jax.Array], slot: jax.Array, position: Position) -> Step:
         variables, variant, root = game
-        own, theirs = (variables, None) if model is None else variables
+        variables, theirs = (variables, None) if model is None else variables
         chex.assert_rank([slot, position.player, root], 1)
         states, rewards, analysis = jax.vmap(referee.play_with_analysis)(
             State(variant, position), slot
         )
         after = states.position
         # The step has analysed the board that it leads to: the evaluator need not do so again.
-        evaluation, is_modelled = evaluate(own, states, analysis), None
+        evaluation, is_modelled = evaluate(variables, states, analysis), None
         if model is not None:
             is_modelled = after.player != root
-            asked = model(theirs, states, analysis).logits
-            logits = jnp.where(is_modelled[:, None], asked, evaluation.logits)
+            modelled = model(theirs, states, analysis).logits
+            logits = jnp.where(is_modelled[:, None], modelled, evaluation.logits)
             evaluation = evaluation._replace(logits=logits)
         if opponents == "maxn":
             step = _step_for_each(position.player, rewards, after, evaluation)
@@ -249,7 +249,7 @@ def side_of(player: jax.Array, root: jax.Array) -> jax.Array:
 
 
 def discount_of(mover: jax.Array, after: Position, root: jax.Array) -> jax.Array:
-    """float32[B]: how a value after the step counts for the side that made it."""
+    """float32[B]: the weight of a value after the step for the side that made it."""
     same = (after.player == root) == (mover == root)
     discount = jnp.where(after.terminated, GAME_OVER, jnp.where(same, SAME_SIDE, OTHER_SIDE))
     return discount.astype(jnp.float32)

@@ -14,7 +14,7 @@ at the start of the round: its later choices see values of its earlier ones, the
 round visits all slots that are due, both choose the same.
 
 A round has room for as many visits as it takes where `max_considered_actions` slots are legal. A
-board with fewer keeps its own schedule and makes as many of its visits as the rounds have room for.
+board with fewer keeps its own schedule and makes the visits that the rounds have room for.
 
 B boards, K visits a round, R = K * B rows, N nodes, A slots.
 """
@@ -29,7 +29,7 @@ import numpy as np
 
 from train.runtime.devices import backend
 from train.search.arrays.entries import read
-from train.search.arrays.words import pack, unpack
+from train.search.arrays.words import unpack
 from train.search.config import SearchConfig
 from train.search.engine import Budget, Choice, Choose, Root, simulations_of, where_explored
 from train.search.sequential_halving import (
@@ -44,7 +44,7 @@ from train.search.sequential_halving import (
     slot_below,
     visits_due,
 )
-from train.search.simulation import select_leaf, simulate
+from train.search.simulation import copy_to_root, expand, select_leaf, simulate
 from train.search.tree import NO_CHILD, ROOT, Node, Play, Select, Step, Tree, init_tree, root_view
 
 _ROWS_AT_ONCE = 256
@@ -97,21 +97,21 @@ def make_gumbel(
         else:
             count = simulations_of(budgets, root.budget)
             grown = simulate(tree, None, at_root=at_root, below=below, play=play, count=count)
-        found = root_view(grown)
-        policy = improved_policy(found, config, root.legal)
+        searched = root_view(grown)
+        policy = improved_policy(searched, config, root.legal)
         # The survivors of the last halving are those of the most visits.
-        slot = best(found, found.slot_visits.max(axis=1))
-        return Choice(slot, policy, found.value, grown)
+        slot = best(searched, searched.slot_visits.max(axis=1))
+        return Choice(slot, policy, searched.value, grown)
 
     return choose
 
 
 def _schedules(considered: int, simulations: Sequence[int]) -> np.ndarray:
     """int32[budgets, considered + 1, the most simulations]: a schedule each, zeros behind it."""
-    found = np.zeros((len(simulations), considered + 1, max(simulations)), np.int32)
-    for schedule, count in zip(found, simulations, strict=True):
+    schedules = np.zeros((len(simulations), considered + 1, max(simulations)), np.int32)
+    for schedule, count in zip(schedules, simulations, strict=True):
         schedule[:, :count] = halving_schedule(considered, count)
-    return found
+    return schedules
 
 
 def pay_for_one_board(config: SearchConfig) -> bool:
@@ -179,9 +179,9 @@ def simulate_rounds(
 
     def one_round(tree: Tree, room: int) -> Tree:
         root = root_view(tree)
-        made = root.visits - 1
-        due = jnp.asarray(schedule.due)[considered, made]
-        count = jnp.minimum(jnp.asarray(schedule.left)[considered, made], room)
+        visits = root.visits - 1
+        due = jnp.asarray(schedule.due)[considered, visits]
+        count = jnp.minimum(jnp.asarray(schedule.left)[considered, visits], room)
         is_due = legal & (root.slot_visits == due[:, None])
         # A visit that is not made goes to an illegal slot, below which nothing is walked.
         others = jnp.where(legal, -jnp.inf, 2.0 * NO_CHANCE)
@@ -213,7 +213,7 @@ def visit_leaves(
     rows = jnp.tile(jnp.arange(boards, dtype=jnp.int32), visits)
     made = is_visit.reshape(-1)
     first = slots.reshape(-1)
-    # The writes of visits that are not made go past the last node, each to a place of its own.
+    # The writes of visits that are not made go past the last node or slot, each to another place.
     number = jnp.repeat(jnp.arange(visits, dtype=jnp.int32), boards)
     nowhere, fresh = tree.visits.shape[1] + number, tree.visits[rows, ROOT] + number
     _, (parent, slot, child) = select_leaf(
@@ -223,10 +223,10 @@ def visit_leaves(
     position = unpack(read(tree.positions.words, parent, rows), tree.positions.layout)
     step = _play_rows(play, slot, position, boards)
     node, parent = (jnp.where(made, x, nowhere) for x in (node, parent))
-    tree = _expand(tree, rows, (parent, slot, node), step)
+    tree = expand(tree, (parent, slot, node), fresh, step, rows)
     tree, returns = _rise(tree, rows, node, jnp.where(made, step.value, 0.0), made)
     tree = _count_at_root(tree, returns.reshape(visits, boards), is_visit)
-    return _copy_to_root(tree, rows, first, made)
+    return copy_to_root(tree, jnp.where(made, first, tree.root_visits.shape[1] + number), rows)
 
 
 def _play_rows(play: Play, slot: jax.Array, position: Node, boards: int) -> Step:
@@ -241,32 +241,6 @@ def _play_rows(play: Play, slot: jax.Array, position: Node, boards: int) -> Step
     else:
         steps = jax.lax.map(lambda each: play(*each), by_visit, batch_size=at_once)
     return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), steps)
-
-
-def _expand(
-    tree: Tree, rows: jax.Array, at: tuple[jax.Array, jax.Array, jax.Array], step: Step
-) -> Tree:
-    """Write steps [R] from parents and slots as nodes, int32[R] each, with one visit more."""
-    parent, slot, node = at
-
-    def put(array: jax.Array, new: jax.Array) -> jax.Array:
-        return array.at[rows, node].set(new, mode="drop", unique_indices=True)
-
-    return tree._replace(
-        logits=put(tree.logits, step.logits),
-        children=tree.children.at[rows, parent, slot].set(
-            node.astype(tree.children.dtype), mode="drop", unique_indices=True
-        ),
-        positions=jax.tree.map(put, tree.positions, pack(step.position)),
-        parents=put(tree.parents, parent),
-        visits=tree.visits.at[rows, node].add(1, mode="drop", unique_indices=True),
-        raw_values=put(tree.raw_values, step.value),
-        values=put(tree.values, step.value),
-        rewards=put(tree.rewards, step.reward),
-        discounts=put(tree.discounts, step.discount),
-        qvalues=put(tree.qvalues, step.reward + step.discount * step.value),
-        is_modelled=jax.tree.map(put, tree.is_modelled, step.is_modelled),
-    )
 
 
 class _Rising(NamedTuple):
@@ -286,9 +260,8 @@ def _rise(
     Returns:
       The tree, and float32[R], what each visit is worth at the root.
     """
-    no_node = tree.visits.shape[1] + jnp.arange(
-        len(node), dtype=jnp.int32
-    )  # each row's own: no two are the same
+    # Beyond the nodes, another place for each row.
+    no_node = tree.visits.shape[1] + jnp.arange(len(node), dtype=jnp.int32)
 
     def of(array: jax.Array, node: jax.Array) -> jax.Array:
         return array.at[rows, node].get(mode="clip")
@@ -330,18 +303,4 @@ def _count_at_root(tree: Tree, returns: jax.Array, is_visit: jax.Array) -> Tree:
         visits = visits + is_made
     return tree._replace(
         visits=tree.visits.at[:, ROOT].set(visits), values=tree.values.at[:, ROOT].set(value)
-    )
-
-
-def _copy_to_root(tree: Tree, rows: jax.Array, slot: jax.Array, made: jax.Array) -> Tree:
-    """Copy visits and Q-values of the root's children at slots int32[R], those that changed."""
-    child = tree.children[rows, ROOT, slot].astype(jnp.int32)
-    at = jnp.where(made, slot, tree.root_visits.shape[1] + jnp.arange(len(slot), dtype=jnp.int32))
-
-    def put(array: jax.Array, new: jax.Array) -> jax.Array:
-        return array.at[rows, at].set(new, mode="drop", unique_indices=True)
-
-    return tree._replace(
-        root_visits=put(tree.root_visits, read(tree.visits, child, rows)),
-        root_qvalues=put(tree.root_qvalues, read(tree.qvalues, child, rows)),
     )

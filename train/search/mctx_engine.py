@@ -33,7 +33,7 @@ def make_gumbel(config: SearchConfig, *, explores: bool) -> Choose:
     """`mctx.gumbel_muzero_policy`, without its Gumbel noise where it does not explore."""
 
     def choose(key: jax.Array, root: Root, play: Play) -> Choice:
-        found: Any = mctx.gumbel_muzero_policy(
+        output: Any = mctx.gumbel_muzero_policy(
             params=(),
             rng_key=key,
             root=_root(root),
@@ -49,8 +49,8 @@ def make_gumbel(config: SearchConfig, *, explores: bool) -> Choose:
                 rescale_values=config.rescale_values,
             ),
         )
-        tree = found.search_tree
-        return Choice(found.action, found.action_weights, tree.node_values[:, ROOT], tree)
+        tree = output.search_tree
+        return Choice(output.action, output.action_weights, tree.node_values[:, ROOT], tree)
 
     return choose
 
@@ -71,7 +71,7 @@ def make_puct(config: SearchConfig, *, explores: bool) -> Choose:
     def grow(key: jax.Array, root: Root, play: Play) -> tuple[jax.Array, jax.Array, Any]:
         # mctx draws a move and noise from the parts of the key that `make_puct_choice` uses too;
         # the fraction is 0 and the move is not read, so nothing comes of these draws.
-        found: Any = mctx.muzero_policy(
+        output: Any = mctx.muzero_policy(
             params=(),
             rng_key=key,
             root=_root(root),
@@ -83,7 +83,7 @@ def make_puct(config: SearchConfig, *, explores: bool) -> Choose:
             pb_c_init=config.c_init,
             pb_c_base=config.c_base,
         )
-        tree = found.search_tree
+        tree = output.search_tree
         return tree.children_visits[:, ROOT], tree.node_values[:, ROOT], tree
 
     return make_puct_choice(config, grow, [Budget(config.simulations, explores)])

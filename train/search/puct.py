@@ -97,8 +97,9 @@ def _make_grow(config: SearchConfig, budgets: Sequence[Budget], has_model: bool)
     below = make_puct_slot(config)
 
     def grow(key: jax.Array, root: Root, play: Play) -> tuple[jax.Array, jax.Array, Any]:
-        made = root.logits, root.value, root.position
-        tree = init_tree(*made, nodes=most + 1, has_model=has_model)
+        tree = init_tree(
+            root.logits, root.value, root.position, nodes=most + 1, has_model=has_model
+        )
         tree_key, count = jax.random.split(key, 3)[2], simulations_of(budgets, root.budget)
         reduction = where_explored(
             budgets,
@@ -108,8 +109,8 @@ def _make_grow(config: SearchConfig, budgets: Sequence[Budget], has_model: bool)
         )
         at_root = make_puct_slot(config, reduction=reduction)
         tree = simulate(tree, tree_key, at_root=at_root, below=below, play=play, count=count)
-        found = root_view(tree)
-        return found.slot_visits, found.value, tree
+        searched = root_view(tree)
+        return searched.slot_visits, searched.value, tree
 
     return grow
 
@@ -167,10 +168,10 @@ def scaled_qvalues(node: Node) -> jax.Array:
     `mctx.qtransform_by_parent_and_siblings`: the node's own value is among those compared, and a
     slot without visits counts as the least.
     """
-    is_seen, own = node.slot_visits > 0, node.value[:, None]
-    known = jnp.where(is_seen, node.slot_qvalues, own)
-    low = jnp.minimum(own, known.min(axis=1, keepdims=True))
-    high = jnp.maximum(own, known.max(axis=1, keepdims=True))
+    is_seen, value = node.slot_visits > 0, node.value[:, None]
+    known = jnp.where(is_seen, node.slot_qvalues, value)
+    low = jnp.minimum(value, known.min(axis=1, keepdims=True))
+    high = jnp.maximum(value, known.max(axis=1, keepdims=True))
     values = jnp.where(is_seen, node.slot_qvalues, low)
     return (values - low) / jnp.maximum(high - low, _LEAST_SPREAD)
 

@@ -24,7 +24,12 @@ from train.functions import call_of
 from train.network import MASKED, NetworkConfig, cast_weights
 from train.search.config import MOVE_CLASSES, SearchConfig
 from train.search.engine import Budget, Choose, Root
-from train.search.evaluator import Evaluator, Opposed, make_play, make_symmetric_evaluator
+from train.search.evaluator import (
+    Evaluator,
+    WithOpponentVariables,
+    make_play,
+    make_symmetric_evaluator,
+)
 from train.search.gumbel import make_gumbel
 from train.search.puct import make_puct
 from wallgo_jax.board.geometry import MOVE_OFFSETS, NUM_SIDES, PLAYS_PER_STONE
@@ -46,7 +51,7 @@ class SearchResult(NamedTuple):
     prior: jax.Array  # float32[B, A], the evaluator's logits, MASKED at illegal slots
 
 
-class Boosted(NamedTuple):
+class PriorBoost(NamedTuple):
     """Variables of an evaluator, with boosts for the root of a search that takes them."""
 
     variables: Any
@@ -64,12 +69,12 @@ def cast_own_weights(variables: Any, network: NetworkConfig) -> Any:
     """The variables of a search with `cast_weights` done for its own network; an opponent's stay.
 
     Args:
-      variables: of a network, `Boosted` or not, or `Opposed` with such as `own`.
+      variables: of a network, `PriorBoost` or not, or `WithOpponentVariables` with such as `own`.
       network: config of the search's own network.
     """
-    if isinstance(variables, Opposed):
+    if isinstance(variables, WithOpponentVariables):
         return variables._replace(own=cast_own_weights(variables.own, network))
-    if isinstance(variables, Boosted):
+    if isinstance(variables, PriorBoost):
         return variables._replace(variables=cast_weights(variables.variables, network))
     return cast_weights(variables, network)
 
@@ -90,13 +95,14 @@ def make_search(
       config: options of the search.
       explores: searches with the noise of self-play; else it plays the strongest move.
       symmetries: turned copies of the root, 1 to 8, whose mean evaluation the search begins with.
-      has_boosts: the variables are `Boosted`: classes of moves get more of the root's prior. The
+      has_boosts: the variables are `PriorBoost`: classes of moves get more of the root's prior. The
         improved policy of Gumbel search is freed of them again, else the network would learn the
         boosts; PUCT's shares of visits are learned as they are.
       model: evaluates for the other players, whose moves in the tree follow its raw policy in
-        proportion. The variables are then `Opposed`, of which `own` may be `Boosted`. After Wang
-        et al., "Adversarial Policies Beat Superhuman Go AIs" (2023), section Attack Methodology:
-        A-MCTS-S, whose draws from the policy are visits in proportion here.
+        proportion. The variables are then `WithOpponentVariables`, of which `own` may be
+        `PriorBoost`. After Wang et al., "Adversarial Policies Beat Superhuman Go AIs" (2023),
+        section Attack Methodology: A-MCTS-S, whose draws from the policy are visits in proportion
+        here.
 
     Raises:
       ValueError: a model with the engine `mctx` or a search that Python passes.
@@ -118,11 +124,11 @@ def make_budgeted_search(
     has_boosts: bool = False,
     model: Evaluator | None = None,
 ) -> BudgetedSearch:
-    """A search that is told at each call which of several budgets it gets.
+    """A search that gets one of several budgets at each call.
 
-    It finds what `make_search` finds at that budget. The native engine grows a tree with room for
-    the largest in one loop, which compiles in the time of one search; elsewhere each budget is a
-    search of its own.
+    Its results are those of `make_search` at that budget. The native engine grows a tree with room
+    for the largest in one loop, which compiles in the time of one search; elsewhere each budget has
+    a separate search.
 
     Args:
       evaluate: as in `make_search`, and so are the rest.
@@ -170,29 +176,24 @@ def _search_by(
         chex.assert_equal_shape_prefix(jax.tree.leaves(states), 1)
         own, opponent = (variables, None) if model is None else variables
         own, boosts = own if has_boosts else (own, None)
-        variables = own if model is None else Opposed(own, opponent)
+        variables = own if model is None else WithOpponentVariables(own, opponent)
         variant, position = states
         evaluation = evaluate_root(own, states)
         legal = jax.vmap(actions.legal_slots)(states)
         chex.assert_equal_shape([evaluation.logits, legal])
         logits = evaluation.logits
         if boosts is not None:
-            logits = _boost_root(logits, boosts, states, legal)
+            in_setup, stones = jax.vmap(actions.in_setup)(*states), position.stones.shape[-1]
+            logits = boost_classes(logits, boosts, legal, in_setup, stones=stones)
         root = Root(logits, evaluation.value[:, 0], position, legal, budget)
-        found = choose(key, root, functools.partial(play, (variables, variant, position.player)))
-        policy = found.policy
+        choice = choose(key, root, functools.partial(play, (variables, variant, position.player)))
+        policy = choice.policy
         if boosts is not None and config.kind == "gumbel":
             policy = _without_boost(policy, evaluation.logits - logits, legal)
         surprise = divergence(policy, evaluation.logits)
-        return SearchResult(found.slot, policy, found.value, surprise, evaluation.logits)
+        return SearchResult(choice.slot, policy, choice.value, surprise, evaluation.logits)
 
     return search
-
-
-def _boost_root(logits: jax.Array, boosts: jax.Array, states: State, legal: jax.Array) -> jax.Array:
-    in_setup = jax.vmap(actions.in_setup)(*states)
-    stones = states.position.stones.shape[-1]
-    return boost_classes(logits, boosts, legal, in_setup, stones=stones)
 
 
 def boost_classes(
@@ -222,37 +223,41 @@ def boost_classes(
 
 def _without_boost(policy: jax.Array, change: jax.Array, legal: jax.Array) -> jax.Array:
     """float32[B, A]: a softmax whose logits are changed by [B, A] where a slot is legal."""
-    own = jnp.log(jnp.maximum(policy, jnp.finfo(policy.dtype).tiny))
-    return jax.nn.softmax(own + change, axis=1, where=legal)
+    return jax.nn.softmax(_log(policy) + change, axis=1, where=legal)
 
 
 def divergence(policy: jax.Array, logits: jax.Array) -> jax.Array:
     """float32[B] nats: Kullback and Leibler's, of a policy [B, A] from logits [B, A]."""
-    own = jnp.log(jnp.maximum(policy, jnp.finfo(policy.dtype).tiny))
-    nats = (policy * (own - jax.nn.log_softmax(logits, axis=-1))).sum(axis=-1)
+    nats = (policy * (_log(policy) - jax.nn.log_softmax(logits, axis=-1))).sum(axis=-1)
     # Never negative but for rounding.
     return jnp.maximum(nats, 0.0)
 
 
+def _log(policy: jax.Array) -> jax.Array:
+    return jnp.log(jnp.maximum(policy, jnp.finfo(policy.dtype).tiny))
+
+
 def _make_custom_search(evaluate: Evaluator, config: SearchConfig, *, explores: bool) -> Search:
-    """A search by a function of one's own: (evaluate, states [B], key, simulations, explores) ->
+    """A search by a function of your own: (evaluate, states [B], key, simulations, explores) ->
     slots int32[B], the policy to learn float32[B, A], values float32[B] of the player to move."""
-    own = call_of("search.custom", config.custom)
+    custom = call_of("search.custom", config.custom)
 
     def search(variables: Any, states: State, key: jax.Array) -> SearchResult:
         ask = functools.partial(evaluate, variables)
         prior = ask(states).logits
-        slot, policy, value = own(
+        slot, policy, value = custom(
             ask, states, key, simulations=config.simulations, explores=explores
         )
         chex.assert_shape((slot, value), prior.shape[:1])
         chex.assert_equal_shape([policy, prior])
-        slot, policy, value = (
-            slot.astype(jnp.int32),
-            policy.astype(jnp.float32),
-            value.astype(jnp.float32),
+        policy = policy.astype(jnp.float32)
+        return SearchResult(
+            slot=slot.astype(jnp.int32),
+            policy=policy,
+            value=value.astype(jnp.float32),
+            surprise=divergence(policy, prior),
+            prior=prior,
         )
-        return SearchResult(slot, policy, value, divergence(policy, prior), prior)
 
     return search
 

@@ -137,9 +137,9 @@ def visit_leaf(
     node = jnp.where(is_made, fresh, child).astype(jnp.int32)
     words = _read_now(read(tree.positions.words, parent, boards), parent, boards)
     step = play(slot, unpack(words, tree.positions.layout))
-    tree = _expand(tree, (parent, slot, node), fresh, step, boards)
+    tree = expand(tree, (parent, slot, node), fresh, step, boards)
     tree = _backup(tree, node, step.returns, boards)
-    return _copy_to_root(tree, first, boards), is_made
+    return copy_to_root(tree, first, boards), is_made
 
 
 class _Walk(NamedTuple):
@@ -170,13 +170,13 @@ def select_leaf(
     # Elsewhere a few rows take as long as all.
     few = [count // share for share in _FEW if backend() == "cpu" and count >= share]
 
-    def choose(keys: Any, at: jax.Array, node: Node, select: Select, own: Boards) -> _Walk:
-        own_keys = None
+    def choose(keys: Any, at: jax.Array, node: Node, select: Select, rows: Boards) -> _Walk:
+        draw_keys = None
         if keys is not None:
-            keys, own_keys = jnp.unstack(jax.vmap(jax.random.split)(keys), axis=1)
-        slot = select(own_keys, node)
-        child = read_slot(tree.children, at, slot, own).astype(jnp.int32)
-        goes_on = (child != NO_CHILD) & (read(tree.discounts, child, own) != 0)
+            keys, draw_keys = jnp.unstack(jax.vmap(jax.random.split)(keys), axis=1)
+        slot = select(draw_keys, node)
+        child = read_slot(tree.children, at, slot, rows).astype(jnp.int32)
+        goes_on = (child != NO_CHILD) & (read(tree.discounts, child, rows) != 0)
         return _Walk(keys, at, slot, child, goes_on)
 
     def descend(walk: _Walk) -> _Walk:
@@ -189,8 +189,8 @@ def select_leaf(
         places = jnp.sort(jnp.where(walk.goes_on, jnp.arange(count, dtype=jnp.int32), count))[:most]
         valid = jnp.minimum(places, count - 1)
         keys, at = jax.tree.map(lambda x: x[valid], (walk.keys, walk.child))
-        own = valid if boards is None else boards[valid]
-        further = choose(keys, at, node_view(tree, at, own), below, own)
+        rows = valid if boards is None else boards[valid]
+        further = choose(keys, at, node_view(tree, at, rows), below, rows)
         return jax.tree.map(lambda old, new: old.at[places].set(new, mode="drop"), walk, further)
 
     def go_on(walk: _Walk) -> _Walk:
@@ -204,14 +204,15 @@ def select_leaf(
     return start.slot, (walk.node, walk.slot, walk.child)
 
 
-def _expand(
+def expand(
     tree: Tree,
     at: tuple[jax.Array, jax.Array, jax.Array],
     fresh: jax.Array,
     step: Step,
     boards: Boards,
 ) -> Tree:
-    """Write a step from a parent's slot as a node, int32[K] each, with one visit more."""
+    """Write a step from a parent's slot as a node, int32[K] each, with one visit more. `fresh`, the
+    next node to make, is int32[] or int32[K]."""
     parent, slot, node = at
     below = 0.0 if step.returns is not None else step.discount * step.value
     new = {
@@ -263,8 +264,8 @@ def _backup(tree: Tree, node: jax.Array, returns: jax.Array | None, boards: Boar
         if returns is None:
             qvalue = of(tree.rewards, parent) + of(tree.discounts, parent) * mean
         else:
-            own = share(returns, of(tree.parents, parent))
-            qvalue = (of(tree.qvalues, parent) * count + own) / (count + 1.0)
+            reward = share(returns, of(tree.parents, parent))
+            qvalue = (of(tree.qvalues, parent) * count + reward) / (count + 1.0)
             qvalue = jnp.where(parent == ROOT, 0.0, qvalue)
         # A board that has arrived waits for the others: what it writes beyond the nodes drops.
         above = jnp.where(node == ROOT, no_node, parent)
@@ -279,11 +280,11 @@ def _backup(tree: Tree, node: jax.Array, returns: jax.Array | None, boards: Boar
     return jax.lax.while_loop(is_below, rise, (tree, node, of(tree.values, node)))[0]
 
 
-def _copy_to_root(tree: Tree, slot: jax.Array, boards: Boards) -> Tree:
+def copy_to_root(tree: Tree, slot: jax.Array, boards: Boards) -> Tree:
     """Copy visits and Q-value of the root's child at a slot int32[K], the only one that changed."""
     child = read_slot(tree.children, jnp.full_like(slot, ROOT), slot, boards).astype(jnp.int32)
-    found = read((tree.visits, tree.qvalues), child, boards)
-    visits, qvalues = write((tree.root_visits, tree.root_qvalues), found, slot, boards)
+    entries = read((tree.visits, tree.qvalues), child, boards)
+    visits, qvalues = write((tree.root_visits, tree.root_qvalues), entries, slot, boards)
     return tree._replace(root_visits=visits, root_qvalues=qvalues)
 
 

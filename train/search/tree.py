@@ -52,7 +52,7 @@ class Tree(NamedTuple):
     discounts: jax.Array  # float32[B, N]; 0 where the step ends the game
     qvalues: jax.Array  # float32[B, N], reward + discount * value
     root_visits: jax.Array  # int32[B, A], of the root's children by slot
-    root_qvalues: jax.Array  # float32[B, A], likewise; 0 where not visited
+    root_qvalues: jax.Array  # float32[B, A], by slot; 0 where not visited
     is_modelled: jax.Array | None
     """bool[B, N], whether an opponent is to move whose policy the logits are; None in a search
     that models none."""
@@ -79,8 +79,9 @@ class Step(NamedTuple):
     value: jax.Array  # float32[B]
     position: Any  # a tree of arrays [B, ...]
     returns: jax.Array | None
-    """float32[B, P], what each player expects, where each plays for its own value: `reward` is then
-    the mover's share, and `discount` tells the end alone. None where a value has two sides."""
+    """float32[B, P], expected rewards of the players, where each plays for its own value: `reward`
+    is then the mover's share, and `discount` is 0 at the end alone. None where a value has two
+    sides."""
     is_modelled: jax.Array | None  # bool[B], as in `Tree`, of the position after the step
 
 

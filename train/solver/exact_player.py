@@ -2,30 +2,37 @@
 
 import functools
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from train.players.basic import Player
 from train.runtime.errors import UsageError
-from train.solver.alphabeta import MAX_SIZE, AlphaBeta, Board
-from train.solver.own_grid import slot_in, to_own_grid
+from train.solver.alphabeta import MAX_SIZE, AlphaBeta
+from train.solver.boards import Board, board_of, has_wall_limit, openings_of
 from train.solver.tablebase import MAX_TABLE_STONES, SIZE, Tables, make_tables, optimal_slots
-from wallgo_jax.board.geometry import HORIZONTAL, VERTICAL
+from wallgo_jax.board import bitboard
 from wallgo_jax.game import actions, chance
 from wallgo_jax.game.rules import Rules
-from wallgo_jax.game.state import Position, Sizes, State, sizes_of, sizes_of_state
+from wallgo_jax.game.state import (
+    NOT_PLACED,
+    Grid,
+    Position,
+    Sizes,
+    State,
+    sizes_of,
+    sizes_of_state,
+)
 
 NAME = "exact"
 
 
 def check_solvable(rules: Rules) -> None:
     """Refuse rules that cannot be solved with a UsageError."""
-    edges = 2 * rules.size * (rules.size - 1)
     stones = MAX_TABLE_STONES if rules.size == SIZE else 1
-    has_limit = rules.walls is not None and rules.walls < edges
-    if rules.players != 2 or rules.size > MAX_SIZE or rules.stones > stones or has_limit:
+    is_small = rules.size <= MAX_SIZE and rules.stones <= stones
+    if rules.players != 2 or not is_small or has_wall_limit(rules):
         raise UsageError(
             f"player {NAME!r}: solves games of two players without a limit of walls, "
             f"{SIZE}x{SIZE} with 1 or {MAX_TABLE_STONES} stones each, or "
@@ -33,8 +40,9 @@ def check_solvable(rules: Rules) -> None:
         )
 
 
-def make_exact_player(rules: Rules) -> Player:
-    """Make the player of a small board: tables on 3x3, alpha-beta search on the host on 4x4.
+def make_exact_act(rules: Rules) -> tuple[Any, Callable[..., jax.Array]]:
+    """Make the variables and the `act` of a small board's player: tables on 3x3, alpha-beta search
+    on the host on 4x4.
 
     The boards that it is asked about are of these rules, in their own grid or in the corner of a
     larger one. A position too large for the search ends the calling program with the search's
@@ -45,8 +53,8 @@ def make_exact_player(rules: Rules) -> Player:
     """
     check_solvable(rules)
     if rules.size == SIZE:
-        return Player(NAME, tables_of(rules), _table_act(sizes_of(rules)))
-    return _search_player(rules)
+        return tables_of(rules), _table_act(sizes_of(rules))
+    return None, _search_act(rules)
 
 
 @functools.lru_cache(maxsize=8)
@@ -56,7 +64,7 @@ def tables_of(rules: Rules) -> Tables:
 
 
 @functools.cache
-def _table_act(own: Sizes) -> Callable[[Tables, State, jax.Array], jax.Array]:
+def _table_act(own: Sizes) -> Callable[..., jax.Array]:
     @jax.jit
     def act(tables: Tables, states: State, key: jax.Array) -> jax.Array:
         best = jax.vmap(functools.partial(optimal_slots, tables))(_own_boards(states, own))
@@ -66,7 +74,7 @@ def _table_act(own: Sizes) -> Callable[[Tables, State, jax.Array], jax.Array]:
 
 
 @functools.lru_cache(maxsize=4)
-def _search_player(rules: Rules) -> Player:
+def _search_act(rules: Rules) -> Callable[..., jax.Array]:
     search, own = AlphaBeta(rules), sizes_of(rules)
 
     @jax.jit
@@ -81,7 +89,7 @@ def _search_player(rules: Rules) -> Player:
         )
         return _slots_in(states, _sample(key, best), own)
 
-    return Player(NAME, None, act)
+    return act
 
 
 def _own_boards(states: State, own: Sizes) -> State:
@@ -92,6 +100,49 @@ def _own_boards(states: State, own: Sizes) -> State:
             f"player {NAME!r}: its boards are of {_tell(own)}, these of {_tell(given)}"
         )
     return jax.vmap(functools.partial(to_own_grid, own=own))(states)
+
+
+def to_own_grid(state: State, own: Sizes) -> State:
+    """One board in the corner of a larger grid as a board of its own grid, which solvers know, with
+    room for its own stones; the trail stays as it is. Size 3 in grid 5, and in its own:
+
+         0  1  2  .  .
+         5  6  7  .  .        0  1  2
+        10 11 12  .  .        3  4  5
+         .  .  .  .  .        6  7  8
+         .  .  .  .  .
+
+    Args:
+      state: a board whose grid and room for stones are at least those, for as many players.
+      own: of the board.
+    """
+    if sizes_of_state(state) == own:
+        return state
+    variant, position = state
+    cells = (np.arange(own.grid)[:, None] * state.grid + np.arange(own.grid)).ravel()
+
+    def crop(words: jax.Array) -> jax.Array:
+        return bitboard.from_mask(bitboard.to_mask(words, state.grid)[..., cells])
+
+    def renumber(stones: jax.Array) -> jax.Array:
+        stones = stones[:, : own.stones]
+        row, column = jnp.divmod(stones, state.grid)
+        return jnp.where(stones == NOT_PLACED, stones, row * own.grid + column)
+
+    variant = variant._replace(
+        playable=crop(variant.playable),
+        start=renumber(variant.start),
+        order=variant.order[: own.players * own.stones],
+        grid=Grid(own.grid),
+    )
+    position = position._replace(stones=renumber(position.stones), walls=crop(position.walls))
+    return State(variant, position)
+
+
+def slot_in(state: State, slot: jax.Array, own: Sizes) -> jax.Array:
+    """int32: the slot of a board that `to_own_grid` made, in the board that it was made of."""
+    cell = slot // own.grid * state.grid + slot % own.grid
+    return jnp.where(actions.in_setup(*state), cell, slot).astype(jnp.int32)
 
 
 def _tell(sizes: Sizes) -> str:
@@ -131,15 +182,7 @@ def best_slots(search: AlphaBeta, position: Position) -> list[int]:
     cells = tuple(int(cell) for cell in position.stones[:, 0])
     if position.ply < len(search.rules.order):
         return _best_placements(search, cells, int(position.ply))
-    return search.optimal_slots(board_of(position))
-
-
-def board_of(position: Position) -> Board:
-    """A position on the host, after setup, as alpha-beta takes it."""
-    cells = [int(cell) for cell in position.stones[:, 0]]
-    built = np.bitwise_or.reduce(np.asarray(position.walls))[:, 0]
-    mover = int(position.player)
-    return Board(int(built[HORIZONTAL]), int(built[VERTICAL]), cells[mover], cells[1 - mover])
+    return search.optimal_slots(board_of(position, search.size))
 
 
 def _best_placements(search: AlphaBeta, cells: tuple[int, ...], ply: int) -> list[int]:
@@ -160,7 +203,8 @@ def _placement_values(search: AlphaBeta, cells: tuple[int, ...], ply: int) -> di
 def _placed_value(search: AlphaBeta, cells: tuple[int, ...], ply: int, player: int) -> int:
     """The value of the stones placed so far, for a player; after setup player 0 moves first."""
     if ply == len(search.rules.order):
-        value = search.value(Board(0, 0, *cells))
+        stones = (cells[:1], cells[1:])
+        value = search.value(Board(*openings_of(search.size), stones, 0))
         return value if player == 0 else -value
     value = max(_placement_values(search, cells, ply).values())
     return value if player == search.rules.order[ply] else -value

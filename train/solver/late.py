@@ -9,35 +9,15 @@ wins, draws and losses apart, the others close in on the scores.
 from enum import Enum
 from typing import NamedTuple
 
-import numpy as np
-
 from train.runtime.errors import UsageError
 from train.solver import claims, compiled
-from train.solver.contest import Contest, Geometry, ends, flood, geometry_of, settle
+from train.solver.boards import Board, Play, has_wall_limit, plays
+from train.solver.contest import Contest, Geometry, flood, geometry_of, settle
 from train.solver.values import DRAW, LOSS, WIN
-from wallgo_jax.board.geometry import (
-    HORIZONTAL,
-    MOVE_OFFSETS,
-    NUM_SIDES,
-    PLAYS_PER_STONE,
-    SIDE_OFFSETS,
-    VERTICAL,
-)
 from wallgo_jax.game.rules import Rules
-from wallgo_jax.game.state import Position
 
 NODE_LIMIT = 50_000
 _FIRST_NODES, _ROUNDS = 200, 30
-_WORD = 32
-
-
-class Board(NamedTuple):
-    """A position of two players after setup; without a limit of walls it is all that counts."""
-
-    down: int  # cells without a wall to the cell below, which exists
-    right: int  # cells without a wall to the cell on the right, which exists
-    stones: tuple[tuple[int, ...], tuple[int, ...]]  # cells by player and index
-    player: int  # to move
 
 
 class Proof(NamedTuple):
@@ -64,68 +44,11 @@ class Refusal(Enum):
 
 def check_provable(rules: Rules) -> None:
     """Refuse rules whose late positions cannot be proven here with a UsageError."""
-    edges = 2 * rules.size * (rules.size - 1)
-    has_limit = rules.walls is not None and rules.walls < edges
-    if rules.players != 2 or rules.stay_needs_room or has_limit:
+    if rules.players != 2 or rules.stay_needs_room or has_wall_limit(rules):
         raise UsageError(
             "late positions: they are proven for two players, where a stone may always stay and "
             "walls have no limit"
         )
-
-
-def board_of(position: Position, size: int) -> Board:
-    """The board of one position after setup, on the host; the board fills the grid."""
-    walls = np.bitwise_or.reduce(np.asarray(position.walls), axis=0)
-    built = [sum(int(word) << _WORD * i for i, word in enumerate(words)) for words in walls]
-    down, right = openings_of(size)
-    stones = np.asarray(position.stones)
-    return Board(
-        down & ~built[HORIZONTAL],
-        right & ~built[VERTICAL],
-        (tuple(map(int, stones[0])), tuple(map(int, stones[1]))),
-        int(position.player),
-    )
-
-
-class Play(NamedTuple):
-    """A legal play: its slot, and the board after it."""
-
-    slot: int
-    board: Board
-
-
-def plays(board: Board, size: int) -> list[Play]:
-    """Every legal play of the player to move, in order of slots."""
-    found = []
-    taken = sum(1 << cell for own in board.stones for cell in own)
-    for index, cell in enumerate(board.stones[board.player]):
-        reached = ends(board.down, board.right, 1 << cell, taken, size)
-        row, column = divmod(cell, size)
-        for move, (rows, columns) in enumerate(MOVE_OFFSETS):
-            if not (0 <= row + rows < size and 0 <= column + columns < size):
-                continue
-            end = cell + rows * size + columns
-            if reached >> end & 1:
-                first = index * PLAYS_PER_STONE + move * NUM_SIDES
-                found += _walls(board, index, end, first, size)
-    return found
-
-
-def _walls(board: Board, index: int, end: int, first: int, size: int) -> list[Play]:
-    """The plays of a stone that ends on a cell, their slots counted from `first`."""
-    found = []
-    row, column = divmod(end, size)
-    own = board.stones[board.player]
-    moved = (*own[:index], end, *own[index + 1 :])
-    stones = (moved, board.stones[1]) if board.player == 0 else (board.stones[0], moved)
-    for side, (rows, columns) in enumerate(SIDE_OFFSETS):
-        if not (0 <= row + rows < size and 0 <= column + columns < size):
-            continue
-        below, beside = opening(end, side, size)
-        if board.down & below or board.right & beside:
-            after = Board(board.down & ~below, board.right & ~beside, stones, 1 - board.player)
-            found.append(Play(first + side, after))
-    return found
 
 
 def prove(
@@ -329,22 +252,6 @@ def reduce(board: Board, claimant: int, geometry: Geometry) -> Contest:
         left &= ~part
         contest = settle(contest, part, claimant, geometry.size)
     return contest
-
-
-def opening(cell: int, side: int, size: int) -> tuple[int, int]:
-    """The opening on a side of a cell as two sets, of vertical and horizontal openings; it must
-    lie on the board."""
-    rows, columns = SIDE_OFFSETS[side]
-    first = min(cell, cell + rows * size + columns)
-    return (1 << first, 0) if rows else (0, 1 << first)
-
-
-def openings_of(size: int) -> tuple[int, int]:
-    """`down` and `right` of a board without walls."""
-    row = (1 << size) - 1
-    down = (1 << size * (size - 1)) - 1
-    right = sum((row >> 1) << size * place for place in range(size))
-    return down, right
 
 
 def _sign(number: int) -> int:

@@ -9,10 +9,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from train.players.basic import make_random_player
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
-from wallgo_jax.game import referee
+from wallgo_jax.game import actions, referee
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import Position, State, initial_state
 
@@ -55,21 +54,23 @@ def sample_positions(rules: Rules, count: int, *, min_walls: int = 0, seed: int 
 
 def _random_games(rules: Rules, seed: int) -> Iterator[State]:
     """Batches of complete random games: the states [T, B] from the start to the end."""
-    player, batch = make_random_player(), 0
+    batch = 0
     start = jax.tree.map(lambda x: jnp.stack([jnp.asarray(x)] * _GAMES), initial_state(rules))
     while True:
         key = jax.random.fold_in(jax.random.key(seed), batch)
         state, states = start, [fetch(start)]
         while not states[-1].position.terminated.all():
-            slots = player.act((), state, jax.random.fold_in(key, len(states)))
-            state = _play(state, slots)
+            state = _play(state, jax.random.fold_in(key, len(states)))
             states.append(fetch(state))
         yield jax.tree.map(lambda *x: np.stack(x), *states)
         batch += 1
 
 
 @jax.jit
-def _play(states: State, slots: jax.Array) -> State:
+def _play(states: State, key: jax.Array) -> State:
+    """Play a legal ply of each board, all equally likely."""
+    bits = jax.random.bits(key, states.position.ply.shape, jnp.uint32)
+    slots = jax.vmap(actions.draw_slot)(states, bits)
     return jax.vmap(referee.play)(states, slots)[0]
 
 

@@ -25,6 +25,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from train.runtime.errors import UsageError
+from train.solver.boards import has_wall_limit
 from train.solver.values import LOSS, WIN
 from wallgo_jax.board import bitboard
 from wallgo_jax.board.bitboard import Cells
@@ -69,8 +70,8 @@ def _tell(rules: Rules) -> str:
 
 def check_tables(rules: Rules) -> None:
     """Refuse rules that have no tables with a UsageError."""
-    has_limit = rules.walls is not None and rules.walls < EDGES
-    if rules.size != SIZE or rules.players != 2 or rules.stones > MAX_TABLE_STONES or has_limit:
+    is_small = rules.size == SIZE and rules.stones <= MAX_TABLE_STONES
+    if rules.players != 2 or not is_small or has_wall_limit(rules):
         raise UsageError(
             f"solver: tables are for two players with 1 or {MAX_TABLE_STONES} stones each on "
             f"{SIZE}x{SIZE} cells and no limit of walls, not for {_tell(rules)}"

@@ -13,17 +13,16 @@ from typing import Any, NamedTuple, Protocol
 
 import jax
 
-from train import registry
 from train.arena.match import MatchOptions, play_match
 from train.arena.result import MatchResult
 from train.checkpoints import store
 from train.config import CONFIG_FILE, CheckpointConfig, EvaluationConfig, RunConfig
 from train.loop import training
-from train.loop.provenance import code_of
-from train.loop.start import start_of
+from train.loop.compiled_step import make_step
+from train.loop.selfplay import Stage, make_bootstrap, stage_at
+from train.loop.start import code_of, start_of
 from train.metrics.rows import METRICS_FILE, read_rows
-from train.programs.assembly import check_run
-from train.programs.selfplay import Stage, make_bootstrap, stage_at
+from train.players import registry
 from train.runtime.errors import NotFiniteError, UsageError
 from train.runtime.files import locked, writing
 from train.study.changes import Change
@@ -155,7 +154,8 @@ class Study:
             try:
                 make_bootstrap(change.config)
                 start_of(change.config, self.directory, resume=False)
-                check_run(training_config(change.config, change.name, 0, change.config.iterations))
+                iterations = change.config.iterations
+                make_step(training_config(change.config, change.name, 0, iterations))
             except UsageError as error:
                 raise UsageError(f"ablate: {change.name}: {error}") from None
 
@@ -303,7 +303,7 @@ class Study:
         title = f"{step.change.name} against {against.name}"
         with show.task(title, games, "games") as task:
             key = match_key(step.seed, step.opening_plies)
-            result = play_match(first, second, rules, how, key=key, on_progress=task)
+            result = play_match((first, second), rules, how, key=key, on_progress=task)
         self.results.add(
             MATCH,
             **self._keys(step.change),

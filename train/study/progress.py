@@ -7,8 +7,7 @@ import contextlib
 import time
 from collections.abc import Iterator
 
-from train.runtime.clock import duration
-from train.runtime.display import Display, Task
+from train.runtime.display import Display, Task, duration
 from train.study.ablation import Step
 from train.study.options import Options
 from train.study.results import TRAINING

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from rich.table import Table
 
-from train.loop.provenance import code_in_words
+from train.loop.start import code_in_words
 from train.study.ablation import Step, Study
 from train.study.changes import Change
 from train.study.frame.seeds import EARNEST_SEEDS, Estimate, estimate, interval_kind

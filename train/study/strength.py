@@ -14,15 +14,15 @@ import numpy as np
 from rich.table import Table
 from scipy.optimize import isotonic_regression
 
-from train.arena import elo
+from train.arena.elo import PairResult, pair_result
 from train.arena.result import wilson_interval
 from train.config import CheckpointConfig, EvaluationConfig, RunConfig
-from train.loop.provenance import code_in_words, code_of, stages_of
 from train.loop.run_directory import STAGES_FILE
+from train.loop.start import code_in_words, code_of, stages_of
 from train.metrics.rows import METRICS_FILE, read_rows
 from train.ratings import pool
 from train.ratings.pool import Entrant
-from train.ratings.results_cache import Batch, ResultsCache
+from train.ratings.results_cache import ResultsCache
 from train.runtime.errors import UsageError
 from train.runtime.files import write_json
 
@@ -120,13 +120,18 @@ def measure(
     minutes, compile_minutes = _minutes(run, earlier)
     points = []
     for number, entrant in enumerate(entrants):
-        found = cache.between(entrant.identity, against.identity)
+        found = [
+            each
+            for each in cache.of((entrant.identity, against.identity))
+            if isinstance(each, PairResult)
+        ]
         if not found:
             on_games = on_match(entrant, number, len(entrants))
             play = pool.make_play(
                 rules, games=games, opening_plies=opening_plies, seed=seed, on_games=on_games
             )
-            found = [_batch(entrant, against, play(entrant, against, 0))]
+            counts = pair_result(play((entrant, against), 0))
+            found = [counts._replace(players=(entrant.identity, against.identity))]
             cache.add(found[0])
         batch, iteration = found[0], entrant.iteration
         assert iteration is not None
@@ -207,20 +212,6 @@ def _minutes(run: Path, earlier: Earlier) -> tuple[dict[int, float], float]:
         raise UsageError(f"{run / METRICS_FILE}: holds no iteration")
     compile_seconds = sum(row.get("compile_seconds") or 0.0 for row in rows)
     return found, earlier.compile_minutes + compile_seconds / 60
-
-
-def _batch(first: Entrant, second: Entrant, result: Any) -> Batch:
-    own, other = result.territory.sum(axis=0)
-    return Batch(
-        first=first.identity,
-        second=second.identity,
-        number=0,
-        pairs=elo.pair_counts(result.outcome),
-        wins=result.wins,
-        draws=result.draws,
-        losses=result.losses,
-        territory=(int(own), int(other)),
-    )
 
 
 def table(curve: Curve, *, title: str, caption: str) -> Table:

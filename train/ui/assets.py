@@ -19,17 +19,17 @@ _IMPORT = re.compile(r'(?<=from ")\./([\w-]+\.js)(?=";)')
 
 
 def read_assets() -> dict[str, tuple[bytes, str]]:
-    """The files that are served, by their path on the server: nothing else can be asked for."""
-    found = {"/colours.css": (colours().encode(), "text/css")}
+    """All files that are served, with their types, by their path on the server."""
+    assets = {"/colours.css": (_colours().encode(), "text/css")}
     for entry in resources.files("train.ui").joinpath("page").iterdir():
         suffix = "." + entry.name.rpartition(".")[2]
         if entry.is_file() and suffix in _TYPES:
-            found[f"/{entry.name}"] = entry.read_bytes(), _TYPES[suffix]
-    found["/"] = found["/index.html"]
-    return found
+            assets[f"/{entry.name}"] = entry.read_bytes(), _TYPES[suffix]
+    assets["/"] = assets["/index.html"]
+    return assets
 
 
-def colours() -> str:
+def _colours() -> str:
     """The style sheet of the package's palette, which readers of all colours can tell apart."""
     dark = (
         f'@media (prefers-color-scheme: dark) {{ :root:not([data-theme="light"]) {_rule(DARK)} }}'
@@ -50,7 +50,7 @@ def read_text(name: str) -> str:
 def module(name: str) -> str:
     """A script of the page as an ES module that needs no server: it imports the others of the page
     by addresses that hold them."""
-    return _IMPORT.sub(lambda found: _address(found[1]), read_text(name))
+    return _IMPORT.sub(lambda match: _address(match[1]), read_text(name))
 
 
 @functools.cache

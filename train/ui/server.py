@@ -21,10 +21,10 @@ from train.puzzles.puzzle_file import Puzzle
 from train.runtime.errors import UsageError
 from train.runtime.interrupts import leave
 from train.ui.assets import read_assets
-from train.ui.games.thinking import EngineThinker
-from train.ui.guest import Guest
-from train.ui.hall import Hall
-from train.ui.puzzles import PuzzleBook
+from train.ui.connection import Connection
+from train.ui.game_server import GameServer
+from train.ui.games.machine import Machine
+from train.ui.games.puzzles import PuzzleBook
 from train.ui.reviewing import Reviewer
 from wallgo_jax.game.rules import Rules
 
@@ -45,7 +45,7 @@ _REVIEW_POLICY = (
     "form-action 'none'"
 )
 """A review holds its scripts; in a sandbox they reach neither the page nor the server."""
-HALL = web.AppKey("hall", Hall)
+GAMES = web.AppKey("games", GameServer)
 _PAGES = web.AppKey("pages", set)
 
 
@@ -68,9 +68,9 @@ def run(
 
 
 async def _run(rules: Rules, player: str, port: int, opens: bool, puzzles: PuzzleBook) -> int:
-    thinker = EngineThinker(player)
-    hall = Hall(thinker, rules, player=player, reviewer=Reviewer(player), puzzles=puzzles)
-    runner = web.AppRunner(make_app(hall), access_log=None, shutdown_timeout=2.0)
+    machine, reviewer = Machine(player), Reviewer(player)
+    games = GameServer(machine, rules, player=player, reviewer=reviewer, puzzles=puzzles)
+    runner = web.AppRunner(make_app(games), access_log=None, shutdown_timeout=2.0)
     await runner.setup()
     try:
         await web.TCPSite(runner, LOCAL_NAMES[0], port).start()
@@ -92,16 +92,16 @@ async def _run(rules: Rules, player: str, port: int, opens: bool, puzzles: Puzzl
         await ended.wait()
     finally:
         await runner.cleanup()
-        thinker.shut_down()
-    if thinker.is_compiling or hall.reviewer.is_reviewing:
+        machine.shut_down()
+    if machine.is_compiling or reviewer.is_reviewing:
         leave(0)  # The loop's end would wait for minutes.
     return 0
 
 
-def make_app(hall: Hall) -> web.Application:
-    """Make the server of a hall."""
+def make_app(games: GameServer) -> web.Application:
+    """Make the web server of games."""
     app = web.Application(middlewares=[_guard], client_max_size=1024)
-    app[HALL], app[_PAGES] = hall, set()
+    app[GAMES], app[_PAGES] = games, set()
     for path, (body, kind) in read_assets().items():
         app.router.add_get(path, _asset(body, kind))
     app.router.add_get("/socket", _socket)
@@ -141,14 +141,14 @@ def _asset(body: bytes, kind: str) -> Any:
 
 async def _review(request: web.Request) -> web.Response:
     """A finished review: its page, which may do nothing but show itself, or its figures."""
-    found = request.app[HALL].reviewer.find(request.match_info["name"])
-    if found is None:
+    review = request.app[GAMES].reviewer.find(request.match_info["name"])
+    if review is None:
         raise web.HTTPNotFound(text="this review is not kept any more; review the game again\n")
     if request.match_info["ending"] == ".json":
         headers = _HEADERS | {"Content-Disposition": 'attachment; filename="review.json"'}
-        return web.Response(text=found.figures, content_type="application/json", headers=headers)
+        return web.Response(text=review.figures, content_type="application/json", headers=headers)
     headers = _HEADERS | {"Content-Security-Policy": _REVIEW_POLICY}
-    return web.Response(text=found.page, content_type="text/html", headers=headers)
+    return web.Response(text=review.page, content_type="text/html", headers=headers)
 
 
 async def _socket(request: web.Request) -> web.WebSocketResponse:
@@ -160,16 +160,16 @@ async def _socket(request: web.Request) -> web.WebSocketResponse:
     socket = web.WebSocketResponse(max_msg_size=MAX_MESSAGE_BYTES, heartbeat=30.0)
     await socket.prepare(request)
     pages.add(socket)
-    guest = Guest(request.app[HALL], socket.send_json)
+    connection = Connection(request.app[GAMES], socket.send_json)
     try:
-        await guest.greet()
+        await connection.greet()
         async for message in socket:
             if message.type is WSMsgType.TEXT:
-                await guest.answer(message.data)
+                await connection.answer(message.data)
             else:
-                await guest.complain("messages are JSON text")
+                await connection.send_error("messages are JSON text")
     finally:
-        guest.leave()
+        connection.leave()
         pages.discard(socket)
     return socket
 
@@ -177,4 +177,4 @@ async def _socket(request: web.Request) -> web.WebSocketResponse:
 async def _close(app: web.Application) -> None:
     for socket in list(app[_PAGES]):
         await socket.close(code=1001, message=b"the server ends")
-    app[HALL].close()
+    app[GAMES].close()

@@ -16,12 +16,11 @@ from train.runtime.errors import UsageError
 from train.runtime.interrupts import leave
 from train.ui import wire
 from train.ui.games import saving
+from train.ui.games.game_session import GameSession
 from train.ui.games.game_tree import GameTree, path_to
-from train.ui.games.levels import LEVELS, opponent_for
-from train.ui.games.seats import MACHINE, PERSON, Seat
-from train.ui.games.table import Table
-from train.ui.games.thinking import EngineThinker
-from train.ui.games.thoughts import Idea
+from train.ui.games.levels import HINT, opponent_for
+from train.ui.games.machine import Machine
+from train.ui.games.seats import PERSON, seats_of_person
 from wallgo_jax import render
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.notation import COLOURS, format_action
@@ -54,196 +53,173 @@ def run(rules: Rules, *, player: str, level: str, colour: str) -> int:
     Raises:
       UsageError: there is no such level or colour.
     """
-    if level not in (*LEVELS, PERSON):
-        raise UsageError(f"play: level {level!r} is not one of {', '.join(LEVELS)}, {PERSON}")
-    colours = COLOURS[: rules.players]
-    if colour.capitalize() not in colours:
-        raise UsageError(f"play: colour {colour!r} is not one of {', '.join(colours)}")
-    own = colours.index(colour.capitalize())
-    machine = Seat(PERSON) if level == PERSON else Seat(MACHINE, level)
-    seats = [Seat(PERSON) if each == own else machine for each in range(rules.players)]
+    seats = seats_of_person(rules, level=level, colour=colour)
     try:
-        asyncio.run(_Game(rules, seats, EngineThinker(player), player).run())
+        asyncio.run(_TerminalGame(rules, seats, Machine(player), player).run())
     except KeyboardInterrupt:
         print("left")
     return 0
 
 
 def completions(snapshot: Snapshot, typed: str) -> list[str]:
-    """What a typed word can become, a part of the move at a time: the stone, the cell, the wall.
+    """The completions of a typed word, a part of the move at a time: the stone, the cell, the wall.
 
     Moves are legal ones of the position; commands are offered as well.
     """
-    moves = [format_action(action, grid=snapshot.grid) for action in sorted(snapshot.legal)]
-    found: dict[str, None] = {}
-    for move in moves:
+    parts: dict[str, None] = {}
+    for action in sorted(snapshot.legal):
+        move = format_action(action, grid=snapshot.grid)
         origin, arrow, rest = move.partition("->")
         target, colon, _ = rest.partition(":")
         if ":" in typed or not arrow:
-            part = move
-        elif "->" in typed:
-            part = f"{origin}->{target}{colon}"
+            parts[move] = None
         else:
-            part = f"{origin}->"
-        if part.lower().startswith(typed.lower()):
-            found[part] = None
-    return [*found, *(name for name in COMMANDS if typed and name.startswith(typed.lower()))]
+            parts[f"{origin}->{target}{colon}" if "->" in typed else f"{origin}->"] = None
+    moves = [part for part in parts if part.lower().startswith(typed.lower())]
+    return [*moves, *(name for name in COMMANDS if typed and name.startswith(typed.lower()))]
 
 
 class _Completer(Completer):
-    """Completes moves of a table's position."""
+    """Completes moves of a game's position."""
 
-    def __init__(self, table: Table) -> None:
-        self._table = table
+    def __init__(self, session: GameSession) -> None:
+        self._session = session
 
     def get_completions(
         self, document: Document, complete_event: CompleteEvent
     ) -> Iterable[Completion]:
-        """Yield what the word before the cursor can become."""
+        """Yield the completions of the word before the cursor."""
         typed = document.text_before_cursor.strip()
-        for text in completions(self._table.tree.current.snapshot, typed):
+        for text in completions(self._session.tree.current.snapshot, typed):
             yield Completion(text, start_position=-len(typed))
 
 
-class _Game:
+class _TerminalGame:
     """One game and its prompt."""
 
-    def __init__(
-        self, rules: Rules, seats: Sequence[Seat], thinker: EngineThinker, player: str
-    ) -> None:
+    def __init__(self, rules: Rules, seats: Sequence[str], machine: Machine, player: str) -> None:
         self._console = Console(highlight=False)
-        self._thinker = thinker
-        self._name = player or opponent_for(rules).name
-        self._table = Table(GameTree(rules), seats, thinker)
-        self._changed = asyncio.Event()
+        self._machine = machine
+        self._session = GameSession(GameTree(rules), seats, machine)
         self._is_done = False
         self._drawn: object = None
+        level = next((seat for seat in seats if seat != PERSON), None)
+        rival = f"against {player or opponent_for(rules).name}, {level}" if level else "with people"
+        self._print(f"{captions.rules_text(rules)}, {rival}. 'help' lists the commands.")
 
     async def run(self) -> None:
         """Play until the game is left."""
-        table = self._table
-        table.listen(self._changed.set)
-        machines = [seat.level for seat in table.seats if seat.is_machine]
-        with_whom = f"against {self._name}, {machines[0]}" if machines else "with people"
-        self._say(
-            f"{captions.rules_text(table.tree.rules)}, {with_whom}. 'help' lists the commands."
-        )
-        ask = self._prompt() if sys.stdin.isatty() else _read_line
+        session = self._session
+        read = self._prompt() if sys.stdin.isatty() else _read_line
         try:
             while not self._is_done:
-                await self._until_person()
+                await self._wait_while(lambda: session.is_machines_turn, "the machine is thinking")
                 self._draw()
-                if table.complaint:
-                    raise UsageError(table.complaint)
-                try:
-                    line = await ask()
-                except EOFError:
-                    break
-                await self._answer(line.strip())
+                if session.error:
+                    raise UsageError(session.error)
+                await self._answer((await read()).strip())
+        except EOFError:
+            pass
         except (asyncio.CancelledError, KeyboardInterrupt):
-            if self._thinker.is_compiling:
-                self._say("left")
+            if self._machine.is_compiling:
+                self._print("left")
                 leave(0)
             raise
         finally:
-            table.close()
-            self._thinker.shut_down()
-        if self._thinker.is_compiling:
+            session.close()
+            self._machine.shut_down()
+        if self._machine.is_compiling:
             leave(0)  # The loop's end would wait for minutes.
 
     def _prompt(self) -> Callable[[], Awaitable[str]]:
-        session: PromptSession[str] = PromptSession(
-            completer=_Completer(self._table), complete_while_typing=True
+        prompt: PromptSession[str] = PromptSession(
+            completer=_Completer(self._session), complete_while_typing=True
         )
 
-        async def ask() -> str:
+        async def read() -> str:
             with patch_stdout():
-                return await session.prompt_async("move> ")
+                return await prompt.prompt_async("move> ")
 
-        return ask
+        return read
 
-    async def _until_person(self) -> None:
-        """Wait while the machine moves."""
-        table = self._table
-        if table.may_play or table.is_over:
-            return
-        with self._console.status("the machine is thinking"):
-            while not (table.may_play or table.is_over or table.complaint):
-                self._changed.clear()
-                await self._changed.wait()
+    async def _wait_while(self, is_waiting: Callable[[], bool], text: str) -> None:
+        if is_waiting():
+            with self._console.status(text):
+                await self._session.wait_while(is_waiting)
 
     def _draw(self) -> None:
-        """Draw the board, unless it is what was drawn last."""
-        node = self._table.tree.current
-        shown = node.number, self._table.forfeit
+        """Draw the board, unless it is the one drawn last."""
+        node = self._session.tree.current
+        shown = node.number, self._session.forfeit
         if shown == self._drawn:
             return
         self._drawn = shown
         colour = self._console.is_terminal and not self._console.no_color
         self._console.file.write(f"\n{render.text(node.state, color=colour).rstrip()}\n")
-        if self._table.forfeit is not None:
-            self._say(wire.status(self._table))
+        if self._session.forfeit is not None:
+            self._print(wire.status(self._session))
 
     async def _answer(self, line: str) -> None:
         word, _, rest = line.partition(" ")
-        known = [name for name in COMMANDS if word and name.startswith(word.lower())]
-        name = word.lower() if word.lower() in COMMANDS else known[0] if len(known) == 1 else ""
+        starts = [name for name in COMMANDS if word and name.startswith(word.lower())]
+        name = starts[0] if len(starts) == 1 else word.lower()
         try:
-            if name:
+            if name in COMMANDS:
                 await self._do(name, rest.strip())
             elif line:
-                self._table.play(line)
+                self._session.play(line)
         except (ValueError, OSError) as error:
-            is_word = line.isalpha() and not name
-            self._say(f"{error}; 'help' lists the commands" if is_word else f"{error}")
+            is_word = line.isalpha() and name not in COMMANDS
+            self._print(f"{error}; 'help' lists the commands" if is_word else f"{error}")
 
     async def _do(self, name: str, rest: str) -> None:
-        table = self._table
+        session = self._session
         if name == "quit":
             self._is_done = True
         elif name == "board":
             self._drawn = None
         elif name == "back":
-            table.take_back()
+            session.take_back()
         elif name == "resign":
-            table.resign()
+            session.resign()
         elif name == "save":
-            self._save(rest)
+            if not rest:
+                raise ValueError("save: name a file, such as save game.jsonl")
+            with open(rest, "w", encoding="utf-8") as file:
+                file.write(saving.write_game(session)[1])
+            self._print(f"written: {rest}")
         elif name == "moves":
-            self._say(_moves_text(table))
+            line = enumerate(path_to(session.tip)[1:], start=1)
+            self._print(" ".join(f"{ply}. {node.text}" for ply, node in line) or "no move yet")
         elif name == "help":
             for each, text in COMMANDS.items():
-                self._say(f"  {each:8}{text}")
-            self._say("  B6->B5:up  a move: from, to, side of the wall; C3 places a stone")
-        elif name in ("hint", "eval"):
-            await self._think(name)
+                self._print(f"  {each:8}{text}")
+            self._print("  B6->B5:up  a move: from, to, side of the wall; C3 places a stone")
+        else:
+            await self._evaluate(name)
 
-    async def _think(self, name: str) -> None:
-        table, node = self._table, self._table.tree.current
-        table.ask_hint()
-        with self._console.status("searching"):
-            while table.is_thinking or node.thought is None:
-                self._changed.clear()
-                await self._changed.wait()
-                if table.complaint:
-                    return
-        thought = node.thought
-        if name == "eval":
-            chances = enumerate(thought.chances)
-            self._say(", ".join(f"{COLOURS[player]} {chance:.0%}" for player, chance in chances))
+    async def _evaluate(self, name: str) -> None:
+        """Print the answer to `hint` or `eval`."""
+        session, node = self._session, self._session.tree.current
+        session.ask_hint()
+
+        def is_shallow() -> bool:
+            return node.report is None or node.report.simulations < HINT.simulations
+
+        await self._wait_while(is_shallow, "searching")
+        if node.report is None or session.error:
             return
-        for idea in thought.ideas[:_HINTS]:
-            self._say(_idea_text(idea, node.snapshot.grid))
+        view = wire.evaluation_view(node.report)
+        if name == "eval":
+            chances = zip(COLOURS, view["chances"], strict=False)
+            self._print(", ".join(f"{colour} {chance:.0%}" for colour, chance in chances))
+            return
+        for idea in view["ideas"][:_HINTS]:
+            move, *after = idea["line"]
+            then = f", then {' '.join(after[:3])}" if after else ""
+            self._print(f"  {move:16}wins {idea['winChance']:.0%}{then}")
 
-    def _save(self, path: str) -> None:
-        if not path:
-            raise ValueError("save: name a file, such as save game.jsonl")
-        _, text = saving.write_game(self._table)
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
-        self._say(f"written: {path}")
-
-    def _say(self, text: str) -> None:
+    def _print(self, text: str) -> None:
         self._console.print(text, markup=False)
 
 
@@ -253,14 +229,3 @@ async def _read_line() -> str:
     if not line:
         raise EOFError
     return line
-
-
-def _idea_text(idea: Idea, grid: int) -> str:
-    moves = [format_action(action, grid=grid) for action in idea.line]
-    after = f", then {' '.join(moves[1:4])}" if len(moves) > 1 else ""
-    return f"  {moves[0]:16}wins {idea.win_chance:.0%}{after}"
-
-
-def _moves_text(table: Table) -> str:
-    line = path_to(table.tip)[1:]
-    return " ".join(f"{node.depth}. {node.text}" for node in line) or "no move yet"

@@ -1,79 +1,94 @@
-"""What the page is told: a table as plain JSON."""
+"""Games, rules and choices as plain JSON, for the page."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
+from train.search.report import SearchReport
+from train.ui.game_server import GameServer
+from train.ui.games.game_session import GameSession
 from train.ui.games.game_tree import Node
-from train.ui.games.levels import DEFAULT_LEVEL, HINT_SIMULATIONS, LEVELS, ZERO, opponent_for
+from train.ui.games.levels import DEFAULT_LEVEL, HINT, LEVELS, ZERO, opponent_for
+from train.ui.games.puzzles import OPEN, PuzzleTask
 from train.ui.games.saving import read_rules, rules_fields, write_copy
-from train.ui.games.table import PLAY, Table
-from train.ui.games.thoughts import Thought
+from wallgo_jax.formats import diagram
 from wallgo_jax.game.rules import PRESETS, Rules, name_of
-from wallgo_jax.notation import COLOURS, decode_play, format_action, placement_of, target_of
+from wallgo_jax.notation import (
+    COLOURS,
+    decode_play,
+    format_action,
+    placement_of,
+    target_of,
+)
 from wallgo_jax.view import captions
-from wallgo_jax.view.snapshot import Snapshot
+from wallgo_jax.view.snapshot import Snapshot, take_snapshot
 
 MAX_HINTS = 5
 
 
-def table_view(table: Table, name: str) -> dict[str, Any]:
-    """Everything that a page shows of a table.
+def game_view(session: GameSession, name: str) -> dict[str, Any]:
+    """Everything that a page shows of a game.
 
     Args:
-      table: the table.
+      session: the game.
       name: its name in messages.
     """
-    node, tree = table.tree.current, table.tree
+    node, tree, clocks = session.tree.current, session.tree, session.clocks
     return {
-        "type": "table",
-        "table": name,
+        "type": "game",
+        "game": name,
         "rules": _rules(tree.rules),
-        "mode": table.mode,
+        "mode": session.mode,
         "current": node.number,
-        "tip": table.tip.number,
+        "tip": session.tip.number,
         "nodes": [_node(each) for each in tree],
         "children": {
             each.number: [child.number for child in each.children] for each in tree if each.children
         },
         "position": position_view(node.snapshot),
-        "seats": [seat.to_dict() for seat in table.seats],
-        "names": table.tree.names,
-        "mayPlay": table.may_play,
-        "isOver": node.snapshot.is_over or (node is table.tip and table.is_over),
-        "isFinished": table.is_over,
-        "status": status(table),
-        "thinking": table.is_thinking,
-        "preparing": table.is_preparing,
-        "complaint": table.complaint,
-        "clocks": _clocks(table),
-        "evaluates": table.shows_evaluation,
-        "thought": None if node.thought is None else _thought(node, node.thought),
-        "hint": table.hint == node.number,
-        "hintSimulations": HINT_SIMULATIONS,
-        "result": _result(node),
-        "puzzle": None if table.task is None else table.task.to_dict(),
-        "review": None if table.review is None else table.review.to_dict(),
-        "copy": write_copy(table),
+        "seats": session.seats,
+        "names": tree.names,
+        "mayPlay": session.may_play,
+        "isOver": node.snapshot.is_over or (node is session.tip and session.is_over),
+        "isFinished": session.is_over,
+        "status": status(session),
+        "thinking": session.is_thinking,
+        "preparing": session.is_preparing,
+        "error": session.error,
+        "clocks": clocks
+        and {
+            "left": [round(clocks.left(player), 2) for player in range(tree.rules.players)],
+            "running": clocks.running,
+        },
+        "evaluates": session.shows_evaluation,
+        "evaluation": node.report and evaluation_view(node.report),
+        "hint": session.hint == node.number,
+        "hintSimulations": HINT.simulations,
+        "result": _result(node.snapshot.payoff),
+        "puzzle": session.task and _puzzle(session.task),
+        "review": session.review and session.review._asdict(),
+        "copy": write_copy(session),
     }
 
 
-def status(table: Table) -> str:
-    """Say who moves, or how the game ended."""
-    node = table.tree.current
-    if table.forfeit is not None and node is table.tip:
-        player, reason = table.forfeit
+def status(session: GameSession) -> str:
+    """The player to move, or how the game ended."""
+    node = session.tree.current
+    snapshot, is_tip = node.snapshot, node is session.tip
+    colour = COLOURS[snapshot.player]
+    if is_tip and session.forfeit is not None:
+        player, reason = session.forfeit
         return f"{COLOURS[player]} {reason}"
-    snapshot = node.snapshot
-    if table.is_posed and node is table.tip:
-        return f"Puzzle: {COLOURS[snapshot.player]} to move"
-    if node.payoff is not None:
-        return f"Game over: {captions.result_text(node.payoff)}"
-    told = captions.status(snapshot)
-    if table.mode == PLAY and node is table.tip and table.seats[snapshot.player].is_machine:
-        return f"{COLOURS[snapshot.player]} (machine) is thinking"
-    return told[:1].upper() + told[1:]
+    if is_tip and session.is_posed:
+        return f"Puzzle: {colour} to move"
+    if snapshot.payoff is not None:
+        return f"Game over: {captions.result_text(snapshot.payoff)}"
+    if is_tip and session.is_machines_turn:
+        return f"{colour} (machine) is thinking"
+    text = captions.status(snapshot)
+    return text[:1].upper() + text[1:]
 
 
 def _rules(rules: Rules) -> dict[str, Any]:
@@ -90,25 +105,19 @@ def _rules(rules: Rules) -> dict[str, Any]:
 def _node(node: Node) -> list[Any]:
     """[number, parent's number, move, mover, first player's chance to win or None, mark]."""
     parent = None if node.parent is None else node.parent.number
-    chance = None if node.thought is None else round(node.thought.chances[0], 3)
+    chance = None if node.report is None else round(node.report.win_chances[0], 3)
     return [node.number, parent, node.text, node.mover, chance, node.mark]
 
 
 def position_view(snapshot: Snapshot) -> dict[str, Any]:
     """A position, with the plies that the referee allows in it."""
     last = snapshot.last
-    return {
-        "size": snapshot.size,
-        "ply": snapshot.ply,
-        "player": snapshot.player,
+    same = ("size", "ply", "player", "stones", "walls", "owner", "territory")
+    return {name: getattr(snapshot, name) for name in same} | {
         "inSetup": snapshot.in_setup,
         "isOver": snapshot.is_over,
-        "stones": snapshot.stones,
-        "walls": snapshot.walls,
-        "owner": snapshot.owner,
-        "territory": snapshot.territory,
         "wallsLeft": snapshot.walls_left,
-        "last": None if last is None else last._asdict(),
+        "last": last and last._asdict(),
         "legal": _legal(snapshot),
     }
 
@@ -119,95 +128,110 @@ def _legal(snapshot: Snapshot) -> dict[str, Any]:
     cells: list[int] = []
     plays: dict[int, dict[int, list[int]]] = {}
     for action in sorted(snapshot.legal):
-        cell = placement_of(action, grid=snapshot.grid)
-        if cell is not None:
-            cells.append(cell)
-            continue
-        play = decode_play(action)
-        target = target_of(play, grid=snapshot.grid)
-        assert target is not None, "a legal play ends on the grid"
-        plays.setdefault(play.cell, {}).setdefault(target, []).append(play.side)
+        origin, target, side = _parts(action, snapshot.grid)
+        if origin is None:
+            cells.append(target)
+        else:
+            plays.setdefault(origin, {}).setdefault(target, []).append(side)
     return {"cells": cells, "plays": plays}
 
 
-def _result(node: Node) -> list[float] | None:
+def _parts(action: int, grid: int) -> tuple[int | None, int, Any]:
+    """Origin, target and side of a move; origin and side are None for a placement."""
+    cell = placement_of(action, grid=grid)
+    if cell is not None:
+        return None, cell, None
+    play = decode_play(action)
+    target = target_of(play, grid=grid)
+    assert target is not None, "a legal play ends on the grid"
+    return play.cell, target, play.side
+
+
+def _result(payoff: tuple[float, ...] | None) -> list[float] | None:
     """Each player's share of the win once the game is over by the rules, else None."""
-    if node.payoff is None:
+    if payoff is None:
         return None
-    winners = [payoff > 0 for payoff in node.payoff]
+    winners = [reward > 0 for reward in payoff]
     shares = winners if any(winners) else [True] * len(winners)
     return [share / sum(shares) for share in shares]
 
 
-def _clocks(table: Table) -> dict[str, Any] | None:
-    clocks = table.clocks
-    if clocks is None:
-        return None
-    left = [round(clocks.left(player), 2) for player in range(len(table.seats))]
-    return {"left": left, "running": clocks.running, **clocks.settings._asdict()}
+def _puzzle(task: PuzzleTask) -> dict[str, Any]:
+    """A puzzle; the solution only when it is known."""
+    puzzle = task.puzzle
+
+    def text(action: int | None) -> str | None:
+        return None if action is None else format_action(action, grid=puzzle.grid)
+
+    view: dict[str, Any] = {
+        "key": task.key,
+        "difficulty": puzzle.difficulty,
+        "state": task.state,
+        "tried": [text(action) for action in task.tried],
+    }
+    if task.state != OPEN:
+        view |= {"solution": text(puzzle.solution), "played": text(puzzle.played)}
+        view |= {"chance": round(puzzle.chance, 3), "nextBest": round(puzzle.next_best, 3)}
+    return view
 
 
-def _thought(node: Node, thought: Thought) -> dict[str, Any]:
-    grid = node.snapshot.grid
+def evaluation_view(report: SearchReport) -> dict[str, Any]:
+    """A search of a position that shows what the moves are worth, the search's choice first."""
+    grid, slots = report.state.grid, np.flatnonzero(report.legal)
+    ideas = [(each.line, each.win_chance, each.policy) for each in report.candidates if each.visits]
+    if not ideas:  # A search without visits, such as the raw policy.
+        order = slots[np.argsort(-report.policy[slots], kind="stable")]
+        policy = ((int(report.actions[slot]), float(report.policy[slot])) for slot in order)
+        ideas = [((action,), report.win_chance, share) for action, share in policy]
+    cells = None
+    if report.owners is not None:
+        cells = report.owners.reshape(-1, report.owners.shape[-1]).tolist()
     return {
-        "simulations": thought.simulations,
-        "chances": [round(chance, 4) for chance in thought.chances],
-        "owners": thought.owners
-        and [[round(share, 3) for share in shares] for shares in thought.owners],
+        "simulations": report.simulations,
+        "chances": [round(chance, 4) for chance in report.win_chances],
+        "owners": cells and [[round(share, 3) for share in shares] for shares in cells],
         "ideas": [
             {
-                **_parts(idea.action, grid),
-                "winChance": round(idea.win_chance, 4),
-                "share": round(idea.share, 4),
-                "line": [format_action(action, grid=grid) for action in idea.line],
+                **dict(zip(("origin", "target", "side"), _parts(line[0], grid), strict=True)),
+                "winChance": round(chance, 4),
+                "share": round(share, 4),
+                "line": [format_action(action, grid=grid) for action in line],
             }
-            for idea in thought.ideas[:MAX_HINTS]
+            for line, chance, share in ideas[:MAX_HINTS]
         ],
     }
 
 
-def _parts(action: int, grid: int) -> dict[str, Any]:
-    """A move as text and as its cells: origin and side are None for a placement."""
-    text = format_action(action, grid=grid)
-    cell = placement_of(action, grid=grid)
-    if cell is not None:
-        return {"move": text, "origin": None, "target": cell, "side": None}
-    play = decode_play(action)
-    target = target_of(play, grid=grid)
-    return {"move": text, "origin": play.cell, "target": target, "side": play.side}
+def check_position(text: str) -> dict[str, Any]:
+    """Answer the editor whether a diagram is a position to play from: the position, or under
+    `error` what is wrong with the diagram."""
+    try:
+        snapshot = take_snapshot(diagram.parse(text))
+    except ValueError as error:
+        return {"type": "checked", "error": str(error)}
+    return {"type": "checked", "error": "", "position": position_view(snapshot)}
 
 
-def welcome(
-    own_rules: Rules, puzzles: Sequence[Mapping[str, Any]] = (), *, player: str = ""
-) -> dict[str, Any]:
-    """What a page is told first: the rules, levels and puzzles to choose from.
-
-    Args:
-      own_rules: those that the server was started with, offered first where no preset has them.
-      puzzles: as `PuzzleBook.listing` returns them.
-      player: the machine that the server was started with, or empty for the rules' own.
-    """
+def welcome(server: GameServer) -> dict[str, Any]:
+    """The rules, levels and puzzles to choose from; rules of the server that no preset has come
+    first."""
     presets = list(PRESETS.values())
-    offered = presets if own_rules in presets else [own_rules, *presets]
+    offered = presets if server.default_rules in presets else [server.default_rules, *presets]
     return {
         "type": "welcome",
-        "presets": [_choice(rules, player) for rules in offered],
+        "presets": [_choice(rules, server.player) for rules in offered],
         "defaultLevel": DEFAULT_LEVEL,
         "colours": COLOURS,
-        "puzzles": list(puzzles),
+        "puzzles": [
+            {"key": key, "difficulty": puzzle.difficulty, "rules": name_of(puzzle.record.rules)}
+            for key, puzzle in server.puzzles.puzzles.items()
+        ],
     }
 
 
-def rules_view(fields: object, *, player: str = "") -> dict[str, Any]:
-    """Tell the dialog of a new game whether rules can be played.
-
-    Args:
-      fields: of `Rules`, as the page has them.
-      player: as in `welcome`.
-
-    Returns:
-      the rules as in `welcome`, or under `error` what is wrong with them.
-    """
+def rules_view(fields: Any, *, player: str = "") -> dict[str, Any]:
+    """Answer the dialog of a new game whether rules can be played: the rules as in `welcome`, or
+    under `error` what is wrong with them."""
     try:
         rules = read_rules(fields)
     except (ValueError, TypeError) as error:
@@ -217,16 +241,10 @@ def rules_view(fields: object, *, player: str = "") -> dict[str, Any]:
 
 def _choice(rules: Rules, player: str) -> dict[str, Any]:
     """Rules to choose, by all their fields too, with the machine that plays them."""
-    return _rules(rules) | {"all": rules.to_dict(), "machine": _machine(rules, player)}
-
-
-def _machine(rules: Rules, player: str) -> dict[str, Any]:
-    """The machine that plays some rules, its levels, and their Elo where it was measured."""
-    own = opponent_for(rules)
-    ratings = own.ratings if player in ("", own.name) else {}
-    levels = []
-    for level in LEVELS.values():
-        rating = ratings.get(level.name)
-        measured = None if rating is None else rating._asdict()
-        levels.append(level._asdict() | {"rating": measured})
-    return {"name": player or own.name, "levels": levels, "zero": ZERO}
+    opponent = opponent_for(rules)
+    # A level's Elo is known of the machine that comes with the rules.
+    ratings = opponent.ratings if player in ("", opponent.name) else {}
+    elo = {name: rating._asdict() for name, rating in ratings.items()}
+    levels = [level._asdict() | {"rating": elo.get(level.name)} for level in LEVELS.values()]
+    machine = {"name": player or opponent.name, "levels": levels, "zero": ZERO}
+    return _rules(rules) | {"all": rules.to_dict(), "machine": machine}

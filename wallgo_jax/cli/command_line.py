@@ -11,14 +11,12 @@ from wallgo_jax.cli.parsing import (
     open_missing_streams,
     parse,
     program_name,
-    refuse_unknown,
 )
 
 PROGRAM = Program(
     name="python -m wallgo_jax",
     description="WallGo positions and games.",
-    commands=Show | Replay | Convert,
-    groups={"commands": ("show", "replay", "convert")},
+    groups={"commands": {"show": Show, "replay": Replay, "convert": Convert}},
     examples=(
         "show wallzero-4stone",
         "replay games.jsonl --watch",
@@ -26,7 +24,7 @@ PROGRAM = Program(
     ),
 )
 BAD_INPUT = 2
-"""Exit status after one line on standard error that says what is wrong."""
+"""Exit status after standard error has said what is wrong."""
 INTERRUPTED = 130
 """Exit status after Ctrl-C, as of a shell's commands."""
 
@@ -37,14 +35,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
         with flushed_output():
-            command, unknown = parse(program, words)
-            refuse_unknown(command, unknown, program=f"{program.name} {words[0]}")
+            command, _ = parse(program, words)
             from rich.console import Console
 
             command.run(Console(soft_wrap=True))
     except BrokenPipeError:
         # The reader has enough; what is still to be flushed goes nowhere.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except SystemExit as stop:  # a help page, or a report of tyro
+        return BAD_INPUT if stop.code else 0
     except KeyboardInterrupt:
         return INTERRUPTED
     except OSError as error:

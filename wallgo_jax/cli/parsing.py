@@ -1,14 +1,10 @@
-"""Command lines read by tyro, with one clear line for what is wrong in place of a boxed report."""
+"""Command lines read by tyro."""
 
 import contextlib
-import dataclasses
-import difflib
 import io
 import os
-import re
 import sys
-import typing
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -17,24 +13,9 @@ import tyro
 
 from wallgo_jax._version import __version__
 from wallgo_jax.cli import help_page
+from wallgo_jax.formats.near_names import did_you_mean
 
-# Rows from which a box only gives advice, and the words that end it.
-_ADVICE = ("Argument helptext", "For full helptext", "Got errors")
 _HELP = ("-h", "--help")
-_PLAIN_WORDS = (
-    (
-        r"Error parsing (\S+): invalid literal for int\(\) .*?: (.*)",
-        r"\1: \2 is not a whole number",
-    ),
-    (r"Error parsing (\S+): could not convert string to float: (.*)", r"\1: \2 is not a number"),
-    (
-        r"Error parsing (\S+): no type matching \{None\}\|(?:FLOAT|INT) could .* \[(.*)\]",
-        r"\1: \2 is not a number",
-    ),
-    (r"Missing value for argument '(--\S+)'\. Expected 1 values", r"\1 has no value"),
-    (r"Missing value for argument '\w+'\. Expected 1 values", "an argument is missing"),
-    (r"\.? \(required\)", ""),
-)
 
 Flag = Annotated[bool, tyro.conf.arg(help_behavior_hint="")]
 """An option without a value; its help page does not say that it is off unless it is given."""
@@ -46,17 +27,20 @@ class Program(NamedTuple):
     Attributes:
       name: what users type before a command.
       description: what it is for, in one sentence.
-      commands: a union of dataclasses with tyro's annotations. A class may have `EXAMPLES`, lines
-        to type after the program's name.
-      groups: names of commands by the title that they stand under in the help page.
+      groups: dataclasses with tyro's annotations by the names that users type, under the titles of
+        the help page. A class may have `EXAMPLES`, lines to type after the program's name.
       examples: lines to type after the program's name, for the program's own help page.
     """
 
     name: str
     description: str
-    commands: Any
-    groups: Mapping[str, Sequence[str]]
+    groups: Mapping[str, Mapping[str, type]]
     examples: Sequence[str] = ()
+
+    @property
+    def commands(self) -> dict[str, type]:
+        """All commands by the names that users type."""
+        return {name: kind for group in self.groups.values() for name, kind in group.items()}
 
 
 @contextlib.contextmanager
@@ -89,29 +73,23 @@ def program_name(module: str, script: str) -> str:
     return script if Path(sys.argv[0]).stem == script else f"python -m {module}"
 
 
-def commands_of(commands: Any) -> dict[str, type]:
-    """The commands of a union of dataclasses by the names that users type."""
-    found = {}
-    for each in typing.get_args(commands):
-        kind, *settings = typing.get_args(each) or (each,)
-        names = [setting.name for setting in settings if getattr(setting, "name", None)]
-        found[names[0] if names else kind.__name__.lower()] = kind
-    return found
-
-
-def parse(program: Program, words: Sequence[str]) -> tuple[Any, list[str]]:
+def parse(
+    program: Program, words: Sequence[str], *, open_ended: Container[str] = ()
+) -> tuple[Any, list[str]]:
     """The command that the words choose, and the words that it does not know.
 
-    `--help` and `--version` print and leave by SystemExit(0).
+    `--help` and `--version` print and leave by SystemExit(0); words that tyro cannot read leave by
+    SystemExit(2), after tyro has printed what is wrong.
 
     Args:
       program: its commands.
       words: the command line without the program.
+      open_ended: names of commands that take words which are none of their options.
 
     Raises:
-      ValueError: in one line, what is missing or cannot be read, and what is allowed.
+      ValueError: there is no such command; which there are.
     """
-    commands = commands_of(program.commands)
+    commands = program.commands
     if words and words[0] == "help":
         words = [*words[1:2], "--help"]
     first = words[0] if words else ""
@@ -120,75 +98,59 @@ def parse(program: Program, words: Sequence[str]) -> tuple[Any, list[str]]:
         raise SystemExit(0)
     if first in _HELP:
         groups = {
-            title: {name: _first_sentence(commands[name]) for name in names}
-            for title, names in program.groups.items()
+            title: {name: _first_sentence(kind) for name, kind in group.items()}
+            for title, group in program.groups.items()
         }
         help_page.print_program(program.name, program.description, groups, program.examples)
         raise SystemExit(0)
     if first not in commands:
-        raise ValueError(_unknown_command(program, first, list(commands)))
+        what = f"unknown command {first!r}" if first else "no command"
+        raise ValueError(
+            f"{what}{did_you_mean(first, commands)}; commands: {', '.join(commands)}; "
+            f"see {program.name} --help"
+        )
     try:
-        return read(program.commands, words, program=program.name, command=first)
-    except SystemExit:
-        help_page.print_examples(program.name, getattr(commands[first], "EXAMPLES", ()))
+        return read(
+            commands[first],
+            words[1:],
+            program=f"{program.name} {first}",
+            is_open_ended=first in open_ended,
+        )
+    except SystemExit as stop:
+        if not stop.code:
+            help_page.print_examples(program.name, getattr(commands[first], "EXAMPLES", ()))
         raise
 
 
 def read(
-    options: Any, words: Sequence[str], *, program: str, command: str = ""
+    options: Any, words: Sequence[str], *, program: str, is_open_ended: bool = False
 ) -> tuple[Any, list[str]]:
     """The options that the words give, and the words that are none of them.
 
-    `--help` prints the options' help and leaves by SystemExit(0).
+    `--help` prints the options' help and leaves by SystemExit(0); words that tyro cannot read leave
+    by SystemExit(2), after tyro has printed what is wrong.
 
     Args:
-      options: a dataclass, or a union of them, with tyro's annotations.
+      options: a dataclass with tyro's annotations.
       words: the command line without the program.
       program: what the user types before the words.
-      command: the first word, if it chooses a command.
-
-    Raises:
-      ValueError: in one line, what is missing or cannot be read, and what is allowed.
+      is_open_ended: takes words that are no options; else these are among the wrong ones.
     """
-    report, page = io.StringIO(), help_page.Page()
+    page = help_page.Page()
     try:
-        with contextlib.redirect_stderr(report), contextlib.redirect_stdout(page):
-            return tyro.cli(
+        with contextlib.redirect_stdout(page):
+            found = tyro.cli(
                 options,
                 prog=program,
                 args=list(words),
-                return_unknown_args=True,
+                return_unknown_args=is_open_ended,
                 config=(tyro.conf.FlagCreatePairsOff,),
             )
     except SystemExit as stop:
         if not stop.code:
             print(help_page.wrapped(page.getvalue()))
-            raise
-        asked = f"{program} {command}".rstrip()
-        raise ValueError(f"{_in_one_line(report.getvalue())}; see {asked} --help") from None
-
-
-def refuse_unknown(command: Any, unknown: Sequence[str], *, program: str) -> None:
-    """Refuse words that a command, a dataclass, has no option for.
-
-    Raises:
-      ValueError: there are some; with the option that is nearest to the first.
-    """
-    if not unknown:
-        return
-    near = nearest_option(command, unknown[0])
-    hint = f"; did you mean {near}?" if near else ""
-    raise ValueError(f"Unrecognized options: {', '.join(unknown)}{hint}; see {program} --help")
-
-
-def nearest_option(command: Any, word: str, *, also: Sequence[str] = ()) -> str | None:
-    """The option of a command, a dataclass, or the one of `also`, that is nearest to a word; None
-    if none is near."""
-    options = [*also] + [
-        f"--{field.name.replace('_', '-')}" for field in dataclasses.fields(command)
-    ]
-    near = difflib.get_close_matches(word.partition("=")[0], options, n=1)
-    return near[0] if near else None
+        raise
+    return found if is_open_ended else (found, [])
 
 
 def _version() -> str:
@@ -198,34 +160,5 @@ def _version() -> str:
     )
 
 
-def _unknown_command(program: Program, word: str, names: list[str]) -> str:
-    near = difflib.get_close_matches(word, names, n=1)
-    what = f"unknown command {word!r}" if word else "no command"
-    hint = f"; did you mean {near[0]}? Commands" if near else "; commands"
-    return f"{what}{hint}: {', '.join(names)}; see {program.name} --help"
-
-
 def _first_sentence(command: type) -> str:
     return " ".join((command.__doc__ or "").split()).partition(". ")[0].rstrip(".")
-
-
-def _in_one_line(box: str) -> str:
-    """The sentences of a box up to its advice, a semicolon in place of each rule.
-
-    The title stands in the upper border, or, where the terminal cannot draw borders, in a row of
-    its own above the first rule.
-    """
-    rows = [row.strip("│ ") for row in box.strip().splitlines()]
-    text = ""
-    for row in rows[1:] if rows[0].startswith("╭") else rows[2:]:
-        if row.startswith(_ADVICE):
-            break
-        text += f" {row}" if row.strip("╰╯─-") else ";"
-    return _in_plain_words(text.strip(" ;.").replace(" ;", ";").replace(".;", ";"))
-
-
-def _in_plain_words(sentence: str) -> str:
-    """What is wrong, without the names of Python's types and of the program's own fields."""
-    for pattern, plain in _PLAIN_WORDS:
-        sentence = re.sub(pattern, plain, sentence)
-    return sentence

@@ -3,12 +3,12 @@
 Both programs and the configs of runs read rules here, so they all take the same.
 """
 
-import difflib
 import json
 import tomllib
 from pathlib import Path
 from typing import Any
 
+from wallgo_jax.formats.near_names import did_you_mean
 from wallgo_jax.game.rules import PRESETS, Rules
 
 
@@ -38,9 +38,8 @@ def read_rules(text: str) -> Rules:
 
 
 def _unknown_preset(name: str) -> str:
-    near = difflib.get_close_matches(name, PRESETS, n=1)
-    hint = f"; did you mean {near[0]}? Known" if near else "; known"
-    return f"unknown preset {name!r}{hint} presets: {', '.join(PRESETS)}"
+    known = ", ".join(PRESETS)
+    return f"unknown preset {name!r}{did_you_mean(name, PRESETS)}; known presets: {known}"
 
 
 def _is_object(text: str) -> bool:

@@ -11,7 +11,8 @@ import pytest
 
 from tests.support.learner import tiny
 from train.config import config_to_dict
-from train.programs.state import RunState
+from train.loop.compiled_step import make_step
+from train.loop.train_step import TrainState
 from train.runtime.errors import UsageError
 
 CONFIG = config_to_dict(tiny.config())
@@ -54,7 +55,7 @@ def complaint(read, *arguments) -> str:
 
 
 @functools.cache
-def new_run() -> RunState:
+def new_run() -> TrainState:
     """Zeros of the shapes and types of a run."""
-    shapes = jax.eval_shape(tiny.shared_programs(tiny.config()).init)
+    shapes = jax.eval_shape(make_step(tiny.config()).init)
     return jax.tree.map(lambda x: np.zeros(x.shape, x.dtype), shapes)

@@ -35,9 +35,9 @@ def command(*words: object) -> Said:
 
 
 def complaint(said: Said) -> str:
-    """The message of a usage error, without `error: ` before it."""
+    """The message of a usage error, without `error: ` before it, or tyro's report."""
     assert said.code == EXIT_USAGE == 2
-    assert said.err.startswith("error: ")
+    assert "Traceback" not in said.err
     return said.err.removeprefix("error: ").rstrip()
 
 

@@ -2,7 +2,7 @@
 
 import jax.numpy as jnp
 
-from train.bench.harness.play import Game
+from train.bench.parts.games import Game
 
 GAME_PLIES = 3
 

@@ -7,8 +7,9 @@ import jax
 import numpy as np
 
 from tests.support.learner import tiny
-from train.bench.parts.search import random_search
+from tests.support.learner.random_search import random_search
 from train.data import replay
+from train.data.config import SelfPlayConfig
 from train.data.selfplay import first_boards, make_selfplay
 from train.learning.config import LearnerConfig
 from train.learning.learner import make_learner
@@ -24,7 +25,7 @@ BOARDS, SAMPLES, STEPS = 16, 64, 3
 def first_batch() -> replay.Sample:
     """Samples of random games, as NumPy arrays."""
     variant = tiny.variants(tiny.RULES, BOARDS)
-    play = jax.jit(make_selfplay(random_search(), plies=24))
+    play = jax.jit(make_selfplay(random_search(), SelfPlayConfig(plies=24)))
     _, plies, _ = play((), variant, first_boards(variant), jax.random.key(0))
 
     @jax.jit

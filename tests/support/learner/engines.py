@@ -12,8 +12,8 @@ from tests.support.learner.searching import FOUR_STONES, TRIO, random_evaluator
 from train.engine.protocol import Protocol
 from train.engine.sessions import Sessions
 from train.engine.trees.options import EngineOptions
-from train.engine.trees.search_player import SearchPlayer
 from train.network import Output
+from train.players.basic import Player, act_by, make_random_search
 from train.search.config import SearchConfig
 from wallgo_jax.game.rules import Rules
 
@@ -58,13 +58,14 @@ def sessions_of(
 ) -> Sessions:
     """Sessions of 24 simulations an answer; compiled once, and never shut down."""
     config = SearchConfig(kind=kind)
-    player = SearchPlayer(
-        "random",
-        opposed_evaluator,
-        (),
-        config,
-        simulations=24,
+    player = Player(
+        name="random",
+        variables=(),
+        act=act_by(make_random_search()),
+        evaluate=opposed_evaluator,
         evaluate_heads=evaluate_heads,
+        search=config,
+        simulations=24,
     )
     sessions = Sessions(player, rules, options)
     sessions.wait_for_all_sizes()

@@ -7,8 +7,9 @@ import jax
 import numpy as np
 
 from tests.support.learner import tiny
-from train.bench.parts.search import random_search
+from tests.support.learner.random_search import random_search
 from train.data import replay
+from train.data.config import SelfPlayConfig
 from train.data.selfplay import first_boards, make_selfplay
 from wallgo_jax.game.rules import Rules
 
@@ -31,7 +32,7 @@ class Played(NamedTuple):
 def played(players: int) -> Played:
     """Whole games of players that put all of each policy on the slot that they draw."""
     variant = tiny.variants(SETUPS[players], _BOARDS, grid=GRID)
-    selfplay = make_selfplay(random_search(), plies=_PLIES)
+    selfplay = make_selfplay(random_search(), SelfPlayConfig(plies=_PLIES))
 
     @jax.jit
     def play(variant):

@@ -1,18 +1,14 @@
 """The smallest run there is: a 3x3 board with a stone each, a network of width 8."""
 
-import dataclasses
-import functools
 from pathlib import Path
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from tests.support import compiling
 from train.config import RunConfig, read_config
 from train.network import Network, NetworkConfig, Variables
 from train.network.build import network_for
-from train.programs.assembly import Programs, make_programs
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import Variant, make_variant
 
@@ -24,22 +20,6 @@ PATH = Path(__file__).with_name("tiny.toml")
 def config(*overrides: str) -> RunConfig:
     """The run, changed by `--some.key value` words."""
     return read_config(PATH, overrides)
-
-
-def shared_programs(config: RunConfig) -> Programs:
-    """Stands in for `training.make_programs`: runs of one config share compiled programs."""
-    plain = RunConfig()
-    # Programs depend neither on the weights that a run begins with nor on what it does beside them.
-    beside = {key: getattr(plain, key) for key in ("name", "evaluation", "checkpoint", "tracking")}
-    config = dataclasses.replace(config, start_weights="", **beside)
-    return _shared_programs(config, compiling.is_quick())
-
-
-@functools.cache
-def _shared_programs(config: RunConfig, is_quick: bool) -> Programs:
-    assert is_quick == compiling.is_quick()
-    compiling.forget_programs()
-    return make_programs(config)
 
 
 def variants(rules: Rules, boards: int, *, grid: int | None = None) -> Variant:

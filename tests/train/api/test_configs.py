@@ -43,7 +43,7 @@ def test_tables_may_be_dicts_and_dataclasses():
     [
         ({"network.widht": 3}, ["--network.widht", "3"]),
         ({"network.width": 0}, ["--network.width", "0"]),
-        ({"seed": True}, ["--seed", "true"]),
+        ({"seed": -1}, ["--seed", "-1"]),
         ({"search": 3}, ["--search", "3"]),
         ({"learner.custom_loss": "f"}, ["--learner.custom_loss", "f"]),
     ],

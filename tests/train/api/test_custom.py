@@ -10,7 +10,6 @@ import train
 from tests.support.learner import tiny
 from tests.support.learner.commands import command, complaint
 from train import functions
-from train.loop import training
 from train.network.build import channels_of, observer_for
 from wallgo_jax.game.state import initial_state
 
@@ -53,13 +52,6 @@ ALL = {
     "loss": five,
     "targets": nobody_wins,
 }
-
-
-@pytest.fixture(autouse=True, scope="module")
-def shared_programs():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(training, "make_programs", tiny.shared_programs)
-        yield
 
 
 def start(tmp_path, **given):

@@ -5,7 +5,6 @@ Matches are stood in for: what is asked of them is that of the commands, and the
 
 import dataclasses
 import json
-from typing import NamedTuple
 from unittest.mock import Mock
 
 import jax
@@ -15,56 +14,35 @@ import pytest
 
 import train
 import train.arena.match
-import train.arena.seats.match
 import train.arena.sprt
-from tests.support.learner import tiny
+from tests.support.learner import matches, tiny
 from tests.support.learner.commands import RULES, command
 from tests.support.learner.reports import report_of
 from tests.support.learner.saved import save_run
-from train.api import games as games_lib
-from train.api import seats, selfplay
+from train.api import selfplay
 from train.api.games import PlayedMatch
 from train.api.measures import BoardAccuracy, ProvenAccuracy
 from train.api.players import player_of_weights
 from train.arena.result import MatchResult
-from train.arena.seats.result import SeatedResult
 from train.cli.games import review as review_command
-from train.players.config import HeuristicsConfig
+from train.config.heuristics import HeuristicsConfig
 from train.ratings import pool as pool_lib
-from train.ratings import table_pool
 from train.review import game_review
 from train.review import player as review_player
 from train.search.config import SearchConfig
+from train.search.search import SearchResult
 from wallgo_jax.formats import records
 from wallgo_jax.game import actions
+from wallgo_jax.game.rules import Rules
 from wallgo_jax.view.game_replay import replay_actions
 
 
-def match_of(first: str, second: str, games: int) -> MatchResult:
-    """A match of which the first player wins a half and loses a quarter."""
-    return MatchResult(
-        *(first, second, tiny.RULES),
-        outcome=np.resize([1, 0, 1, -1], games),
-        first_is_red=np.arange(games) % 4 < 2,
-        territory=np.tile([[5, 4]], (games, 1)),
-        games=tuple((number,) for number in range(games)),
-    )
-
-
-def tables_of(names: list[str], rules, games: int) -> SeatedResult:
-    """Games at one table: each third a draw, the others won by the seats in turn."""
-    distinct, seats = tuple(dict.fromkeys(names)), rules.players
-    rewards = [
-        [0.0] * seats if game % 3 == 2 else np.where(np.arange(seats) == game % seats, 1, -0.5)
-        for game in range(games)
-    ]
-    turned = [np.roll([distinct.index(name) for name in names], game) for game in range(games)]
-    return SeatedResult(
-        *(distinct, rules, np.array(turned), np.array(rewards)),
-        territory=np.tile([[4, 3, 2]], (games, 1)),
-        opening=np.arange(games) // 6,
-        games=tuple((number,) for number in range(games)),
-    )
+def match_of(names: list[str], rules, games: int) -> MatchResult:
+    """A match of which the first of two wins a half and loses a quarter."""
+    if rules.players > 2:
+        return matches.at_table(names, rules, games)
+    red, outcome = np.arange(games) % 4 < 2, np.resize([1, 0, 1, -1], games)
+    return matches.of_two(*names, rules, outcome, is_red=red)
 
 
 @pytest.fixture
@@ -72,31 +50,22 @@ def asked(monkeypatch) -> list:
     """What was asked of matches; they end at once."""
     found = []
 
-    def note(what, players, rules, how, **more):
+    def note(players, rules, how, **more):
+        names = [player.name for player in players]
         key = more.pop("key", None)
         if key is not None:
             more["key"] = jax.random.key_data(key).tolist()
-        options = dataclasses.replace(how, should_stop=None)
-        found.append((what, [player.name for player in players], rules, options, more))
+        found.append((names, rules, dataclasses.replace(how, should_stop=None), more))
+        return match_of(names, rules, how.games)
 
-    def until_decided(first, second, rules, how, test, *, key, on_progress):
-        note("match", [first, second], rules, how, test=test, key=key)
-        return match_of(first.name, second.name, how.games)
+    def until_decided(players, rules, how, test, *, key, on_progress):
+        return note(players, rules, how, test=test, key=key)
 
-    def meeting(first, second, rules, how, *, seed, before, on_progress=None):
-        note("meeting", [first, second], rules, how, seed=seed, before=before)
-        return match_of(first.name, second.name, how.games)
+    def meeting(players, rules, how, *, seed, before, on_progress):
+        return note(players, rules, how, seed=seed, before=before)
 
-    def table(players, rules, how, *, key, on_progress=None):
-        note("table", players, rules, how, key=key)
-        return tables_of([player.name for player in players], rules, how.games)
-
-    for module in (games_lib, train.arena.sprt):
-        monkeypatch.setattr(module, "play_until_decided", until_decided)
-    for module in (games_lib, train.arena.match):
-        monkeypatch.setattr(module, "play_meeting", meeting)
-    for module in (seats, train.arena.seats.match, table_pool):
-        monkeypatch.setattr(module, "play_seats", table)
+    monkeypatch.setattr(train.arena.sprt, "play_until_decided", until_decided)
+    monkeypatch.setattr(train.arena.match, "play_meeting", meeting)
     return found
 
 
@@ -127,7 +96,7 @@ def test_a_match_is_that_of_the_command(asked, tmp_path):
     )
     words = ("--rules", RULES, "--games", "20", "--batch", "10", "--seed", "4", "--sprt", "0,300")
     told = told_by_command(tmp_path / "m.json", "match", "random", "greedy", *words)
-    ((_, names, rules, how, _),) = asked_by_each(asked)
+    ((names, rules, how, _),) = asked_by_each(asked)
     assert (names, rules, how.games, how.batch) == (["random", "greedy"], tiny.RULES, 20, 10)
     assert (found.wins, found.draws, found.losses) == (10, 5, 5)
     assert found.summary() == {key: told[key] for key in found.summary()}
@@ -140,8 +109,7 @@ def test_a_match_is_that_of_the_command(asked, tmp_path):
 
 
 def test_a_stopped_match_draws_the_colours_that_it_has():
-    one = {"outcome": np.array([1]), "first_is_red": np.array([True]), "games": ((1,),)}
-    found = PlayedMatch("a", "b", tiny.RULES, territory=np.array([[5, 4]]), **one)
+    found = PlayedMatch(**vars(matches.of_two("a", "b", tiny.RULES, [1], is_red=[True])))
     assert drawn(found) == ["all games", "as Red"]
 
 
@@ -173,7 +141,12 @@ def test_a_tournament_is_that_of_the_command(asked, tmp_path):
 @pytest.fixture
 def batches(monkeypatch) -> Mock:
     """Plays the batches of a pool at once."""
-    play = Mock(side_effect=lambda one, other, number: match_of(one.name, other.name, 20))
+
+    def play_batch(seated, number):
+        rules = tiny.RULES if len(seated) == 2 else Rules.from_dict(THREE)
+        return match_of([entrant.name for entrant in seated], rules, 20 if len(seated) == 2 else 12)
+
+    play = Mock(side_effect=play_batch)
     monkeypatch.setattr(pool_lib, "make_play", lambda rules, *, games, **options: play)
     return play
 
@@ -236,16 +209,16 @@ HOW = {"games": 12, "rules": THREE, "seed": 4, "opening_plies": 1}
 def test_a_table_of_three_is_that_of_the_command(asked, tmp_path):
     found = train.seated_match(["random", "greedy"], **HOW)
     told = told_by_command(tmp_path / "m.json", "match", "random", "greedy", *SEATED)
-    ((_, names, _, how, _),) = asked_by_each(asked)
+    ((names, _, how, _),) = asked_by_each(asked)
     assert (names, how.games) == (["random", "greedy", "greedy"], 12)
     assert found.summary() == {key: told[key] for key in found.summary()}
     table = found.to_dataframe()
     assert len(table) == 3 * len(found.games)
-    assert (table[table["player"] == "random"]["reward"] > 0).sum() == found.wins(0) > 0
+    assert (table[table["player"] == "random"]["reward"] > 0).sum() == found.wins > 0
     assert drawn(found) == ["random", "greedy"]
 
 
-def test_a_tournament_of_three_is_that_of_the_command(asked, tmp_path):
+def test_a_tournament_of_three_is_that_of_the_command(asked, batches, tmp_path):
     names = ["random", "greedy", "wjx", "ethen"]
     several = train.seated_tournament(names, **HOW)
     files = ("--records", tmp_path / "t.jsonl")
@@ -254,18 +227,10 @@ def test_a_tournament_of_three_is_that_of_the_command(asked, tmp_path):
     assert several.summary()["table"] == told["table"]
     assert len((tmp_path / "t.jsonl").read_text().splitlines()) == 48
     assert len(several.tables) == 4 and set(drawn(several)) == set(names)
-    assert list(several.to_dataframe()["name"]) == [row.name for row in several.standings]
+    assert list(several.to_dataframe()["player"]) == [row.name for row in several.standings]
     pool = train.elo(names, rules=THREE, budget=60, games=12, seed=4)
     assert {row["player"] for row in pool.rows} == set(names)
     assert pool.measured.games <= 60
-
-
-class Searched(NamedTuple):
-    """What a search gives self-play."""
-
-    slot: jax.Array
-    policy: jax.Array
-    value: jax.Array
 
 
 def draw_legal(evaluate, options, *, explores):
@@ -273,8 +238,10 @@ def draw_legal(evaluate, options, *, explores):
 
     def search(variables, states, key):
         legal = jax.vmap(actions.legal_slots)(states)
-        slot = jax.random.categorical(key, jnp.where(legal, 0.0, -1e9))
-        return Searched(slot, legal / legal.sum(axis=1, keepdims=True), 1 / (1 + legal.sum(axis=1)))
+        prior = jnp.where(legal, 0.0, -1e9)
+        slot = jax.random.categorical(key, prior)
+        policy, value = legal / legal.sum(axis=1, keepdims=True), 1 / (1 + legal.sum(axis=1))
+        return SearchResult(slot, policy, value, jnp.zeros_like(value), prior)
 
     return search
 
@@ -335,7 +302,7 @@ def test_self_play_that_explores_weighs_values_as_the_run_does(tmp_path, monkeyp
             rounds=rounds,
         )
         assert caught.value.args == (expected, True)
-        assert player.guide.search.value_scale == 1.5
+        assert player.searching.search.value_scale == 1.5
 
 
 def test_a_game_is_loaded_and_reviewed(games, tmp_path, monkeypatch):

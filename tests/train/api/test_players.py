@@ -15,8 +15,7 @@ from train.api import games, measures, searches, selfplay
 from train.api.players import player_of_weights
 from train.api.states import check_rules
 from train.network.build import network_for
-from train.registry import make_player as registered
-from train.registry import players as registered_players
+from train.players import registry, searching
 from train.solver import exact_player
 from train.solver.alphabeta import AlphaBeta
 from wallgo_jax.game import actions
@@ -130,19 +129,18 @@ def test_a_networks_search_shows_owners_and_without_simulations_its_policy(api_r
 
 
 def test_a_player_keeps_the_weights_and_the_name_that_it_was_made_with(tmp_path, monkeypatch):
-    monkeypatch.setattr(registered_players, "simulations_in", lambda *_: 7)
-    monkeypatch.setattr(registered_players, "_SIMULATIONS", {})
+    monkeypatch.setattr(registry, "simulations_in", lambda *_: 7)
+    monkeypatch.setattr(registry, "_SIMULATIONS", {})
     run = save_run(tmp_path / "run", seeds={1: 0})
     plain, timed = train.make_player(f"{run}@3"), train.make_player(f"{run}@0.5s")
     save_run(run, seeds={2: 1})
     newer = train.make_player(f"{run}@3")
     for made in (plain, timed):
         own = made.registered.variables
-        assert made.guide.variables is own and made.trained.variables is own
-        assert made.guide is made.guide and made.trained is made.trained
+        assert made.trained.variables is own
         assert any((a != b).any() for a, b in zip(*map(leaves, (made, newer)), strict=True))
-    assert (plain.guide.simulations, timed.guide.simulations) == (3, 7)
-    assert timed.guide.search.rounds and timed.guide.name == timed.name
+    assert (plain.searching.simulations, timed.searching.simulations) == (3, 7)
+    assert timed.searching.search.rounds and timed.searching.name == timed.name
 
 
 def leaves(player):
@@ -181,15 +179,15 @@ BOTH, TRIO = ["random", "greedy"], "playwallgo-3p"
         (lambda: train.make_player(3), "neither"),
         (lambda: train.make_player("random", "hkio"), "hkio"),
         (lambda: train.make_player("random", tiny.RULES).search(states()[0]), "evaluate"),
-        (lambda: train.make_player(first_legal, tiny.RULES).search(states()[0]), "function"),
+        (lambda: train.make_player(first_legal, tiny.RULES).search(states()[0]), "evaluate"),
         (lambda: train.make_player(first_legal, tiny.RULES).trained, "network"),
         (lambda: train.make_player(floats, tiny.RULES).act(states()[0]), "float32"),
         (lambda: train.make_player("random").act(states()[0]), "3x3"),
         (lambda: train.make_player("random").act(3), "state"),
-        (lambda: train.match(*BOTH, games=3), "even"),
+        (lambda: train.match(*BOTH, games=0), "games"),
         (lambda: train.match(*BOTH, games="20"), "whole"),
         (lambda: train.match(*BOTH, seed=-1), "seed"),
-        (lambda: train.match(*BOTH, rules=TRIO), "seated_match"),
+        (lambda: train.match(*BOTH, "wjx"), "3 players"),
         (lambda: train.selfplay("random", explores=True), "evaluate"),
         (lambda: train.selfplay("random", simulations=64), "explores"),
         (lambda: train.load_game("nothing here"), "nothing"),
@@ -202,7 +200,6 @@ BOTH, TRIO = ["random", "greedy"], "playwallgo-3p"
         (lambda: train.elo(BOTH, rules=tiny.RULES, zero="x"), "zero"),
         (lambda: train.elo(["random"], checkpoints=1), "checkpoints"),
         (lambda: train.elo([first_legal, alike(), "random"], rules=TRIO), "twice"),
-        (lambda: train.seated_match(BOTH, rules="wallzero-4stone"), "seats"),
         (lambda: train.seated_match(["random"] * 4, rules=TRIO), "4"),
         (lambda: train.seated_match("random", rules=TRIO), "list"),
         (
@@ -308,14 +305,14 @@ def test_a_search_may_differ_from_the_players(player, monkeypatch):
 def test_a_player_acts_by_the_search_that_it_shows(monkeypatch):
     """Of 11 simulations, which no other test asks for: players of equal options are made once."""
 
-    def ask(evaluate, options, *, explores):
+    def ask(evaluate, options, *, explores, symmetries, model):
         raise AskedError(options, explores)
 
     player = train.make_player("heuristic-search:wjx@12", tiny.RULES)
     shown, explores, _ = options_of(player, monkeypatch, simulations=11)
-    monkeypatch.setattr(registered_players, "make_search", ask)
+    monkeypatch.setattr(searching, "make_search", ask)
     with pytest.raises(AskedError) as caught:
-        registered("heuristic-search:wjx@11", tiny.RULES)
+        train.make_player("heuristic-search:wjx@11", tiny.RULES).act(batch())
     acted, acts_exploring = caught.value.args
     assert shown == dataclasses.replace(acted, engine="native")
     assert explores is acts_exploring is False

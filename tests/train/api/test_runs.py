@@ -12,16 +12,9 @@ import train
 from tests.support.learner import tiny
 from tests.support.learner.commands import read_rows, untimed
 from train.api import runs
+from train.config.heuristics import HeuristicConfig, HeuristicsConfig
 from train.loop import training
-from train.players.config import HeuristicConfig, HeuristicsConfig
-from train.registry import load_network, make_player
-
-
-@pytest.fixture(scope="module", autouse=True)
-def shared_programs():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(training, "make_programs", tiny.shared_programs)
-        yield
+from train.players.registry import load_network, make_player
 
 
 @pytest.fixture(scope="module")

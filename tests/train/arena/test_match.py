@@ -14,13 +14,16 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from tests.support.learner import tiny
+from tests.support.learner import matches, tiny
 from tests.support.reference.referee import Game
-from train import registry
 from train.arena import match as match_lib
 from train.arena import report
+from train.arena.match import entrants_of
 from train.arena.openings import read_openings
 from train.arena.result import MatchResult, wilson_interval
+from train.arena.sprt import play_until_decided
+from train.config.sprt import Sprt
+from train.players import registry
 from train.players.basic import Player
 from train.runtime.errors import UsageError
 from train.runtime.memory import Memory
@@ -39,7 +42,7 @@ def play(first: str | Player, second: str | Player, rules: Rules = RULES, **opti
     given = {"batch": BATCH, "opening_plies": OPENING} | options
     rest = {"key": jax.random.key(1)}
     rest |= {name: given.pop(name) for name in ("key", "on_progress") if name in given}
-    return match_lib.play_match(*players, rules, match_lib.MatchOptions(**given), **rest)
+    return match_lib.play_match(players, rules, match_lib.MatchOptions(**given), **rest)
 
 
 class CountingPlayer(NamedTuple):
@@ -65,14 +68,8 @@ def legal_player(name: str, *, highest: bool) -> CountingPlayer:
 
 
 def hand_made(outcome, first_is_red, territory, games) -> MatchResult:
-    return MatchResult(
-        first="a",
-        second="b",
-        rules=RULES,
-        outcome=np.array(outcome),
-        first_is_red=np.array(first_is_red),
-        territory=np.array(territory),
-        games=tuple(tuple(game) for game in games),
+    return matches.of_two(
+        "a", "b", RULES, outcome, territory=territory, games=games, is_red=first_is_red
     )
 
 
@@ -117,6 +114,7 @@ def test_pairs_share_their_opening_and_exchange_colours(random_match):
         assert one[:OPENING] == other[:OPENING]
     pairs = random_match.outcome[:half] + random_match.outcome[half:]
     assert random_match.pairs.tolist() == pairs.tolist()
+    assert random_match.pair_counts == tuple((pairs == n).sum() for n in range(-2, 3))
     openings = {game[:OPENING] for game in games}
     assert len(openings) > 30  # of 72 that two stones on nine cells can make
     parted = sum(one != other for one, other in zip(games[:half], games[half:], strict=True))
@@ -226,12 +224,10 @@ def test_progress_is_told():
 @pytest.mark.parametrize(
     "options",
     [
-        {"games": 7},
         {"games": 0},
-        {"games": 20, "batch": 5},
+        {"games": 20, "batch": 0},
         {"games": 20, "opening_plies": -1},
         {"games": 20, "rules": PRESETS["playwallgo-3p"]},
-        {"games": 20, "round_games": 3},
     ],
 )
 def test_wrong_numbers_are_refused(options):
@@ -248,10 +244,10 @@ def test_figures():
     )
     assert (result.wins, result.draws, result.losses) == (3, 1, 2)
     assert result.win_rate == pytest.approx(3.5 / 6)
-    assert result.win_rate_as(red=True) == pytest.approx(2.5 / 3)
-    assert result.win_rate_as(red=False) == pytest.approx(1 / 3)
-    assert result.territory_ratio == pytest.approx(20 / 18)
-    assert result.red_win_rate == pytest.approx((2.5 + 2) / 6)
+    assert result.of(0).win_rate_at(0) == pytest.approx(2.5 / 3)
+    assert result.of(0).win_rate_at(1) == pytest.approx(1 / 3)
+    assert result.of(0).territory_ratio == pytest.approx(20 / 18)
+    assert result.seat_win_rate(0) == pytest.approx((2.5 + 2) / 6)
     assert result.mean_length == pytest.approx(14 / 6)
     assert result.distinct_games == 5
     assert result.interval == wilson_interval(3.5 / 6, 6)
@@ -259,7 +255,7 @@ def test_figures():
 
 def test_a_colour_without_games_has_no_win_rate():
     result = hand_made([1, 0], [True, True], [[5, 0], [4, 1]], [[1], [2]])
-    assert result.win_rate_as(red=False) is None
+    assert result.of(0).win_rate_at(1) is None
     record = report.match_record(result)
     assert (record["win_rate_as_red"], record["win_rate_as_blue"]) == (0.75, None)
     console = Console(width=100, file=io.StringIO())
@@ -269,9 +265,9 @@ def test_a_colour_without_games_has_no_win_rate():
     assert line.split("│")[2].strip() == "-"
 
 
-def test_territory_ratio_against_nothing_is_infinite():
+def test_there_is_no_territory_ratio_against_nothing():
     result = hand_made([1, 1], [True, False], [[5, 0], [4, 0]], [[1], [2]])
-    assert result.territory_ratio == float("inf")
+    assert result.of(0).territory_ratio is None
 
 
 @pytest.mark.parametrize(
@@ -313,17 +309,20 @@ def test_a_match_that_is_stopped_keeps_the_games_that_are_over():
         on_progress=seen.append,
         should_stop=lambda: seen[-1] >= 40,
     )
-    count, half = len(stopped.games), len(stopped.paired_outcome) // 2
+    count = len(stopped.games)
     assert 40 <= count == seen[-1] < 120
-    assert count == 2 * half + stopped.unpaired
-    assert len(stopped.outcome) == len(stopped.territory) == len(stopped.first_is_red) == count
+    assert len(stopped.outcome) == len(stopped.territory) == len(stopped.seats) == count
     assert stopped.wins + stopped.draws + stopped.losses == count
-    assert set(stopped.games) <= set(whole.games)
-    pairs = set(zip(whole.games[:60], whole.games[60:], strict=True))
-    assert set(zip(stopped.games[:half], stopped.games[half : 2 * half], strict=True)) <= pairs
-    assert stopped.first_is_red[:half].all()
-    assert not stopped.first_is_red[half : 2 * half].any()
-    assert len(stopped.pairs) == half
+    place = {
+        (opening, bool(red)): number
+        for number, (opening, red) in enumerate(zip(whole.opening, whole.first_is_red, strict=True))
+    }
+    for opening, red, game in zip(
+        stopped.opening, stopped.first_is_red, stopped.games, strict=True
+    ):
+        assert game == whole.games[place[opening, bool(red)]]
+    both = set(stopped.opening[stopped.first_is_red]) & set(stopped.opening[~stopped.first_is_red])
+    assert 0 < len(stopped.pairs) == len(both) == sum(stopped.pair_counts)
 
 
 def test_a_match_stopped_in_a_later_round_keeps_the_earlier_ones():
@@ -333,23 +332,19 @@ def test_a_match_stopped_in_a_later_round_keeps_the_earlier_ones():
         games=100,
         batch=BATCH,
         opening_plies=OPENING,
-        round_games=20,
         should_stop=lambda: seen[-1] >= 41,
     )
-    result = match_lib.play_rounds(
-        player,
-        player,
+    result = play_until_decided(
+        (player, player),
         RULES,
         options,
+        Sprt(0, 1e-3),  # which so few games do not decide
         key=jax.random.key(1),
-        is_decided=lambda found: False,
         on_progress=seen.append,
     )
     assert 41 <= len(result.games) == seen[-1] <= 60
-    half = len(result.paired_outcome) // 2
-    assert half >= 20
-    assert result.first_is_red[:half].all()
-    assert not result.first_is_red[half : 2 * half].any()
+    assert len(result.pairs) >= 20
+    assert (np.diff(np.unique(result.opening)) >= 1).all() and result.opening.max() < 30
 
 
 @pytest.mark.slow
@@ -360,11 +355,12 @@ def test_programs_of_earlier_matches_are_given_up(monkeypatch):
     monkeypatch.setattr(match_lib, "_programs", functools.lru_cache(maxsize=1)(make.__wrapped__))
     player = registry.make_player("random", RULES)
     options = match_lib.MatchOptions(games=20, batch=BATCH, opening_plies=OPENING)
-    match_lib.play_match(player, player, RULES, options, key=jax.random.key(0))
-    first = weakref.ref(match_lib._programs_of(player, player, RULES, options).go_on)
+    entrants = entrants_of((player, player))
+    match_lib.play_match((player, player), RULES, options, key=jax.random.key(0))
+    first = weakref.ref(match_lib._programs_of(entrants, RULES, options).go_on)
     assert first() is not None
     other = dataclasses.replace(options, opening_plies=1)
-    match_lib._programs_of(player, player, RULES, other)
+    match_lib._programs_of(entrants, RULES, other)
     gc.collect()
     assert first() is None
 

@@ -7,7 +7,6 @@ import pytest
 from scipy.optimize import minimize
 from scipy.stats import binom
 
-from train.arena.config import Sprt, parse_sprt
 from train.arena.sprt import (
     STRONGER,
     UNDECIDED,
@@ -17,6 +16,7 @@ from train.arena.sprt import (
     in_words,
     log_likelihood_ratio,
 )
+from train.config.sprt import Sprt, parse_sprt
 
 MATCHES, BATCH = 400, 8
 

@@ -7,14 +7,13 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from train.arena import tournament
+from train.arena import report, tournament
 from train.arena.tournament import (
     FINAL,
     LOSERS,
     MAX_EXTRA_PAIRS,
     WINNERS,
     Score,
-    counting_pairs,
     double_elimination,
     heats,
     round_robin,
@@ -23,7 +22,6 @@ from train.arena.tournament import (
     seeds_of,
     standings,
 )
-from train.ratings import tables as tables_lib
 
 SIZES = [2, 3, 4, 5, 6, 7, 8, 11, 12, 16, 17]
 
@@ -32,9 +30,20 @@ def field(count: int) -> list[str]:
     return [f"p{number}" for number in range(1, count + 1)]
 
 
-def stronger_wins(first: str, second: str, pairs: int, before: int) -> Score:
+def of_two(play):
+    """Plays by a function (first, second, openings) -> the first one's score."""
+
+    def of_both(players, openings):
+        score = play(*players, openings)
+        turned = Score(score.losses, score.draws, score.wins, score.other, score.own)
+        return score, turned
+
+    return of_both
+
+
+@of_two
+def stronger_wins(first: str, second: str, pairs: int) -> Score:
     """The lower number wins every game, 20 cells to 10."""
-    del before
     won = int(first[1:]) < int(second[1:])
     cells = (40 * pairs, 20 * pairs)
     return Score(2 * pairs, 0, 0, *cells) if won else Score(0, 0, 2 * pairs, *cells[::-1])
@@ -44,8 +53,9 @@ def chance(seed: int):
     """Every meeting is a toss."""
     rng = np.random.default_rng(seed)
 
-    def play(first, second, pairs, before):
-        del first, second, before
+    @of_two
+    def play(first, second, pairs):
+        del first, second
         wins = int(rng.integers(0, 2 * pairs + 1))
         return Score(wins, 0, 2 * pairs - wins, *map(int, rng.integers(0, 40, 2)))
 
@@ -78,24 +88,26 @@ def test_table_of_a_round_robin():
         ("b", "c"): Score(2, 0, 0, 50, 5),
     }
 
-    def play(first, second, pairs, before):
-        assert (pairs, before) == (1, 0)
+    @of_two
+    def play(first, second, pairs):
+        assert pairs == 1
         known = scores.get((first, second))
         return known or Score(*(scores[second, first][i] for i in (2, 1, 0, 4, 3)))
 
     rows = standings("abc", round_robin("abc", play))
     # Points: a 1.5, b 2.5, c 2.
     assert [(row.name, row.points) for row in rows] == [("b", 2.5), ("c", 2.0), ("a", 1.5)]
-    assert rows[0].score == (2, 1, 1, 70, 35)
-    text = shown(tables_lib.cross_table(rows, round_robin("abc", play), title="t", caption="c"))
+    assert rows[0].score[:5] == (2, 1, 1, 70, 35)
+    text = shown(report.standings_table(rows, round_robin("abc", play), title="t", caption="c"))
     (line,) = [line for line in text.splitlines() if "│ b " in line]
     cells = [cell.strip() for cell in line.strip("│ ").split("│")]
     assert cells == ["1", "b", "2.5", "2, 1, 1", "70 : 35", "·", "2", "0.5"]
 
 
 def test_equal_points_are_parted_by_territory():
-    def play(first, second, pairs, before):
-        del pairs, before
+    @of_two
+    def play(first, second, pairs):
+        del pairs
         return Score(1, 0, 1, 30 + (first == "c"), 30 + (second == "c"))
 
     assert standings("abc", round_robin("abc", play))[0].name == "c"
@@ -114,9 +126,7 @@ def test_everyone_is_out_after_two_losses(count, behind):
     ahead, late = names[:count], names[count:]
     for seed in range(5):
         played = double_elimination(ahead, chance(seed), starts_behind=late)
-        losses = Counter(
-            m.first if m.winner == m.second else m.second for m in played.meetings
-        ) + Counter(late)
+        losses = Counter(m.loser for m in played.meetings) + Counter(late)
         champion = played.places[0]
         assert losses[champion] <= 1
         assert all(losses[name] == 2 for name in names if name != champion)
@@ -130,16 +140,14 @@ def test_everyone_is_out_after_two_losses(count, behind):
 def test_the_stronger_come_first(count):
     played = double_elimination(field(count), stronger_wins)
     assert played.places[:2] == ("p1", "p2")
-    assert [m.first for m in played.meetings if m.bracket == FINAL] == ["p1"]
+    assert [m.players[0] for m in played.meetings if m.bracket == FINAL] == ["p1"]
 
 
 def test_bracket_of_eight():
     played = double_elimination(field(8), stronger_wins)
     rounds = {
         (bracket, number): [
-            (m.first, m.second)
-            for m in played.meetings
-            if (m.bracket, m.round) == (bracket, number)
+            m.players for m in played.meetings if (m.bracket, m.round) == (bracket, number)
         ]
         for bracket, number in dict.fromkeys((m.bracket, m.round) for m in played.meetings)
     }
@@ -153,17 +161,20 @@ def test_bracket_of_eight():
 
 def test_a_loser_may_come_back_and_win():
     """p2 loses the winners' bracket to p1, and beats it twice in the final."""
+    met = []
 
-    def play(first, second, pairs, before):
+    @of_two
+    def play(first, second, pairs):
         if {first, second} == {"p1", "p2"}:
-            won = (first == "p1") == (before == 0)
+            won = (first == "p1") == (not met)
+            met.append(first)
             return Score(2, 0, 0, 9, 1) if won else Score(0, 0, 2, 1, 9)
-        return stronger_wins(first, second, pairs, before)
+        return stronger_wins((first, second), pairs)[0]
 
     played = double_elimination(field(4), play)
     assert played.places[:2] == ("p2", "p1")
     assert [m.winner for m in played.meetings if m.bracket == FINAL] == ["p2", "p2"]
-    assert "p2 2" in shown(tables_lib.bracket_tree(played, title="t", caption="c"))
+    assert "p2 2" in shown(report.bracket_tree(played, title="t", caption="c"))
 
 
 def test_ties_go_to_territory_then_to_a_further_pair_then_to_the_better_seed():
@@ -172,9 +183,10 @@ def test_ties_go_to_territory_then_to_a_further_pair_then_to_the_better_seed():
     def meet(*scores):
         asked.clear()
 
-        def play(first, second, pairs, before):
-            asked.append((first, second, pairs, before))
-            return scores[min(before, len(scores) - 1)]
+        @of_two
+        def play(first, second, pairs):
+            asked.append((first, second, pairs))
+            return scores[min(len(asked), len(scores)) - 1]
 
         return double_elimination(["a", "b"], play).meetings[0]
 
@@ -183,11 +195,11 @@ def test_ties_go_to_territory_then_to_a_further_pair_then_to_the_better_seed():
     level = Score(1, 0, 1, 30, 30)
     met = meet(level, level, Score(0, 1, 1, 5, 9))
     assert met.winner == "b"
-    assert met.score == (2, 1, 3, 65, 69)
-    assert asked[:3] == [("a", "b", 1, 0), ("a", "b", 1, 1), ("a", "b", 1, 2)]
+    assert met.scores[0][:5] == (2, 1, 3, 65, 69)
+    assert asked[:3] == [("a", "b", 1)] * 3
     met = meet(level)
     assert met.winner == "a"
-    assert sum(met.score[:3]) == 2 + 2 * MAX_EXTRA_PAIRS
+    assert met.scores[0].games == 2 + 2 * MAX_EXTRA_PAIRS
 
 
 def test_heats_of_twelve_lead_to_the_published_number_of_meetings():
@@ -203,23 +215,6 @@ def test_heats_of_twelve_lead_to_the_published_number_of_meetings():
     assert {m.round for m in played.meetings if m.bracket == LOSERS} == {1, 2, 3, 4, 5}
 
 
-def test_an_elimination_goes_on_where_the_heats_of_its_players_ended():
-    """Games follow from both names and the pairs before: none may come twice."""
-    begun = []
-
-    def play(first, second, pairs, before):
-        begun.extend((frozenset((first, second)), before + pair) for pair in range(pairs))
-        return stronger_wins(first, second, pairs, before)
-
-    counted = counting_pairs(play)
-    tables, _ = heats(field(4), counted, size=2, pairs=3)
-    assert begun[-3:] == [(frozenset(("p3", "p4")), before) for before in range(3)]
-    ahead, behind = seeds_of(tables)
-    double_elimination(ahead, counted, pairs=3, starts_behind=behind)
-    assert len(set(begun)) == len(begun)
-    assert (frozenset(("p1", "p2")), 3) in begun
-
-
 def test_heats_that_do_not_come_out_even():
     tables, _ = heats(field(7), stronger_wins, size=3)
     assert [len(table) for table in tables] == [3, 4]
@@ -232,7 +227,7 @@ def test_heats_that_do_not_come_out_even():
     [
         (lambda: round_robin(["a"], stronger_wins), "1 players"),
         (lambda: round_robin(["a", "b", "a"], stronger_wins), "twice"),
-        (lambda: round_robin(["a", "b"], stronger_wins, pairs=0), "games"),
+        (lambda: round_robin(["a", "b"], stronger_wins, seats=3), "at least 3"),
         (lambda: double_elimination(["a"], stronger_wins, starts_behind=["a"]), "twice"),
         (lambda: double_elimination([], stronger_wins, starts_behind=["a", "b"]), "nobody"),
         (lambda: heats(["a", "b"], stronger_wins, size=1), "heat"),
@@ -245,7 +240,7 @@ def test_no_tournament(run, word):
 
 def test_records_are_plain_data():
     (meeting,) = tournament.round_robin(["p1", "p2"], stronger_wins)
-    assert tables_lib.meeting_record(meeting) == {
+    assert report.meeting_record(meeting) == {
         "bracket": "round robin",
         "round": 1,
         "first": "p1",
@@ -256,3 +251,23 @@ def test_records_are_plain_data():
         "territory": [40, 20],
         "winner": None,
     }
+
+
+def test_tables_of_three_meet_once_in_every_choice_of_players():
+    def play(players, openings):
+        assert openings == 2
+        won = [Score(6, 0, 6, 60, 90, (6, 4, 2)), Score(4, 0, 8, 50, 100), Score(2, 0, 10, 40, 110)]
+        return tuple(won)
+
+    met = round_robin("abcd", play, openings=2, seats=3)
+    assert [meeting.players for meeting in met] == [*map(tuple, ("abc", "abd", "acd", "bcd"))]
+    rows = standings("abcd", met)
+    assert [row.name for row in rows] == ["a", "b", "c", "d"]
+    first = rows[0]
+    assert (first.points, first.score.games, first.share) == (18, 36, 0.5)
+    assert first.reward == pytest.approx((18 - 18 / 2) / 36)
+    assert first.score.places == (18, 12, 6)
+    record = report.standing_record(first)
+    assert record["places"] == pytest.approx([1 / 2, 1 / 3, 1 / 6])
+    text = shown(report.standings_table(rows, met, title="t", caption="c"))
+    assert "50% 33% 17%" in text and "+0.250" in text

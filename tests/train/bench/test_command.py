@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import json
+import math
 import shlex
 from pathlib import Path
 
@@ -11,14 +12,10 @@ import pytest
 from tests.support.learner import tiny
 from tests.support.learner.counting_game import counting_game
 from train.__main__ import main
-from train.bench import scaling, suite
+from train.bench import suite
 from train.bench import training as bench_training
-from train.bench.harness import play
-from train.bench.parts import memory
-from train.cli import bench_report
+from train.bench.parts import games, memory
 from train.cli.bench import Bench
-from train.config import RunConfig
-from train.loop.training import OpenRun
 from train.runtime.devices import all_devices
 from train.runtime.errors import UsageError
 
@@ -30,17 +27,15 @@ ONE_BATCH = QUICK | {"batch": "4", "scaling": "1,2"}
 @pytest.fixture
 def counted(monkeypatch):
     """All parts measure the counting game, which compiles at once."""
-    makers = {
-        part: lambda request, batch: iter(
-            [lambda: play.make_bench(counting_game(), batch, all_devices(1))]
-        )
-        for part in suite.PARTS
-    }
-    monkeypatch.setattr(suite, "_MAKERS", makers)
-    monkeypatch.setattr(scaling.games, "core_game", lambda rules, on_bits: counting_game())
+
+    def maker(request, batch):
+        yield lambda: games.make_bench(counting_game(), batch, all_devices(1))
+
+    parts = (*suite.PARTS, suite.PLOT)
+    monkeypatch.setattr(suite, "_MAKERS", dict.fromkeys(parts, maker))
     tree = memory.TreeMemory(4, 4, 52, 1, 1.0, 1)
-    monkeypatch.setattr(suite.memory, "tree_memory", lambda config, **fit: tree)
-    monkeypatch.setattr(suite.games, "compiled_steps", lambda rules, boards, *, planes: [])
+    monkeypatch.setattr(memory, "tree_memory", lambda config, **fit: tree)
+    monkeypatch.setattr(games, "compiled_steps", lambda rules, boards, *, planes: [])
 
 
 @pytest.mark.parametrize(
@@ -61,7 +56,6 @@ def counted(monkeypatch):
         ({"player": "wjx"}, "engine"),
         ({"plies_a_game": 30.0}, "compile"),
         ({"what": "compile", "plies_a_game": 0.5}, "--plies-a-game"),
-        ({"what": "arithmetic"}, "--what compile --target"),
         ({"what": "env,learn", "simulations": 8}, "--simulations"),
         ({"what": "env", "against": "pgx,mctx"}, "mctx"),
         ({"what": "selfplay", "against": "parts"}, "full_search_prob"),
@@ -70,7 +64,7 @@ def counted(monkeypatch):
         ({"what": "compile", "player": "wjx"}, "--player"),
         ({"what": "engine,env"}, "alone"),
         ({"what": "engine", "batch": "4"}, "--batch"),
-        ({"what": "engine", "config": tiny.PATH}, "--player"),
+        ({"what": "engine", "config": tiny.PATH}, "--config"),
         ({"what": "engine", "sessions": "9999"}, "9999"),
         ({"what": "engine", "player": "heuristic-search:wjx@1s"}, "simulations"),
         *(({"what": what, "config": MIXED}, "one rule set") for what in ("env", "compile")),
@@ -92,11 +86,10 @@ def test_command_writes_json_and_plot(counted, tmp_path, capsys):
     assert dataclasses.replace(bench, **QUICK).run(["--seed", "3"]) == 0
     record = json.loads((tmp_path / "a" / "b.json").read_text())
     assert [(x["part"], x["name"], x["batch"]) for x in record["rows"]] == [
-        ("env", "counting", 4),
-        ("env", "counting", 8),
+        *(("env", "counting", batch) for batch in (4, 8)),
+        *(("plot", "counting", batch) for batch in (1, 2, 4)),
     ]
     assert record["config"]["seed"] == 3
-    assert [x["batch"] for x in record["scaling"]] == [1, 2, 4]
     assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
     assert "counting" in capsys.readouterr().out
 
@@ -152,30 +145,25 @@ def test_the_report_names_the_command_that_made_it(monkeypatch, tmp_path):
     overrides = ["--search.prior_boost", '["stay=2"]', "--seed=3"]
     found = []
     monkeypatch.setattr(Bench, "run", lambda self, words: found.append((self, words)) or 0)
-    program, *words = bench._command(overrides).split(" ", 4)[2:]
-    assert program == "train" and main(shlex.split(" ".join(words))) == 0
+    assert main(["bench", *shlex.split(shlex.join(bench._words(overrides)))]) == 0
     assert found == [(bench, overrides)]
 
 
 def test_report_is_written(counted, monkeypatch, tmp_path):
     trained = []
 
-    def train(config: RunConfig, runs: Path, *, resume: bool) -> bool:
-        trained.append((config.name, config.iterations, resume))
-        (runs / config.name).mkdir(parents=True)
-        rows = wave((0, 224))
-        lines = "".join(json.dumps(each) + "\n" for each in rows)
-        (runs / config.name / "metrics.jsonl").write_text(lines)
-        return True
+    def train_for(config, runs, *, seconds):
+        trained.append((config.name, config.iterations, seconds))
+        return wave((0, 224)), 9.0
 
-    monkeypatch.setattr("train.loop.training.train", train)
+    monkeypatch.setattr(bench_training, "train_for", train_for)
     bench = Bench(tiny.PATH, report=tmp_path / "out")
     assert dataclasses.replace(bench, **ONE_BATCH).run([]) == 0
     text = (tmp_path / "out" / "report.md").read_text()
     assert text.startswith("# Speed report")
     assert "\n| counting | 4 | " in text
     assert "the last: 1.5 s of self-play, 0.5 s of learning" in text
-    assert trained == [("tiny-1", 3, False)]
+    assert trained == [("tiny-1", 3, math.inf)]
     assert (tmp_path / "out" / "scaling.png").exists()
     record = json.loads((tmp_path / "out" / "bench.json").read_text())
     assert record["training"][2] == MILLION
@@ -202,27 +190,24 @@ def test_training_ends_after_its_minutes(monkeypatch, tmp_path):
     rows = [{"iteration": 1 + i} | row for i, row in enumerate(wave(range(9)))]
     saved = []
 
-    def run_all(session, state, compile_for, iterate, should_stop):
-        for iteration in range(session):
-            compile_for(state, iteration)
+    def run_all(run, should_stop):
+        for iteration in range(run):
             now[0] += 20.0
             stops = should_stop()
-            yield state, rows[iteration]
+            yield "state", rows[iteration]
             if stops:
                 saved.append(iteration + 1)
                 return
 
     @contextlib.contextmanager
     def open_run(config, directory, resume):
-        def compile_for(state, iteration):
-            now[0] += 100.0 * (iteration == 0)
-            return 100.0
-
-        yield OpenRun(9, None, "state", compile_for, None, None)
+        now[0] += 100.0  # it compiles
+        assert config.evaluation.every == 0
+        yield 9
 
     monkeypatch.setattr(bench_training.training, "open_run", open_run)
     monkeypatch.setattr(bench_training, "iterations", run_all)
-    lines = bench_report.train_a_little(tiny.config(), tmp_path, 0.75)
+    lines = bench_training.train_a_little(tiny.config(), tmp_path, 0.75)
     assert saved == [3]
     assert lines[0] == "3 iterations of `tiny`: 60 s, compilation left out"
     assert lines[2] == MILLION

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from pathlib import Path
 
 import jax
@@ -15,9 +16,10 @@ from rich.console import Console
 
 from tests.support.compiling import ROOT
 from tests.support.learner import tiny
-from train.bench import compile_report
-from train.bench.harness.absent import Target, absent_devices
-from train.bench.parts import traced
+from train.bench import arithmetic, compile_report
+from train.bench.compile_report import Target, absent_devices
+from train.bench.harness import hlo
+from train.bench.report import as_json
 from train.cli.bench import Bench
 from train.runtime.devices import all_devices, tracing_for
 from train.runtime.errors import UsageError
@@ -97,62 +99,55 @@ def compiled():
 
 
 def test_figures_of_a_program_and_of_its_main_loop(compiled):
-    network, search = compiled.programs
-    assert network.main_loop is None and "turn_kernels" not in network.figures()
-    assert network.figures()["share"] == network.figures()["bytes"] / 1e9
-    assert search.main_loop.turns == 3
-    once = len(search.main_loop.kernels)
-    assert 0 < once < search.figures()["turn_kernels"]  # inner loops are part of a turn
-    assert search.figures()["turn_reads"] == 0  # a CPU is its own host
+    network, search = compiled["programs"].values()
+    assert "turn_kernels" not in network and network["share"] == network["bytes"] / 1e9
+    loops = [x for x in search["loops"] if x["place"].startswith("train/search/")]
+    main = max(loops, key=lambda loop: loop["kernels"])
+    assert main["turns"] == 3
+    assert 0 < main["kernels"] < search["turn_kernels"]  # inner loops are part of a turn
+    assert search["turn_reads"] == 0  # a CPU is its own host
 
 
-def test_the_host_reads_a_loop_once_more_than_it_turns(compiled):
-    search = compiled.programs[1]
-    inner = search.main_loop.inner[0]._replace(turns=None, is_read=True, inner=())
-    main = search.main_loop._replace(inner=(inner, inner), branches_read=1)
-    found = search._replace(whole=search.whole._replace(inner=(main,)))
-    assert found.figures()["turn_reads"] == pytest.approx(1 + 2 * (2.2 + 1))
+def test_the_host_reads_a_loop_once_more_than_it_turns():
+    leaf = hlo.Loop("", "", None, True, 0, (), Counter(), hlo.Bytes(0, 0), ())
+    main = leaf._replace(place="train/search/x.py:1", turns=3, is_read=False, branches_read=1)
+    whole = leaf._replace(turns=1, is_read=False, inner=(main._replace(inner=(leaf, leaf)),))
+    found = compile_report.program_record("search", whole, None, lambda each: "")
+    assert found["turn_reads"] == pytest.approx(1 + 2 * (2.2 + 1))
 
 
 def test_the_report_as_json_has_each_loop(compiled):
-    record = json.loads(json.dumps(compile_report.record(compiled)))
+    record = json.loads(json.dumps(as_json(compiled)))
     loops = record["programs"]["search"]["loops"]
     assert record["jax"] == jax.__version__ and loops[0]["depth"] == 0
     assert any(loop["place"].startswith("train/search/") for loop in loops)
 
 
-def test_hours_are_told_from_the_loops_of_self_play_and_learner(compiled, monkeypatch):
+def test_hours_are_told_from_the_loops_of_self_play_and_learner(compiled):
     """A CPU's compiler estimates no cycles: the indices of gathers are all of the time."""
-    assert compile_report.record(compiled)["million_games"] is None
-    monkeypatch.setitem(compile_report._MAIN, "learn", "train/search/")
-    search = compiled.programs[1]
-    both = compiled._replace(programs=tuple(search._replace(name=x) for x in ("selfplay", "learn")))
-    turn = both.programs[0].figures()["turn_ms"]
-    games = json.loads(json.dumps(compile_report.record(both)))["million_games"]
+    assert compiled["million_games"] is None
+    search = compiled["programs"]["search"]
+    games = arithmetic.million_games(tiny.config(), "cpu", search, search, plies_a_game=8)
+    assert games is not None
     # Six million simulations of four boards, half a million steps.
-    assert games["hours"] == pytest.approx([0.0, 6.5e6 * turn / 3.6e6]) and turn > 0
+    turn = search["turn_ms"]
+    assert games.hours == pytest.approx((0.0, 6.5e6 * turn / 3.6e6)) and turn > 0
     console = Console(width=200, record=True, file=io.StringIO())
-    console.print(compile_report.tables(both))
-    assert f"0 to {games['hours'][1]:.3g} hours" in console.export_text()
+    console.print(compile_report.tables(compiled | {"million_games": games}))
+    assert f"0 to {games.hours[1]:.3g} hours" in console.export_text()
 
 
-def test_a_program_that_does_not_compile_is_part_of_the_report(compiled, monkeypatch):
-    def no_memory(config, devices, *, simulations):
-        return {"env": lambda: _Failing()}
-
-    class _Failing:
-        jaxpr = None
-
+def test_a_program_that_does_not_compile_is_part_of_the_report(monkeypatch):
+    class Failing:
         def lower(self):
             raise jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: too\nlarge")
 
-    monkeypatch.setattr(compile_report, "make_traces", no_memory)
+    monkeypatch.setattr(compile_report, "make_traces", lambda *_, **__: {"env": Failing})
+    target = Target("here", "cpu", 1e9, 1e9, all_devices(1))
     found = compile_report.compile_for(
-        compiled.target, tiny.config(), ("env",), simulations=1, plies_a_game=8
+        target, tiny.config(), ("env",), simulations=1, plies_a_game=8
     )
-    reason = "RESOURCE_EXHAUSTED: too large"
-    assert found.failed == (compile_report.FailedProgram("env", reason),)
-    assert compile_report.record(found)["failed"] == {"env": reason}
+    assert found["failed"] == {"env": "RESOURCE_EXHAUSTED: too large"}
 
 
 def test_learning_is_traced_as_the_target_runs_it():
@@ -160,13 +155,13 @@ def test_learning_is_traced_as_the_target_runs_it():
     loops = {}
     for platform in ("cpu", "gpu"):
         with tracing_for(platform):
-            traces = traced.make_traces(tiny.config(), all_devices(1), simulations=2)
+            traces = compile_report.make_traces(tiny.config(), all_devices(1), simulations=2)
             equations = traces["learn"]().jaxpr.eqns
         loops[platform] = sum(each.primitive.name == "while" for each in equations)
     assert loops == {"cpu": 0, "gpu": 1}
 
 
 def test_programs_are_those_that_the_command_names():
-    programs = traced.make_traces(tiny.config(), all_devices(1), simulations=2)
-    assert tuple(programs) == traced.PROGRAMS
-    assert Bench.programs == ",".join(traced.PROGRAMS)
+    programs = compile_report.make_traces(tiny.config(), all_devices(1), simulations=2)
+    assert tuple(programs) == compile_report.PROGRAMS
+    assert Bench.programs == ",".join(compile_report.PROGRAMS)

@@ -7,8 +7,9 @@ import pytest
 
 from tests.support.learner import tiny
 from tests.support.learner.counting_game import counting_game
-from train.bench.harness import peak, play, program, timing
+from train.bench.harness import timing
 from train.bench.harness.timing import CHECKSUM
+from train.bench.parts import games, trainer
 from train.runtime.devices import all_devices
 from wallgo_jax import planes as planes_lib
 
@@ -18,15 +19,15 @@ def test_equations_of_loops_are_counted():
         return jax.lax.scan(lambda c, _: (jnp.sin(c) * c, None), jnp.cos(x), None, length=4)[0]
 
     # cos, the scan, and in it sin and the product.
-    assert program.count_equations(jax.make_jaxpr(function)(1.0)) == 4
+    assert timing.count_equations(jax.make_jaxpr(function)(1.0)) == 4
 
 
 def test_compiled_program_tells_what_it_needs():
     array = jnp.zeros((256,), jnp.float32)
-    call, stats = program.compile_program(lambda x: x + 1, (array,))
+    call, stats = timing.compile_program(lambda x: x + 1, (array,))
     assert stats.peak_bytes is not None and stats.peak_bytes >= 2 * 4 * 256
     np.testing.assert_array_equal(call(array), np.ones(256))
-    donated = program.compile_program(lambda x: x + 1, (array,), donate=(0,)).stats
+    donated = timing.compile_program(lambda x: x + 1, (array,), donate=(0,)).stats
     assert donated.peak_bytes == stats.peak_bytes - 4 * 256
 
 
@@ -67,17 +68,17 @@ def test_run_lasts_as_long_as_asked(monkeypatch):
 @pytest.mark.parametrize("length", [5, 65, 20_000])
 def test_every_set_entry_is_counted(length):
     array = np.random.default_rng(length).random(length) < 0.9
-    assert int(jax.jit(play.count_set)(array)) == array.sum()
+    assert int(jax.jit(games.count_set)(array)) == array.sum()
 
 
 def test_the_count_of_many_boards_is_a_small_program():
     # The plies of an iteration of 1,024 boards; compiling a slice for each 64 of them took 10 GB.
     plies = jax.ShapeDtypeStruct((8, 1024, 53 * 49), bool)
-    assert program.count_equations(jax.make_jaxpr(play.count_set)(plies)) < 2000
+    assert timing.count_equations(jax.make_jaxpr(games.count_set)(plies)) < 2000
 
 
 def test_plies_games_and_checksum_are_those_played():
-    bench = play.make_bench(counting_game(), 4, all_devices(1))
+    bench = games.make_bench(counting_game(), 4, all_devices(1))
     # 4 boards, 7 plies: each ends 2 games, and stands one ply into its third.
     assert bench.run(7) == {"plies": 28, "games": 8, CHECKSUM: 7 * 28}
     # It goes on from there: after 2 more plies the third game is over.
@@ -86,7 +87,7 @@ def test_plies_games_and_checksum_are_those_played():
 
 def test_plies_that_were_not_played_are_refused():
     """A game that makes two steps at once is found out by its own count."""
-    bench = play.make_bench(counting_game(per_step=2), 4, all_devices(1))
+    bench = games.make_bench(counting_game(per_step=2), 4, all_devices(1))
     with pytest.raises(RuntimeError, match="counting: 16 plies were played, not 8"):
         bench.run(2)
 
@@ -94,7 +95,7 @@ def test_plies_that_were_not_played_are_refused():
 def test_two_devices_play_as_many_plies():
     devices = all_devices()
     assert devices.count == 2
-    found = play.make_bench(counting_game(), 4, devices).run(7)
+    found = games.make_bench(counting_game(), 4, devices).run(7)
     assert found == {"plies": 28, "games": 8, CHECKSUM: 196}
 
 
@@ -106,12 +107,12 @@ def test_operations_are_those_of_the_layers():
     planes = len(planes_lib.channels("B", 2))
     stem, block = 81 * planes * 8, 2 * 81 * 8 * 8
     policy, value, ownership = 9 * 8 * 53 + 16 * 53, 16 * 8 + 8, 9 * 8 * 3 + 16 * 3
-    assert peak.forward_operations(config) == 2 * (stem + block + policy + value)
+    assert trainer.forward_operations(config) == 2 * (stem + block + policy + value)
     every = stem + block + policy + value + ownership
-    assert peak.step_operations(config) == 2 * (3 * every - stem)
+    assert trainer.step_operations(config) == 2 * (3 * every - stem)
 
 
 def test_products_are_counted(monkeypatch):
-    monkeypatch.setattr(peak, "CPU_SIDE", 8)
-    found = peak.make_product_bench(tiny.config(), 4, all_devices(1)).run(3)
-    assert found == {peak.OPERATIONS: 3 * 2 * 8**3, CHECKSUM: 64}
+    monkeypatch.setattr(trainer, "CPU_SIDE", 8)
+    found = trainer.make_product_bench(tiny.config(), 4, all_devices(1)).run(3)
+    assert found == {trainer.OPERATIONS: 3 * 2 * 8**3, CHECKSUM: 3 * 8}

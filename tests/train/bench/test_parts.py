@@ -2,16 +2,14 @@
 
 import importlib.util
 import sys
-from types import SimpleNamespace
 
 import jax
 import numpy as np
 import pytest
 
 from tests.support.learner import tiny
-from train.bench.harness import play
 from train.bench.harness.timing import CHECKSUM
-from train.bench.parts import alphazero, games, peers, search, selfplay
+from train.bench.parts import alphazero, games, search, trainer
 from train.config import RunConfig
 from train.network.config import NetworkConfig
 from train.runtime.devices import all_devices
@@ -20,7 +18,7 @@ from wallgo_jax.game.state import State
 
 
 def test_core_plays_whole_games():
-    bench = play.make_bench(games.core_game(tiny.RULES, on_bits=True), 8, all_devices(1))
+    bench = games.make_bench(games.core_game(tiny.RULES, on_bits=True), 8, all_devices(1))
     found = bench.run(40)
     assert found["plies"] == 320
     # A placed stone each, then a wall a ply: 12 edges inside, and two corners take 2 to close.
@@ -31,9 +29,9 @@ def test_core_plays_whole_games():
 @pytest.mark.skipif(importlib.util.find_spec("pgx") is None, reason="needs pgx")
 @pytest.mark.filterwarnings("ignore")
 def test_peers_play_whole_games():
-    games = peers.peer_games(("tic_tac_toe",))
-    assert [game.name for game in games] == ["pgx tic_tac_toe", "pgx tic_tac_toe, planes"]
-    found = play.make_bench(games[1], 4, all_devices(1)).run(18)
+    found = games.peer_games(("tic_tac_toe",))
+    assert [game.name for game in found] == ["pgx tic_tac_toe", "pgx tic_tac_toe, planes"]
+    found = games.make_bench(found[1], 4, all_devices(1)).run(18)
     # A game has 5 to 9 plies.
     assert found["plies"] == 72 and 72 / 9 - 4 <= found["games"] <= 72 / 5
 
@@ -48,13 +46,13 @@ def test_the_network_of_pgx_has_the_blocks_of_the_config():
 def test_peers_without_pgx_are_refused(monkeypatch):
     monkeypatch.setitem(sys.modules, "pgx", None)
     with pytest.raises(UsageError, match=r"needs pgx: pip install 'wallgo-jax\[bench\]'"):
-        peers.peer_games()
+        games.peer_games(("othello",))
 
 
 def test_public_evaluator_allows_what_is_legal():
     def logits(variant):
         states = State(variant, jax.vmap(search.initial_position)(variant))
-        return search.make_public_evaluator(players=2)((), states).logits
+        return search.make_uniform_evaluator(players=2, is_public=True)((), states).logits
 
     legal = np.asarray(jax.jit(logits)(tiny.variants(tiny.RULES, 2))) == 0
     # Only the nine placements, the last of the ids.
@@ -82,14 +80,13 @@ def test_planes_alone_cost_what_planes_cost():
 def test_self_play_counts_roots_and_leaves():
     """A full search of 16 simulations makes 17 evaluations, a cheap one of 4 makes 5."""
     config = RunConfig()
-    metrics = SimpleNamespace(full=np.float32(3), positions=np.float32(10))
-    assert selfplay.evaluations(config, metrics) == 3 * 17 + 7 * 5
+    assert trainer.evaluations(config, 3, 10) == 3 * 17 + 7 * 5
 
 
 def test_self_play_is_that_of_a_run():
     """4 boards of 8 plies, each searched in full by 2 simulations; as often as it is asked."""
     config = tiny.config("--selfplay.full_search_prob", "1")
-    found = selfplay.make_selfplay_bench(config, 4, all_devices(1)).run(2)
+    found = trainer.make_selfplay_bench(config, 4, all_devices(1)).run(2)
     assert (found["positions"], found["evaluations"]) == (64, 64 * 3)
     assert found["games"] > 0 and found[CHECKSUM] > 0
 
@@ -97,7 +94,7 @@ def test_self_play_is_that_of_a_run():
 def test_steady_config_has_one_program():
     words = ["--search.first_simulations", "1", "--selfplay.bootstrap_iterations", "2"]
     config = tiny.config(*words, "--search.prior_boost", '["stay=2"]')
-    found = selfplay.steady(config, 12)
-    assert found.selfplay.boards == 12
+    found = trainer.steady(config, 12, 2)
+    assert (found.selfplay.boards, found.learner.batch) == (12, 2)
     assert (found.selfplay.bootstrap_iterations, found.search.first_simulations) == (0, 0)
     assert found.search.prior_boost == ()

@@ -1,33 +1,39 @@
-"""The suite chooses what to measure; ratios, goals, table and record hold its figures."""
+"""The suite chooses what to measure, up to the end of memory; ratios, knees, table and record hold
+its figures, here made up."""
 
 import dataclasses
 import io
 import json
+from types import SimpleNamespace
 
 import jax
 import pytest
 from rich.console import Console
 
 from tests.support.learner import tiny
-from tests.support.learner.counting_game import counting_game
-from train.bench import report, scaling, suite
-from train.bench.harness import peak
-from train.bench.harness.program import ProgramStats
-from train.bench.harness.timing import Row
-from train.bench.parts import alphazero, games, learn, memory, search, selfplay, shares
+from train.bench import report, suite
+from train.bench.harness.timing import ProgramStats, Row
+from train.bench.parts import alphazero, games, memory, search, trainer
 from train.bench.suite import Figures, Ratio, Request
 from train.config import RunConfig
 from train.runtime.errors import UsageError
 
+OUT_OF_MEMORY = jax.errors.JaxRuntimeError(
+    "RESOURCE_EXHAUSTED: Out of memory while trying to allocate 17179869184 bytes."
+)
 
-def row(name: str, batch: int, **rates: float) -> Row:
+
+def row(part: str, name: str, batch: int, **rates: float) -> Row:
     stats = ProgramStats(1.5, True, 1234, 2_000_000)
-    return Row(name, batch, 1, (1.0,), rates, 0xABC, stats)
+    return Row(part, name, batch, 1, (1.0,), rates, 0xABC, stats)
 
 
 def figures() -> Figures:
     tree = memory.TreeMemory(4096, 64, 208, 5072, 5080.4, 1_900_000_000)
-    rows = (("env", row(games.CORE, 64, plies=1.25e6)), ("learn", row(learn.LEARNER, 8, steps=2.0)))
+    rows = (
+        row("env", games.CORE, 64, plies=1.25e6),
+        row("learn", trainer.LEARNER, 8, steps=2.0),
+    )
     return Figures(rows, (Ratio("time of learner over x", 8, 1.3),), tree)
 
 
@@ -45,11 +51,10 @@ def test_devices_that_cannot_share_a_batch_stay_idle(monkeypatch):
 
 def test_pgx_is_othello_unless_others_are_named(monkeypatch):
     named = []
-    monkeypatch.setattr(suite.peers, "peer_games", lambda names: named.append(list(names)) or [])
-    monkeypatch.setattr(suite.peers, "plain_games", lambda names: named.append(list(names)) or [])
+    monkeypatch.setattr(games, "peer_games", lambda names: named.append(list(names)) or [])
     for against in (("pgx",), ("pgx-hex", "pgx"), (suite.MCTX_PUBLIC,)):
-        list(suite._env(Request(config=tiny.config(), against=against), 4))
-    assert named == [["othello"]] * 2 + [["hex", "othello"]] * 2
+        next(suite._env(Request(config=tiny.config(), against=against), 4))
+    assert named == [["othello"], ["hex", "othello"], []]
 
 
 def test_search_that_does_not_fit_is_named():
@@ -60,53 +65,39 @@ def test_search_that_does_not_fit_is_named():
     assert suite._fits_public(dataclasses.replace(request, against=()), 8192)
 
 
-def in_parts(rows):
-    """Rows with the parts that measured them, in order; the peak is measured in each part."""
-    part, found = "selfplay", []
-    for each in rows:
-        part = "learn" if each.name == learn.LEARNER else part
-        part = "env" if each.name == games.CORE else part
-        part = "search" if each.name == search.UNIFORM else part
-        found.append((part, each))
-    return found
-
-
 def test_ratios_are_of_times_and_of_better_batches():
-    found = list(
-        suite.ratios(
-            in_parts(
-                [
-                    row(selfplay.SELFPLAY, 64, positions=20.0, evaluations=80.0),
-                    row(selfplay.FORWARD, 64, evaluations=100.0, operations=70.0),
-                    row(peak.PRODUCT, 64, operations=80.0),
-                    row(learn.LEARNER, 64, steps=5.0),
-                    row(learn.BACKWARD, 64, steps=6.0, operations=60.0),
-                    row(peak.PRODUCT, 64, operations=96.0),
-                    row(games.CORE, 64, plies=300.0),
-                    row(games.CORE, 128, plies=200.0),
-                    row("env, BTRH", 64, plies=90.0),
-                    row("pgx othello", 64, plies=50.0),
-                    row("pgx othello", 128, plies=60.0),
-                    row("pgx othello, planes", 64, plies=45.0),
-                    row("pgx othello, plain", 64, plies=30.0),
-                    row("pgx hex", 64, plies=6.0),
-                    row("pgx hex, planes", 64, plies=5.0),
-                    row("pgx hex, plain", 64, plies=75.0),
-                    row("pgx hex, planes, one device", 64, plies=80.0),
-                    row("env, BTRH, plain", 64, plies=150.0),
-                    row(search.UNIFORM, 64, simulations=40.0),
-                    row(search.NETWORK, 64, simulations=20.0),
-                    row(search.MCTX, 64, simulations=32.0),
-                    row(search.MCTX_NETWORK, 64, simulations=16.0),
-                    row(search.PUBLIC, 64, simulations=4.0),
-                    row(search.PUBLIC_NETWORK, 64, simulations=2.5),
-                    row(f"{alphazero.LOOP}, othello", 64, positions=4.0, evaluations=50.0),
-                    row(f"{alphazero.LOOP}, othello", 128, positions=5.0, evaluations=40.0),
-                ]
-            )
-        )
+    found = suite.ratios(
+        [
+            row("selfplay", trainer.SELFPLAY, 64, positions=20.0, evaluations=80.0),
+            row("selfplay", trainer.FORWARD, 64, evaluations=100.0, operations=70.0),
+            row("selfplay", trainer.PRODUCT, 64, operations=80.0),
+            row("learn", trainer.LEARNER, 64, steps=5.0),
+            row("learn", trainer.BACKWARD, 64, steps=6.0, operations=60.0),
+            row("learn", trainer.PRODUCT, 64, operations=96.0),
+            row("env", games.CORE, 64, plies=300.0),
+            row("env", games.CORE, 128, plies=200.0),
+            row("env", "env, BTRH", 64, plies=90.0),
+            row("env", "pgx othello", 64, plies=50.0),
+            row("env", "pgx othello", 128, plies=60.0),
+            row("env", "pgx othello, planes", 64, plies=45.0),
+            row("env", "pgx othello, plain", 64, plies=30.0),
+            row("env", "pgx hex", 64, plies=6.0),
+            row("env", "pgx hex, planes", 64, plies=5.0),
+            row("env", "pgx hex, plain", 64, plies=75.0),
+            row("env", "pgx hex, planes, one device", 64, plies=80.0),
+            row("env", "env, BTRH, plain", 64, plies=150.0),
+            row("env", "env.step", 128),
+            row("search", search.UNIFORM, 64, simulations=40.0),
+            row("search", search.NETWORK, 64, simulations=20.0),
+            row("search", search.MCTX, 64, simulations=32.0),
+            row("search", search.MCTX_NETWORK, 64, simulations=16.0),
+            row("search", search.PUBLIC, 64, simulations=4.0),
+            row("search", search.PUBLIC_NETWORK, 64, simulations=2.5),
+            row("selfplay", f"{alphazero.LOOP}, othello", 64, positions=4.0, evaluations=50.0),
+            row("selfplay", f"{alphazero.LOOP}, othello", 128, positions=5.0, evaluations=40.0),
+        ]
     )
-    assert found == [
+    assert list(found) == [
         Ratio("time of self-play over network alone", 64, 1.25),
         Ratio("operations of network alone over matrix product", 64, 0.875),
         Ratio("time of learner over network forward and backward", 64, 1.2),
@@ -127,15 +118,15 @@ def test_ratios_are_of_times_and_of_better_batches():
 def test_parts_of_self_play_add_up():
     """An evaluation of 10, 9, 3, 2 and 0.5 seconds, in self-play, in moves of 16 simulations and a
     root by three searches, and in random play."""
-    times = dict(zip(shares.PROGRAMS, (10.0, 9.0, 3.0, 2.0, 0.5), strict=True))
+    times = dict(zip(suite.SHARED, (10.0, 9.0, 3.0, 2.0, 0.5), strict=True))
     rows = []
     for name, seconds in times.items():
         speed = {"moves": 1 / seconds / 17, "simulations": 16 / seconds / 17}
-        if name == selfplay.SELFPLAY:
+        if name == trainer.SELFPLAY:
             speed = {"positions": 3.0, "evaluations": 1 / seconds}
-        elif name == shares.PROGRAMS[-1]:
+        elif name == suite.SHARED[-1]:
             speed = {"plies": 1 / seconds}
-        rows.append(("selfplay", row(name, 64, **speed)))
+        rows.append(row("selfplay", name, 64, **speed))
     assert list(suite.ratios(rows[:-1])) == []
     found = {ratio.name: ratio.value for ratio in suite.ratios(rows)}
     assert found == pytest.approx(
@@ -149,24 +140,24 @@ def test_parts_of_self_play_add_up():
     )
 
 
-def test_games_are_plies_over_the_length_of_a_game(monkeypatch):
+def test_games_are_plies_over_the_length_of_a_game():
     """The length is that of all games measured, since few end in a short run of few boards."""
-    measured = [row("x", 2, plies=30.0, games=0.0), row("x", 4, plies=90.0, games=40.0)]
-    monkeypatch.setattr(scaling.games, "core_game", lambda rules, on_bits: counting_game())
-    monkeypatch.setattr(scaling.timing, "take_turns", lambda benches, **how: measured)
-    points = scaling.sweep(tiny.config().rules, batches=(2, 4), seconds=1.0, repeats=2)
-    assert points == [(2, 30.0, 10.0), (4, 90.0, 30.0)]
+    rows = [row("plot", "x", 2, plies=30.0, games=0.0), row("plot", "x", 4, plies=90.0, games=40.0)]
+    assert report.games_by_batch(rows) == {2: 10.0, 4: 30.0}
 
 
 def test_the_plot_names_batches_and_both_speeds(tmp_path):
-    points = [scaling.Point(1, 80.0, 2.0), scaling.Point(64, 4000.0, 100.0)]
-    scaling.draw(tmp_path / "a.svg", points, title="Random play of hkoi on a chip")
+    rows = [
+        row("plot", "x", batch, plies=40 * games, games=games)
+        for batch, games in ((1, 2.0), (64, 100.0))
+    ]
+    report.write_plot(tmp_path / "a.svg", rows, title="Random play of hkoi on a chip")
     text = (tmp_path / "a.svg").read_text()
     for said in ("Random play of hkoi on a chip", "games a second", "plies a second", "no knee"):
         assert f"<!-- {said}" in text
     assert "<!-- 64 -->" in text and "<!-- 1 -->" in text
     with pytest.raises(UsageError, match="its ending must be one of"):
-        scaling.draw(tmp_path / "a.fun", points, title="")
+        report.write_plot(tmp_path / "a.fun", rows, title="")
 
 
 def test_table_holds_every_figure():
@@ -178,12 +169,118 @@ def test_table_holds_every_figure():
 
 
 def test_record_is_json():
-    record = report.bench_record(
-        Request(config=tiny.config()), figures(), [scaling.Point(4, 2.5, 0.5)]
-    )
-    again = json.loads(json.dumps(record))
-    assert again["rows"][0]["rates"] == {"plies": 1.25e6}
+    about = report.about_of(Request(config=tiny.config()))
+    again = json.loads(json.dumps(report.bench_record(figures(), **about)))
+    assert again["rows"][0]["part"] == "env" and again["rows"][0]["rates"] == {"plies": 1.25e6}
     assert again["rows"][0]["stats"]["equations"] == 1234
     assert again["memory"]["total"] == 1_900_000_000
     assert again["environment"]["versions"]["jax"] == jax.__version__
-    assert again["scaling"] == [{"batch": 4, "plies": 2.5, "games": 0.5}]
+    assert again["config"]["name"] == "tiny" and again["repeats"] == 5
+
+
+@pytest.fixture(autouse=True)
+def no_garbage(monkeypatch):
+    """A batch that does not fit leaves garbage, which takes long to collect beside other tests."""
+    monkeypatch.setattr(suite, "gc", SimpleNamespace(collect=lambda: 0))
+
+
+def measure_up_to(largest: int, error: Exception, asked: list[int] | None = None):
+    """A device whose memory ends after a batch."""
+
+    def measure(batch: int) -> list[Row]:
+        if asked is not None:
+            asked.append(batch)
+        if batch > largest:
+            raise error
+        return [row("selfplay", "self-play", batch, evaluations=float(batch))] * 2
+
+    return measure
+
+
+def test_an_accelerator_is_swept_from_small_to_large():
+    assert suite.default_batches("selfplay", "cpu") == (256, 1024)
+    for platform in ("gpu", "tpu"):
+        game = suite.default_batches("env", platform)
+        assert (game[0], game[-1]) == (1024, 262144)
+        for part in ("search", "selfplay", "learn"):
+            batches = suite.default_batches(part, platform)
+            assert (batches[0], batches[-1]) == (512, 16384)
+        assert suite.default_batches(suite.PLOT, platform)[-1] == 262144
+    assert suite.default_batches(suite.PLOT, "cpu")[-1] == 65536
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (OUT_OF_MEMORY, "out of memory: Out of memory while trying"),
+        (MemoryError(), "out of memory: an allocation failed"),
+        (UsageError("--batch = 8192 needs 90 GiB; 4096 would fit"), "--batch = 8192 needs 90 GiB"),
+    ],
+)
+def test_a_sweep_stops_where_memory_ends(error, reason):
+    asked: list[int] = []
+    measure = measure_up_to(2048, error, asked)
+    rows, note = suite.sweep("selfplay", (8192, 512, 2048, 16384, 512), measure)
+    assert asked == [512, 2048, 8192]
+    assert [each.batch for each in rows] == [512, 512, 2048, 2048]
+    assert note.startswith(f"selfplay: stopped before 8,192 boards: {reason}")
+
+
+@pytest.mark.parametrize("error", [OUT_OF_MEMORY, UsageError("no")])
+def test_the_smallest_batch_must_fit(error):
+    with pytest.raises(type(error)):
+        suite.sweep("env", (4, 8), measure_up_to(2, error))
+
+
+def test_other_errors_are_not_the_end_of_memory():
+    with pytest.raises(RuntimeError, match="broken"):
+        suite.sweep("env", (4, 8), measure_up_to(4, RuntimeError("broken")))
+
+
+def test_nothing_is_noted_where_all_fits():
+    rows, note = suite.sweep("env", (4, 8), measure_up_to(8, OUT_OF_MEMORY))
+    assert (len(rows), note) == (4, "")
+
+
+def test_knee_is_the_first_near_the_best():
+    speeds = {256: 100.0, 64: 99.0, 16: 79.0, 1: 1.0}
+    assert report.knee_at(speeds) == 64
+    assert report.knee_text(speeds) == "knee at 64 boards, the fewest with 80% of the best speed"
+
+
+@pytest.mark.parametrize("last", [124.0, 400.0])
+def test_a_rising_curve_has_no_knee(last):
+    speeds = {16: 10.0, 64: 98.9}
+    assert report.knee_at(speeds) is None
+    assert report.knee_at({16: 10.0}) is None
+    speeds[256] = last
+    assert report.knee_at(speeds) is None
+    assert report.knee_text(speeds) == "no knee: the speed still rises at 256 boards"
+
+
+def test_a_sweep_has_a_line_for_its_knee():
+    speeds = ((512, 50.0), (2048, 95.0), (8192, 100.0))
+    rows = tuple(row("selfplay", "self-play", x, evaluations=speed) for x, speed in speeds)
+    line = "- self-play: knee at 2,048 boards, the fewest with 80% of the best speed\n"
+    assert line in report.markdown("bench", Figures(rows))
+    assert "knee" not in report.markdown("bench", Figures(rows[:2]))
+    learned = tuple(row("learn", "learner", x, positions=speed) for x, speed in speeds)
+    assert "2,048 samples" in report.markdown("bench", Figures(learned))
+
+
+def test_the_suite_sweeps_each_part_on_its_own(monkeypatch):
+    """Only the part that does not fit stops; what it could not measure is told."""
+    monkeypatch.setattr(suite, "_check_batch", lambda request, batch: None)
+    monkeypatch.setattr(suite.jax, "default_backend", lambda: "gpu")
+    measured = []
+
+    def measure(request, part, batch, on_progress):
+        measured.append((part, batch))
+        return measure_up_to(2048 if part == "selfplay" else 10**6, OUT_OF_MEMORY)(batch)
+
+    monkeypatch.setattr(suite, "measure_part", measure)
+    monkeypatch.setattr(suite, "ratios", lambda rows: ())
+    found = suite.run_suite(Request(tiny.config(), parts=("selfplay", "learn")))
+    assert [batch for part, batch in measured if part == "selfplay"] == [512, 2048, 8192]
+    assert [batch for part, batch in measured if part == "learn"] == [512, 2048, 8192, 16384]
+    assert [note.partition(":")[0] for note in found.notes] == ["search engine", "selfplay"]

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.learner.checkpoints import CONFIG, new_run, scrambled
 from train.checkpoints.store import Store
-from train.programs.state import RunState
+from train.loop.train_step import TrainState
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -21,12 +21,12 @@ def little_garbage() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def fresh() -> RunState:
+def fresh() -> TrainState:
     return new_run()
 
 
 @pytest.fixture(scope="module")
-def saved(fresh, tmp_path_factory) -> tuple[Path, RunState]:
+def saved(fresh, tmp_path_factory) -> tuple[Path, TrainState]:
     """A run directory with checkpoints of iterations 2, 4, 5 and 7, and the last one's content."""
     directory = tmp_path_factory.mktemp("saved")
     store = Store(directory, keep=2)

@@ -20,17 +20,17 @@ from tests.support.learner.checkpoints import (
 )
 from train.checkpoints import store as store_lib
 from train.checkpoints.store import RESUME, WEIGHTS, Store, read_meta, read_run, read_weights
-from train.programs.state import RunState
+from train.loop.train_step import TrainState
 from wallgo_jax.env import VERSION
 
 
 @pytest.fixture(scope="module")
-def fresh() -> RunState:
+def fresh() -> TrainState:
     """A run with fewer arrays, since they are read so often."""
     return small_run()
 
 
-def small_run() -> RunState:
+def small_run() -> TrainState:
     run = new_run()
     return run._replace(learner=run.learner._replace(optimizer=()), replay_state=())
 
@@ -128,7 +128,7 @@ DIFFERENT = ("arrays cut", "meta cut", "a file", "an older one", "half-written")
 """Damages of different places and kinds."""
 
 
-def reader(kind: str, fresh: RunState) -> tuple[Callable[..., Any], Any, Any]:
+def reader(kind: str, fresh: TrainState) -> tuple[Callable[..., Any], Any, Any]:
     """What reads this kind, what it should look like, and the content of iteration 5."""
     if kind == RESUME:
         return read_run, fresh, scrambled(fresh, 5)

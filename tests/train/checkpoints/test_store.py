@@ -17,7 +17,7 @@ from train.checkpoints import store as store_lib
 from train.checkpoints.checkpoint import FORMAT
 from train.checkpoints.store import RESUME, WEIGHTS, Store, read_meta, read_run, read_weights
 from train.config import read_config
-from train.programs.state import RunState
+from train.loop.train_step import TrainState
 from train.runtime.errors import UsageError
 from wallgo_jax.env import VERSION
 
@@ -26,7 +26,7 @@ def test_run_comes_back_bit_for_bit(saved, fresh):
     directory, run = saved
     found = read_run(directory, fresh)
     assert_same_bits(found, run)
-    assert type(found) is RunState
+    assert type(found) is TrainState
 
 
 def test_weights_come_back_bit_for_bit(saved, fresh):

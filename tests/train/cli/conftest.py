@@ -3,20 +3,11 @@
 import shutil
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from tests.support.learner import tiny
+from tests.support.learner import matches, tiny
 from tests.support.learner.commands import CONFIG, RULES, Said, command
-from train.arena.result import MatchResult
-from train.arena.seats.plackett_luce import TableResult
-from train.loop import training
-from train.ratings import pool, table_pool
-
-
-@pytest.fixture(autouse=True)
-def shared_programs(monkeypatch):
-    monkeypatch.setattr(training, "make_programs", tiny.shared_programs)
+from train.ratings import pool
 
 
 @pytest.fixture(scope="session")
@@ -27,10 +18,7 @@ def runs(tmp_path_factory) -> Path:
 @pytest.fixture(scope="session")
 def finished(runs) -> tuple[Path, Said]:
     """A finished run: its directory and its command's output."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(training, "make_programs", tiny.shared_programs)
-        said = command("run", tiny.PATH, "--runs", runs)
-    return runs / CONFIG.name, said
+    return runs / CONFIG.name, command("run", tiny.PATH, "--runs", runs)
 
 
 @pytest.fixture
@@ -63,28 +51,15 @@ def plays(monkeypatch):
         found.append(names)
 
     def make_play(rules, *, games, **options):
-        def play(first, second, number):
-            note(first.name, second.name)
-            return MatchResult(
-                first=first.name,
-                second=second.name,
-                rules=rules,
-                outcome=np.tile([1, -1, 0, 1], games // 4),
-                first_is_red=np.arange(games) < games // 2,
-                territory=np.tile([5, 4], (games, 1)),
-                games=((0,),) * games,
-            )
-
-        return play
-
-    def make_play_table(rules, **options):
         def play(seated, number):
-            note(*(entrant.name for entrant in seated))
-            spread = ((2.0, -1.0, -1.0), (-1.0, 2.0, -1.0), (-1.0, -1.0, 2.0))
-            return TableResult(tuple(each.identity for each in seated), (3, 2, 1), 1, spread)
+            names = [entrant.name for entrant in seated]
+            note(*names)
+            if len(names) > 2:
+                return matches.at_table(names, rules, games)
+            outcome = [1, -1, 0, 1] * (games // 4)
+            return matches.of_two(*names, rules, outcome)
 
         return play
 
     monkeypatch.setattr(pool, "make_play", make_play)
-    monkeypatch.setattr(table_pool, "make_play", make_play_table)
     return found

@@ -14,7 +14,6 @@ from train.analysis.corridors import read_corridors
 from train.arena.result import wilson_interval
 from train.cli.commands import PROGRAM
 from train.config import read_config
-from wallgo_jax.cli.parsing import commands_of
 from wallgo_jax.formats import records
 from wallgo_jax.game.rules import PRESETS
 
@@ -86,13 +85,11 @@ def test_three_players_learn_and_play_matches(tmp_path):
 
 def help_page(words, capsys, monkeypatch) -> str:
     monkeypatch.setenv("COLUMNS", "80")
-    with pytest.raises(SystemExit) as caught:
-        main(words)
-    assert not caught.value.code
+    assert main(words) == 0
     return capsys.readouterr().out
 
 
-@pytest.mark.parametrize("name", commands_of(PROGRAM.commands))
+@pytest.mark.parametrize("name", PROGRAM.commands)
 def test_help_of_a_command(name, capsys, monkeypatch):
     """It fits 80 columns, has a name for each positional, and ends with examples."""
     page = help_page([name, "--help"], capsys, monkeypatch)
@@ -124,17 +121,12 @@ def test_help_of_the_program_lists_every_command(capsys, monkeypatch):
     page = help_page(["--help"], capsys, monkeypatch)
     assert max(map(len, page.splitlines())) <= 80
     listed = [line.split()[0] for line in page.splitlines() if line[:2] == "  " and line[2] != " "]
-    assert set(commands_of(PROGRAM.commands)) <= set(listed)
-    assert sorted(commands_of(PROGRAM.commands)) == sorted(
-        name for names in PROGRAM.groups.values() for name in names
-    )
+    assert set(PROGRAM.commands) <= {*listed}
     assert "examples:" in page
 
 
 def test_versions(capsys):
-    with pytest.raises(SystemExit) as caught:
-        main(["--version"])
-    assert not caught.value.code
+    assert main(["--version"]) == 0
     assert capsys.readouterr().out.startswith(
         f"wallgo-jax {wallgo_jax.__version__} (jax {jax.__version__}, Python 3."
     )

@@ -28,10 +28,10 @@ from train.runtime.interrupts import EXIT_INTERRUPTED
 
 
 def test_interrupt_before_the_first_iteration(tmp_path, monkeypatch):
-    def interrupt(config):
+    def interrupt(config, opponent):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(training, "make_programs", interrupt)
+    monkeypatch.setattr(training, "make_step", interrupt)
     said = command("run", tiny.PATH, "--runs", tmp_path)
     assert (said.code, said.err) == (EXIT_INTERRUPTED, "stopped\n")
     assert list(tmp_path.iterdir()) == []
@@ -40,10 +40,10 @@ def test_interrupt_before_the_first_iteration(tmp_path, monkeypatch):
 def test_interrupted_run_says_how_to_go_on(tmp_path, monkeypatch, capfd):
     run_iteration = training.run_iteration
 
-    def interrupted(config, programs, state, index):
+    def interrupted(step, state, index):
         if index == 2:
             signal.raise_signal(signal.SIGINT)
-        return run_iteration(config, programs, state, index)
+        return run_iteration(step, state, index)
 
     monkeypatch.setattr(training, "run_iteration", interrupted)
     said = command("run", tiny.PATH, "--runs", tmp_path)
@@ -102,12 +102,13 @@ def test_loss_that_is_not_finite_ends_the_run(copy, monkeypatch):
 def test_a_program_that_ends_at_once_waits_for_no_device(monkeypatch, capsys):
     left = []
 
-    def interrupt(words, set_up):
+    def interrupt(words):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(command_line, "_main", interrupt)
+    monkeypatch.setattr(command_line, "_read_command", interrupt)
     monkeypatch.setattr(os, "_exit", left.append)
-    command_line.program()
+    with pytest.raises(SystemExit):
+        command_line.program()
     assert left == [EXIT_INTERRUPTED]
     assert capsys.readouterr().err == "stopped\n"
 
@@ -170,10 +171,10 @@ def test_run_whose_output_nobody_reads_is_saved(tmp_path, monkeypatch):
     run_iteration = training.run_iteration
     read_end, write_end = os.pipe()
 
-    def leave(config, programs, state, index):
+    def leave(step, state, index):
         if index == 1:
             os.close(read_end)
-        return run_iteration(config, programs, state, index)
+        return run_iteration(step, state, index)
 
     monkeypatch.setattr(training, "run_iteration", leave)
     with os.fdopen(write_end, "w") as unread:

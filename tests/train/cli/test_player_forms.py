@@ -8,10 +8,10 @@ import pytest
 from tests.support.learner import tiny
 from tests.support.learner.commands import MATCH, RULES, command, complaint
 from tests.support.reference.referee import Game
-from train import registry
 from train.analysis import value_accuracy
 from train.checkpoints import pretrained
 from train.loop.evaluation import check_opponents
+from train.players import registry
 from train.ratings import pool
 from train.runtime.errors import UsageError
 from wallgo_jax.formats import records
@@ -106,7 +106,7 @@ def test_export_leaves_other_folders_alone(places, tmp_path):
 
 def test_the_page_says_what_the_card_says(places):
     page = (places["model"] / "README.md").read_text()
-    for told in ("# mine", "rules of its own on 3×3", "run `tiny`, iteration 6, seed 7", "hours"):
+    for told in ("# mine", "the rules 3x3", "| `tiny` | 6 | 7 | random weights |", "hours"):
         assert told in page
     assert "| 3 | 0.00 |" in page  # the short match after three iterations
     assert "simulations = 2\nmax_considered_actions = 2" in page
@@ -154,7 +154,7 @@ def rows_of(table: str) -> list[str]:
 
 def test_match_takes_every_form(places, monkeypatch):
     """Without --rules: those of the run. The forms are one player, so the games are the same."""
-    monkeypatch.setattr(pretrained, "_folder", lambda: places["model"].parent)
+    monkeypatch.setattr(pretrained, "FOLDER", places["model"].parent)
     forms = ("search:{run}@2", "{run}/checkpoints/6@2", "{model}@2", "pretrained:mine@2")
     found = []
     for words in [*([form, *NO_RULES] for form in forms), [forms[0], *MATCH]]:

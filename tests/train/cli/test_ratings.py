@@ -4,19 +4,18 @@ import json
 import math
 import shutil
 from pathlib import Path
-from types import SimpleNamespace
 
-import numpy as np
 import pytest
 
-from tests.support.learner import tiny
+from tests.support.learner import matches, tiny
 from tests.support.learner.commands import RULES, command, complaint
 from tests.support.learner.saved import save_run
-from train import registry
+from train.api import games
 from train.cli.games import ratings
-from train.cli.games.match import Match
+from train.cli.games.match import Gate
+from train.players import registry
+from train.players.basic import Player
 from train.ratings import pool as pool_lib
-from train.ratings import table_pool
 from train.runtime.errors import UsageError
 from train.runtime.interrupts import EXIT_INTERRUPTED
 
@@ -83,7 +82,7 @@ def test_three_players_meet_in_pools(plays, tmp_path):
     assert said.code == 0 and "simulations" not in said.out
     record = json.loads((tmp_path / "elo.json").read_text())
     assert {row["player"] for row in record["players"]} == set(players)
-    assert len((tmp_path / table_pool.CACHE_FILE).read_text().splitlines()) == 4
+    assert len((tmp_path / pool_lib.TABLES_FILE).read_text().splitlines()) == 4
     assert {len(names) for names in plays} == {3}
 
 
@@ -125,17 +124,15 @@ def test_the_time_of_a_programs_moves_is_a_term_of_its_games(
     """Only where it decides games: those of other pools stay known."""
     asked = []
 
-    def rate(how, entrants, results, rules, **rest):
-        asked.append((entrants[-1].player, results._settings))
-        raise UsageError("no games here")
+    class Cache:
+        def __init__(self, path, settings):
+            asked.append(settings)
+            raise UsageError("no games here")
 
-    monkeypatch.setattr(ratings, "rate", rate)
+    monkeypatch.setattr(games, "ResultsCache", Cache)
     words = [player, *ELO, "--move-seconds", seconds, "--cache", tmp_path / "games.jsonl"]
     assert complaint(command("elo", *words)) == "no games here"
-    ((last, settings),) = asked
-    assert settings == pool_lib.settings_of(tiny.RULES, opening_plies=2, seed=0) | terms
-    if player != "wjx":
-        assert last.act.seconds == seconds
+    assert asked == [pool_lib.settings_of(tiny.RULES, opening_plies=2, seed=0) | terms]
 
 
 @pytest.mark.parametrize(
@@ -148,8 +145,8 @@ def test_the_time_of_a_programs_moves_is_a_term_of_its_games(
     ],
 )
 def test_gate_tells_by_its_exit_code(outcome, is_stopped, code, said, monkeypatch):
-    result = SimpleNamespace(first="wjx", second="random", paired_outcome=np.array(outcome))
-    monkeypatch.setattr(Match, "play", lambda self: (result, is_stopped))
+    result = matches.of_two("wjx", "random", tiny.RULES, outcome)
+    monkeypatch.setattr(Gate, "play", lambda self, names: (result, is_stopped))
     assert command("gate", "wjx", "--sprt", "-100,0") == (code, said, "")
 
 
@@ -165,15 +162,15 @@ def test_gate_tells_by_its_exit_code(outcome, is_stopped, code, said, monkeypatc
 def test_gate_is_held_by_the_shipped_player_with_the_same_budget(player, against, monkeypatch):
     asked = []
 
-    def play(self):
-        asked.append(self)
+    def play(self, names):
+        asked.append((self, names))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Match, "play", play)
+    monkeypatch.setattr(Gate, "play", play)
     command("gate", player, "--seed", "3")
-    (match,) = asked
-    assert (match.first, match.second) == (player, against)
-    assert (match.sprt, match.seed, match.opening_plies) == ("-10,0", 3, 4)
+    ((gate, names),) = asked
+    assert names == [player, against]
+    assert (gate.sprt, gate.seed, gate.opening_plies) == ("-10,0", 3, 4)
 
 
 @pytest.mark.parametrize(
@@ -191,6 +188,7 @@ def test_the_shipped_player_is_the_opponent_where_none_is_named(player, against,
         met.append(name)
         if len(met) == 2:
             raise UsageError("enough")
+        return Player(name, (), lambda *_: None)
 
     monkeypatch.setattr(registry, "make_player", make_player)
     assert complaint(command("match", player)) == "enough"

@@ -21,7 +21,7 @@ from train.cli.command_line import _read_command
 from train.config import RunConfig, config_to_dict
 from train.data.record_dataset import read_recorded_games
 from train.loop import training
-from train.registry import make_player
+from train.players.registry import make_player
 from train.runtime.errors import UsageError
 from wallgo_jax.__main__ import main as game_command
 from wallgo_jax.cli.sources import SourceRequest, read_games

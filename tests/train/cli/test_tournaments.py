@@ -4,14 +4,11 @@ import json
 import signal
 from collections import Counter
 
-import numpy as np
 import pytest
 
+from tests.support.learner import matches
 from tests.support.learner.commands import RULES, command, complaint
 from train.arena import match
-from train.arena.result import MatchResult
-from train.arena.seats import match as seats_match
-from train.arena.seats.result import SeatedResult
 from train.runtime.errors import UsageError
 from train.runtime.interrupts import EXIT_INTERRUPTED
 
@@ -29,52 +26,20 @@ def meetings(monkeypatch):
 
     found = Meetings()
 
-    def play_meeting(first, second, rules, options, *, seed, before, on_progress):
-        games = options.games
+    def play_meeting(players, rules, options, *, seed, before, on_progress):
+        names, games = [player.name for player in players], options.games
         if found.failure and len(found) == 2:
             if isinstance(found.failure, Exception):
                 raise found.failure
             signal.raise_signal(found.failure)
             assert options.should_stop()
             games = 2
-        found.append((first.name, second.name, before, games // 2))
-        return MatchResult(
-            first=first.name,
-            second=second.name,
-            rules=rules,
-            outcome=np.ones(games, int),
-            first_is_red=np.arange(games) < games // 2,
-            territory=np.tile([5, 4], (games, 1)),
-            games=tuple((number,) for number in range(games)),
-        )
+        found.append((*names, before, games // 2))
+        if len(names) > 2:
+            return matches.at_table(names, rules, games)
+        return matches.of_two(*names, rules, [1] * games)
 
     monkeypatch.setattr(match, "play_meeting", play_meeting)
-    return found
-
-
-@pytest.fixture
-def tables(monkeypatch):
-    """The names of each table; a second one fails."""
-    found = []
-
-    def play_seats(players, rules, options, *, key, on_progress):
-        if found:
-            raise FAILURE
-        names = tuple(player.name for player in players)
-        found.append(names)
-        seats = np.array(seats_match.field_of(players).seatings)
-        rewards = np.where(seats == 0, 1.0, -0.5)
-        return SeatedResult(
-            names=names,
-            rules=rules,
-            seats=seats,
-            rewards=rewards,
-            territory=np.ones_like(seats),
-            opening=np.zeros(len(seats), int),
-            games=tuple((number,) for number in range(len(seats))),
-        )
-
-    monkeypatch.setattr(seats_match, "play_seats", play_seats)
     return found
 
 
@@ -119,11 +84,12 @@ def test_finished_meetings_are_kept(meetings, tmp_path, failure):
     assert len((tmp_path / "t.jsonl").read_text().splitlines()) == 8
 
 
-def test_a_failure_after_some_tables_keeps_them(tables, tmp_path):
+def test_a_failure_after_some_tables_keeps_them(meetings, tmp_path):
+    meetings.failure = FAILURE
     words = [*SEATED, "--json", tmp_path / "t.json", "--records", tmp_path / "t.jsonl"]
     said = command("tournament", "random", "greedy", "wjx", "ethen", *words)
     assert complaint(said) == str(FAILURE)
-    assert "stopped after 1 of 4 tables" in " ".join(said.out.split())
+    assert "stopped after 12 of 24 games" in " ".join(said.out.split())
     found = json.loads((tmp_path / "t.json").read_text())
-    assert found["is_stopped"] and len(found["tables"]) == 1
-    assert len((tmp_path / "t.jsonl").read_text().splitlines()) == 6
+    assert found["is_stopped"] and len(found["tables"]) == 2
+    assert len((tmp_path / "t.jsonl").read_text().splitlines()) == 12

@@ -1,4 +1,4 @@
-"""Figures of variety, against plain counting on the host."""
+"""Figures of diversity, against plain counting on the host."""
 
 import collections
 
@@ -7,15 +7,16 @@ import numpy as np
 import pytest
 
 from tests.support.learner import tiny
-from train.bench.parts.search import random_search
+from tests.support.learner.random_search import random_search
 from train.data import diversity
-from train.data.diversity import OPENING_PLIES, class_shares, opening_variety, policy_entropies
+from train.data.config import SelfPlayConfig
+from train.data.diversity import OPENING_PLIES, class_shares, opening_diversity, policy_entropies
 from train.data.selfplay import first_boards, make_selfplay
 from wallgo_jax.game.rules import PRESETS
 from wallgo_jax.game.state import State
 
 BOARDS, PLIES = 60, 30
-variety = jax.jit(opening_variety)
+openings_of = jax.jit(opening_diversity)
 
 
 @pytest.fixture(scope="module", params=["tiny", "wallzero-empty"])
@@ -23,13 +24,13 @@ def played(request):
     """(variant [B], random plies [T, B])."""
     rules = tiny.RULES if request.param == "tiny" else PRESETS[request.param]
     variant = tiny.variants(rules, BOARDS)
-    selfplay = jax.jit(make_selfplay(random_search(), plies=PLIES))
+    selfplay = jax.jit(make_selfplay(random_search(), SelfPlayConfig(plies=PLIES)))
     _, plies, _ = selfplay((), variant, jax.jit(first_boards)(variant), jax.random.key(1))
     return jax.device_get((variant, plies))
 
 
 def counted(positions, where: np.ndarray) -> tuple[int, int, int]:
-    """Games, distinct ones and those of the commonest, by what stands on the boards."""
+    """Games, distinct ones and those of the most frequent, by what stands on the boards."""
     found = collections.Counter()
     for row, board in np.argwhere(where):
         stones = tuple(tuple(sorted(own)) for own in positions.stones[row, board].tolist())
@@ -39,30 +40,30 @@ def counted(positions, where: np.ndarray) -> tuple[int, int, int]:
 
 def test_openings_are_counted(played):
     variant, plies = played
-    found = jax.device_get(variety(variant, plies.position))
+    setups, found = jax.device_get(openings_of(variant, plies.position))
     positions = jax.device_get(plies.position)
     setup = int(variant.num_placements[0])
-    assert tuple(map(int, found.setups)) == counted(positions, positions.ply == setup)
+    assert tuple(map(int, setups)) == counted(positions, positions.ply == setup)
     openings = counted(positions, positions.ply == OPENING_PLIES)
-    assert tuple(map(int, found.openings)) == openings
+    assert tuple(map(int, found)) == openings
     assert openings[0] > 10
 
 
 def test_repeats_are_counted_on_all_devices(played):
     """The join doubles the positions."""
     variant, plies = played
-    join = jax.jit(lambda v, p: opening_variety(v, p, lambda own: jax.numpy.stack([own, own])))
-    double, alone = join(variant, plies.position), variety(variant, plies.position)
-    assert int(double.setups.games) == 2 * int(alone.setups.games) > 0
-    assert int(double.setups.distinct) == int(alone.setups.distinct)
-    assert int(double.setups.commonest) == 2 * int(alone.setups.commonest)
+    join = jax.jit(lambda v, p: opening_diversity(v, p, lambda own: jax.numpy.stack([own, own])))
+    (double, _), (alone, _) = (f(variant, plies.position) for f in (join, openings_of))
+    assert int(double.games) == 2 * int(alone.games) > 0
+    assert int(double.distinct) == int(alone.distinct)
+    assert int(double.mode) == 2 * int(alone.mode)
 
 
 def test_no_game_is_no_opening(played):
     """Boards before their first ply."""
     variant, plies = played
     first = jax.tree.map(lambda x: np.broadcast_to(x[:1], x.shape), plies.position)
-    found = jax.device_get(variety(variant, first))
+    found = jax.device_get(openings_of(variant, first))
     assert [int(x) for x in jax.tree.leaves(found)] == [0] * 6
 
 

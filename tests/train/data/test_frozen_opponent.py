@@ -7,10 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from tests.support.learner import tiny
-from train.data.openings import Exploration
-from train.data.selfplay import TargetOptions, first_boards, make_selfplay
-from train.data.sides import search_some
-from train.search.evaluator import Opposed
+from train.data.config import SelfPlayConfig
+from train.data.frozen_opponent import search_some
+from train.data.selfplay import first_boards, make_selfplay
+from train.search.evaluator import WithOpponentVariables
 from train.search.search import SearchResult
 from wallgo_jax.game import actions
 from wallgo_jax.game.state import State
@@ -28,12 +28,14 @@ def ranked_search(variables, states: State, key: jax.Array) -> SearchResult:
     return SearchResult(slot, jax.nn.one_hot(slot, legal.shape[1]), value, 1 + 0 * value, logits)
 
 
-def learner_search(variables: Opposed, states: State, key: jax.Array) -> SearchResult:
+def learner_search(variables: WithOpponentVariables, states: State, key: jax.Array) -> SearchResult:
     """Gets both sets of variables and uses its own."""
     return ranked_search(variables.own, states, key)
 
 
-RANKS = Opposed(own=np.arange(300, dtype=np.float32), opponent=-np.arange(300, dtype=np.float32))
+RANKS = WithOpponentVariables(
+    own=np.arange(300, dtype=np.float32), opponent=-np.arange(300, dtype=np.float32)
+)
 
 
 @functools.cache
@@ -42,9 +44,8 @@ def play(**exploration):
     variant = tiny.variants(tiny.RULES, BOARDS)
     selfplay = make_selfplay(
         learner_search,
-        plies=PLIES,
-        targets=TargetOptions(policy_surprise_weight=0.5, has_root_value=True),
-        exploration=Exploration(**exploration),
+        SelfPlayConfig(plies=PLIES, policy_surprise_weight=0.5, **exploration),
+        has_root_value=True,
         opponent=ranked_search,
     )
     boards = jax.jit(functools.partial(first_boards, has_opponent=True))(variant)

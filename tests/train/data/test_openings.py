@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 from tests.support.learner import tiny
-from train.bench.parts.search import random_search
-from train.data.openings import Exploration, temperature_at
+from tests.support.learner.random_search import random_search
+from train.data.config import SelfPlayConfig
+from train.data.openings import temperature_at
 from train.data.selfplay import first_boards, make_selfplay, stagger
+from train.loop import selfplay
 from train.network import MASKED
-from train.programs import selfplay as selfplay_programs
 from wallgo_jax.game import actions
 from wallgo_jax.game.state import State
 
@@ -47,8 +48,7 @@ def third_search(variables, states: State, key: jax.Array):
 def play(**options):
     """Two iterations on the 3x3 board: ranks of the played slots, weights and plies, [2T, B]."""
     variant = tiny.variants(tiny.RULES, BOARDS)
-    exploration = Exploration(**options)
-    selfplay = jax.jit(make_selfplay(third_search, plies=PLIES, exploration=exploration))
+    selfplay = jax.jit(make_selfplay(third_search, SelfPlayConfig(plies=PLIES, **options)))
     boards, parts = jax.jit(first_boards)(variant), []
     ranks = jax.jit(jax.vmap(lambda position: ranked(State(variant, position))))
     for key in jax.random.split(jax.random.key(5)):
@@ -144,7 +144,7 @@ def test_first_games_stand_at_all_plies_and_go_on_from_there():
 def test_temperature_draws_from_the_policy_and_learns_it():
     """It is 1/2 at the second ply and next to nothing at the fourth."""
     rank, weight, ply = play(
-        temperature=0.01 + 0.49 * 2**10, final_temperature=0.01, temperature_halflife=0.1
+        temperature=0.01 + 0.49 * 2**5, final_temperature=0.01, temperature_halflife=0.2
     )
     first = rank[ply == 1]
     assert shares(first)[:2] == near([0.2, 0.8], first.size)  # 1 : 2 squared
@@ -153,7 +153,7 @@ def test_temperature_draws_from_the_policy_and_learns_it():
 
 
 def test_temperature_decays_by_halves():
-    options = Exploration(temperature=0.8, final_temperature=0.2, temperature_halflife=7.0)
+    options = SelfPlayConfig(temperature=0.8, final_temperature=0.2, temperature_halflife=7.0)
     found = jax.jit(lambda ply: temperature_at(ply, options))(jnp.array([0, 7, 14, 1000]))
     np.testing.assert_allclose(found, [0.8, 0.5, 0.35, 0.2], rtol=1e-6)
 
@@ -167,11 +167,11 @@ def test_cheap_plies_keep_the_noise_where_asked(monkeypatch, has_noise):
         made.extend(budgets)
         return lambda variables, states, key, budget: random_search()(variables, states, key)
 
-    monkeypatch.setattr(selfplay_programs, "make_budgeted_search", fake)
+    monkeypatch.setattr(selfplay, "make_budgeted_search", fake)
     config = tiny.config(
         "--selfplay.full_search_prob=0.5",
         "--search.simulations=8",
         f"--selfplay.cheap_noise={str(has_noise).lower()}",
     )
-    selfplay_programs.selfplay_of(config, selfplay_programs.stage_at(config, 0))
+    selfplay.selfplay_of(config, selfplay.stage_at(config, 0))
     assert made == [(8, True), (4, has_noise)]

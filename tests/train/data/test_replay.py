@@ -13,14 +13,15 @@ import numpy as np
 import pytest
 
 from tests.support.learner import tiny
+from tests.support.learner.random_search import random_search
 from tests.support.reference.referee import Game
-from train.bench.parts.search import random_search
 from train.config import read_config
 from train.data import replay
+from train.data.config import SelfPlayConfig
 from train.data.outcomes import Outcome, from_mover
 from train.data.replay import Trajectory
 from train.data.selfplay import first_boards, make_selfplay
-from train.programs.replay import FinishedPlies, steps_due
+from train.loop.train_step import FinishedPlies, steps_due
 from train.search.search import Search
 from wallgo_jax.game.state import Position
 
@@ -308,7 +309,7 @@ def real_pieces(
 ) -> list[Trajectory]:
     """Pieces of real games, with random moves unless a search is given."""
     variant = tiny.variants(tiny.RULES, boards)
-    play = jax.jit(make_selfplay(search or random_search(), plies=length))
+    play = jax.jit(make_selfplay(search or random_search(), SelfPlayConfig(plies=length)))
     position, made = jax.jit(first_boards)(variant), []
     for key in jax.random.split(jax.random.key(3), count):
         position, plies, _ = play((), variant, position, key)

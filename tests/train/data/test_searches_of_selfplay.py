@@ -1,5 +1,6 @@
 """Self-play uses the search given, the cheap one at random, and more simulations later."""
 
+import dataclasses
 import functools
 
 import jax
@@ -8,18 +9,28 @@ import numpy as np
 import pytest
 
 from tests.support.learner import tiny
+from tests.support.learner.random_search import random_search
 from tests.support.learner.small_run import RULES
-from train.bench.parts.search import random_search
-from train.data.selfplay import TargetOptions, first_boards, make_selfplay, surprise_weights
-from train.data.sides import by_coin
-from train.programs import selfplay as selfplay_programs
-from train.programs.assembly import make_parts
-from train.runtime.devices import all_devices
+from train.data.config import SelfPlayConfig
+from train.data.selfplay import PlayoutCapSearch, first_boards, make_selfplay, surprise_weights
+from train.loop.selfplay import BOOTSTRAP, selfplay_of
 from wallgo_jax.game import actions
 from wallgo_jax.game.state import State
 
 start, weights = jax.jit(first_boards), jax.jit(surprise_weights)
 legal_slots = jax.jit(jax.vmap(jax.vmap(lambda v, p: actions.legal_slots(State(v, p))), (None, 0)))
+
+
+COINS = SelfPlayConfig(plies=40, full_search_prob=0.5)
+
+
+def by_coin(full, cheap) -> PlayoutCapSearch:
+    """One of two searches."""
+    return PlayoutCapSearch(
+        lambda variables, states, key, budget: jax.lax.cond(
+            budget == 0, full, cheap, variables, states, key
+        )
+    )
 
 
 def last_search(variables, states: State, key: jax.Array):
@@ -41,14 +52,10 @@ def surprised_search(variables, states: State, key: jax.Array):
 @functools.cache
 def play(*, share: float = 0.0, cheap: float = 0.0, has_root_value: bool = False):
     """40 plies of 6 boards, half of them searched in full."""
-    targets = TargetOptions(share, cheap, has_root_value)
     variant = tiny.variants(RULES, 6)
-    selfplay = make_selfplay(
-        by_coin(surprised_search, last_search),
-        plies=40,
-        full_search_prob=0.5,
-        targets=targets,
-    )
+    options = dataclasses.replace(COINS, policy_surprise_weight=share, cheap_policy_weight=cheap)
+    search = by_coin(surprised_search, last_search)
+    selfplay = make_selfplay(search, options, has_root_value=has_root_value)
     _, plies, sums = jax.jit(selfplay)((), variant, start(variant), jax.random.key(2))
     return variant, *jax.device_get((plies, sums))
 
@@ -70,9 +77,7 @@ def test_one_coin_a_ply_decides_how_all_boards_are_searched():
 
 def test_a_coin_key_decides_the_coins_and_nothing_else_does():
     variant = tiny.variants(RULES, 2)
-    selfplay = jax.jit(
-        make_selfplay(by_coin(surprised_search, last_search), plies=40, full_search_prob=0.5)
-    )
+    selfplay = jax.jit(make_selfplay(by_coin(surprised_search, last_search), COINS))
     coins, slots = {}, {}
     for key, coin_key in ((0, 5), (1, 5), (1, 6)):
         _, plies, _ = selfplay(
@@ -88,7 +93,7 @@ def test_without_a_cheap_search_there_is_no_coin():
     variant = tiny.variants(RULES, 2)
     text = {}
     for search in (last_search, by_coin(random_search(), last_search)):
-        selfplay = make_selfplay(search, plies=2, full_search_prob=0.5)
+        selfplay = make_selfplay(search, dataclasses.replace(COINS, plies=2))
         boards = start(variant)
         text[search] = str(jax.make_jaxpr(selfplay)((), variant, boards, jax.random.key(0)))
     alone, either = text.values()
@@ -136,7 +141,7 @@ def test_values_of_searches_are_kept_where_they_are_learned():
 def test_bootstrap_has_no_values():
     config = tiny.config("--selfplay.bootstrap_iterations=1", "--learner.value_mix=0.5")
     variant = tiny.variants(config.rules, 2)
-    selfplay = selfplay_programs.selfplay_of(config, selfplay_programs.BOOTSTRAP)
+    selfplay = selfplay_of(config, BOOTSTRAP)
     _, plies, _ = jax.jit(selfplay)((), variant, start(variant), jax.random.key(0))
     assert np.isnan(plies.root_value).all()
 
@@ -145,29 +150,3 @@ def test_weights_of_no_surprise_and_of_no_ply_in_full():
     is_full = np.array([[1.0, 1.0], [0.0, 0.0]])
     assert weights(is_full, np.zeros((2, 2)), share=1.0).tolist() == is_full.tolist()
     assert weights(np.zeros((2, 2)), np.ones((2, 2)), share=0.5).tolist() == [[0, 0], [0, 0]]
-
-
-def test_a_run_resumed_late_compiles_what_is_left(monkeypatch):
-    class Ahead:
-        """Stands in for a program that is compiled once."""
-
-        bytes = 0
-
-        def __init__(self, simulations: int) -> None:
-            self.simulations = simulations
-
-        def compile(self, *like: object) -> None:
-            if self.simulations not in compiled:
-                compiled.append(self.simulations)
-
-    compiled: list[int] = []
-    monkeypatch.setattr(selfplay_programs, "Ahead", Ahead)
-    monkeypatch.setattr(selfplay_programs, "_jitted", lambda config, stage, *_: stage.simulations)
-    config = tiny.config("--iterations=5", "--search.simulations=8", "--search.first_simulations=2")
-    parts = make_parts(config, all_devices(1))
-    programs = selfplay_programs.make_selfplay_programs(
-        config, parts.network, parts.variants, parts.devices
-    )
-    for iteration, expected in ((2, 4), (3, 4), (4, 8)):
-        assert programs.at(iteration).simulations == expected
-        assert compiled == [4, 8]

@@ -11,17 +11,17 @@ import pytest
 from tests.support import compiling
 from tests.support.learner import small_run, tiny
 from train.data.selfplay import Boards, first_boards
-from train.loop.training import make_programs, run_iteration
+from train.loop.compiled_step import CompiledStep, make_step
+from train.loop.train_step import TrainState
+from train.loop.training import run_iteration
 from train.network import NetworkConfig
-from train.programs.assembly import Programs
-from train.programs.state import RunState
 from train.runtime.host import READS
 from wallgo_jax.game import actions, referee
 from wallgo_jax.game.state import State, initial_position
 
 FIGURES = 7 + (7 + 3 + 3) * 2 + 2 * 3
 """Numbers that self-play leaves: sums; entropies, also of classes of moves, and shares of these in
-two parts; variety of setups and openings."""
+two parts; diversity of setups and openings."""
 
 ITERATIONS = 12
 CONFIG = dataclasses.replace(
@@ -39,13 +39,13 @@ legal_slots = jax.jit(jax.vmap(jax.vmap(lambda v, p: actions.legal_slots(State(v
 class Run(NamedTuple):
     """Some iterations of a run."""
 
-    programs: Programs
-    state: RunState
+    step: CompiledStep
+    state: TrainState
     rows: list[dict]
     compiled: list[int]
-    """Number of programs that each iteration compiled itself, after `Programs.compile`."""
+    """Number of programs that each iteration compiled itself, after `CompiledStep.compile`."""
     waited: list[float]
-    """Seconds that `Programs.compile` took before each iteration."""
+    """Seconds that `CompiledStep.compile` took before each iteration."""
     read: list[tuple[int, int]]
     """Reads from the devices in each iteration, and arrays that were read."""
     held: list[int]
@@ -54,15 +54,15 @@ class Run(NamedTuple):
 
 @pytest.fixture(scope="module")
 def trained() -> Run:
-    programs = make_programs(CONFIG)
-    run = Run(programs, programs.init(), [], [], [], [], [])
+    step = make_step(CONFIG)
+    run = Run(step, step.init(), [], [], [], [], [])
     with compiling.as_users():
         play(run, new_boards(run), 0)
     for iteration in range(ITERATIONS):
-        run.waited.append(programs.compile(iteration))
+        run.waited.append(step.compile(iteration))
         before = READS.reads, READS.arrays
         with compiling.count_compilations() as count:
-            state, row = run_iteration(CONFIG, programs, run.state, iteration)
+            state, row = run_iteration(step, run.state, iteration)
         run = run._replace(state=state)
         run.rows.append(row)
         run.compiled.append(count())
@@ -74,13 +74,12 @@ def trained() -> Run:
 def new_boards(run: Run) -> Boards:
     """Laid on the devices like the run's own, for which the program is compiled."""
     like = jax.tree.map(lambda x: x.sharding, run.state.boards)
-    return jax.device_put(start(run.programs.variant), like)
+    return jax.device_put(start(run.step.variant), like)
 
 
 def play(run: Run, boards: Boards, iteration: int) -> Any:
-    programs = run.programs
-    variables, key = run.state.learner.player, programs.keys(iteration).play
-    return programs.selfplay_at(0)(variables, programs.variant, boards, key)
+    key = run.step.keys(iteration).play
+    return run.step.play(0, run.state.learner.player, boards, key)
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +93,7 @@ def played(trained: Run):
     parts, sums = jax.device_get((parts, sums))
     plies = jax.tree.map(lambda *x: np.concatenate(x), *parts)
     return (
-        jax.device_get(trained.programs.variant),
+        jax.device_get(trained.step.variant),
         plies,
         jax.tree.map(lambda *x: float(sum(x)), *sums),
     )

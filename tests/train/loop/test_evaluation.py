@@ -48,9 +48,9 @@ def test_each_anchor_has_its_win_rate(directory, monkeypatch):
     opponents = []
     play, anyone = evaluation.play_match, make_random_player()
 
-    def watched(first, second, *rest, **options):
-        opponents.append(second)
-        return play(first, anyone, *rest, **options)
+    def watched(players, *rest, **options):
+        opponents.append(players[1])
+        return play((players[0], anyone), *rest, **options)
 
     monkeypatch.setattr(evaluation, "play_match", watched)
     row = matches(directory, 11)
@@ -177,18 +177,6 @@ def test_opponents_are_looked_at_before_the_run(key, name):
     options = dataclasses.replace(CONFIG.evaluation, **{key: (name,)})
     with pytest.raises(UsageError, match=f"player '{name}': unknown"):
         evaluation.check_opponents(dataclasses.replace(CONFIG, evaluation=options))
-
-
-@pytest.mark.parametrize(
-    ("done", "games"),
-    [(0, 2 * 2 * 40 + 2 * 400), (3, 2 * 40 + 2 * 400), (6, 2 * 400), (9, 2 * 400)],
-)
-def test_games_of_a_run_that_are_still_to_come(done, games):
-    opponents = ("random", "greedy")
-    options = dataclasses.replace(CONFIG.evaluation, every=3, final_games=400, opponents=opponents)
-    config = dataclasses.replace(CONFIG, iterations=9, evaluation=options)
-    # Short matches follow iterations 3 and 6 alone, each against both anchors.
-    assert evaluation.games_after(config, done) == games
 
 
 def test_mean_over_rule_sets_has_the_interval_of_independent_estimates():

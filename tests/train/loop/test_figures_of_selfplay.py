@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 
 from tests.support.learner import tiny
-from train.data.diversity import ClassShares, Mean, OpeningVariety, PolicyEntropies, Variety
+from train.data.diversity import ClassShares, Mean, OpeningDiversity, PolicyEntropies
 from train.data.selfplay import SeatSums, SelfPlayMetrics
-from train.loop.training import _selfplay_figures
-from train.programs.selfplay import SelfPlayFigures
+from train.loop.train_step import SelfPlayFigures
+from train.loop.training import selfplay_figures
 
 FIGURES = SelfPlayFigures(
     sums=SelfPlayMetrics(
@@ -34,10 +34,8 @@ FIGURES = SelfPlayFigures(
         shares=ClassShares(stay=Mean(1.0, 10.0), one_step=Mean(2.0, 10.0), two_steps=Mean(7.0, 10)),
         seats=SeatSums(games=np.array([8.0, 16.0]), points=np.array([3.0, 10.0])),
     ),
-    variety=OpeningVariety(
-        setups=Variety(games=50.0, distinct=31.0, commonest=3.0),
-        openings=Variety(games=25.0, distinct=22.0, commonest=2.0),
-    ),
+    setups=OpeningDiversity(games=50.0, distinct=31.0, mode=3.0),
+    openings=OpeningDiversity(games=25.0, distinct=22.0, mode=2.0),
     by_board=None,
 )
 """Made up, so that no two figures of a row are the same."""
@@ -74,14 +72,14 @@ ROW = {
 
 
 def test_each_figure_has_its_name():
-    row = _selfplay_figures(tiny.config(), FIGURES, 0)
+    row = selfplay_figures(tiny.config(), FIGURES, 0)
     assert row == pytest.approx(ROW)
 
 
 def test_a_draw_of_three_is_a_third_of_a_win():
     """Red has won 9 of 20 games and drawn 4 of them."""
     config = tiny.config("--rules", "playwallgo-3p")
-    row = _selfplay_figures(config, FIGURES, 0)
+    row = selfplay_figures(config, FIGURES, 0)
     assert row["red_win_rate"] == pytest.approx(31 / 60)
 
 
@@ -95,7 +93,7 @@ def test_the_figures_that_are_made_up_differ():
 def test_figures_of_no_game_are_none():
     nothing = jax.tree.map(np.zeros_like, FIGURES)
     sums = nothing.sums._replace(positions=400.0)
-    row = _selfplay_figures(tiny.config(), nothing._replace(sums=sums), 0)
+    row = selfplay_figures(tiny.config(), nothing._replace(sums=sums), 0)
     numbers = {"games", "positions", "simulations", "full_search_share", "drawn_share"}
     assert {name for name, value in row.items() if value is not None} == numbers
     assert row.keys() == ROW.keys()

@@ -1,6 +1,5 @@
 """Supervised learning: losses fall on games held back, and a stopped run goes on bit for bit."""
 
-import functools
 import json
 import math
 import shutil
@@ -15,7 +14,7 @@ from tests.support.learner.commands import read_rows, untimed
 from tests.train.data.test_record_dataset import played
 from train.__main__ import main
 from train.loop import fit, run_loop
-from train.registry import load_network
+from train.players.registry import load_network
 from train.runtime.errors import UsageError
 from wallgo_jax.formats import records
 from wallgo_jax.game.rules import Rules
@@ -29,14 +28,6 @@ OPTIONS = (
     ("--network.margin", "true"),
 )
 CONFIG = tiny.config(*(word for pair in OPTIONS for word in pair))
-
-
-@pytest.fixture(scope="module", autouse=True)
-def compiled_once():
-    """Runs of one config share their programs."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fit, "_make_programs", functools.cache(fit._make_programs))
-        yield
 
 
 @pytest.fixture(scope="module")
@@ -73,17 +64,17 @@ def test_losses_on_games_held_back_are_reported_and_fall(straight):
 
 
 def test_stopped_by_a_signal_goes_on_bit_for_bit(games, straight, tmp_path, monkeypatch, capsys):
-    iterate = fit._iterate
+    iterate = fit.FitStep.iterate
 
-    def interrupted(config, programs, state, data, iteration):
+    def interrupted(step, state, iteration):
         if iteration == 2:  # after which no checkpoint is due
             signal.raise_signal(signal.SIGINT)
-        return iterate(config, programs, state, data, iteration)
+        return iterate(step, state, iteration)
 
-    monkeypatch.setattr(fit, "_iterate", interrupted)
+    monkeypatch.setattr(fit.FitStep, "iterate", interrupted)
     assert not fit.fit(CONFIG, [games], tmp_path, validation=0.2, resume=False)
     assert "saved after iteration 3" in capsys.readouterr().out
-    monkeypatch.setattr(fit, "_iterate", iterate)
+    monkeypatch.setattr(fit.FitStep, "iterate", iterate)
     assert fit.fit(CONFIG, [games], tmp_path, validation=0.2, resume=True)
     directory = tmp_path / CONFIG.name
     assert rows_of(directory) == rows_of(straight)
@@ -151,7 +142,7 @@ def test_a_run_of_self_play_is_no_run_of_fit(games, straight, tmp_path):
     [
         (["--validation", "1.5"], "validation (1.5) must lie between 0 and 1"),
         (["--records"], "records"),
-        (["--resume"], "--resume needs the directory"),
+        (["--resume"], "--resume"),
         (["--resume", "nowhere"], "--resume goes on with the config"),
     ],
 )

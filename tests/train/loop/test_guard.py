@@ -9,6 +9,7 @@ from tests.support.learner import tiny
 from train.learning.learner import NO_TENSOR, StepMetrics
 from train.learning.losses import Losses
 from train.learning.steps import check_finite, means_of, warning_of
+from train.loop.compiled_step import make_step
 from train.loop.training import run_iteration
 from train.runtime.errors import UsageError
 
@@ -34,19 +35,18 @@ def test_a_gradient_far_larger_than_the_others_is_reported():
 
 def test_weights_that_overflow_stop_the_run_and_are_named():
     """A real run whose value head has grown beyond all bounds."""
-    config = tiny.config()
-    programs = tiny.shared_programs(config)
-    state = programs.init()
+    train_step = make_step(tiny.config())
+    state = train_step.init()
     iteration, row = 0, {}
     while "loss" not in row:
-        state, row = run_iteration(config, programs, state, iteration)
+        state, row = run_iteration(train_step, state, iteration)
         iteration += 1
     params = dict(state.learner.variables.params)
     params["value"] = jax.tree.map(lambda x: x + jnp.inf, params["value"])
     variables = state.learner.variables._replace(params=params)
     broken = state._replace(learner=state.learner._replace(variables=variables))
     with pytest.raises(UsageError) as caught:
-        run_iteration(config, programs, broken, iteration)
+        run_iteration(train_step, broken, iteration)
     message = str(caught.value)
     assert message.startswith(f"iteration {iteration + 1}, step 1 of 2: the loss is ")
     assert ", the gradient of " in message
@@ -55,8 +55,7 @@ def test_weights_that_overflow_stop_the_run_and_are_named():
 
 
 def test_the_first_bad_step_and_tensor_are_named():
-    programs = tiny.shared_programs(tiny.config())
-    learner = programs.init().learner
+    learner = make_step(tiny.config()).init().learner
     check_finite([step(1.0), step(2.0)], learner, 0)
     with pytest.raises(UsageError, match=r"iteration 4, step 2 of 3: the loss is inf$"):
         check_finite([step(1.0), step(1.0, loss=np.inf), step(1.0, bad=1)], learner, 3)

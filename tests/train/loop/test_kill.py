@@ -99,10 +99,9 @@ def kill_after(runs: Path, iteration: int, delay: float) -> str:
     return kill_when(ready, ["-m", "train", *arguments(runs, resume=True)], runs)
 
 
-def test_killed_run_ends_as_one_that_was_left_alone(tmp_path, monkeypatch):
+def test_killed_run_ends_as_one_that_was_left_alone(tmp_path):
     killed, straight = tmp_path / "killed", tmp_path / "straight"
     killed.mkdir()
-    monkeypatch.setattr(training, "make_programs", tiny.shared_programs)
     assert training.train(CONFIG, straight, resume=False)
 
     draw = random.Random(SEED)

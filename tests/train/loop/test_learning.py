@@ -10,12 +10,12 @@ from train.arena.match import MatchOptions, play_match
 from train.config import EvaluationConfig, RunConfig, read_config
 from train.data.config import ReplayConfig, SelfPlayConfig
 from train.learning.config import LearnerConfig
-from train.loop.training import make_programs, run_iteration
+from train.loop.compiled_step import make_step
+from train.loop.training import run_iteration
 from train.network import NetworkConfig
 from train.players.basic import make_random_player
-from train.players.learned import make_network_player, search_player
+from train.players.searching import network_player
 from train.search.config import KINDS, SearchConfig
-from train.search.evaluator import evaluator_for
 from train.solver.exact_player import tables_of
 from train.solver.reachable import reachable_levels
 from wallgo_jax import Rules
@@ -41,15 +41,14 @@ def test_training_beats_random_by_a_margin():
     """The raw policy plays, so that learning wins, not search. Before training it takes the first
     legal slot every time."""
     config, rules = CONFIG, CONFIG.rules
-    programs = make_programs(config)
-    state = programs.init()
-    player = make_network_player("raw", None, evaluator_for(config.network, rules))
+    step = make_step(config)
+    state = step.init()
+    player = network_player("raw", None, config, rules)
     opponent = make_random_player()
 
     def win_rate(variables) -> float:
         return play_match(
-            player._replace(variables=variables),
-            opponent,
+            (player._replace(variables=variables), opponent),
             rules,
             MatchOptions(games=GAMES),
             key=jax.random.key(0),
@@ -58,7 +57,7 @@ def test_training_beats_random_by_a_margin():
     before = win_rate(state.learner.variables)
     losses = []
     for iteration in range(config.iterations):
-        state, row = run_iteration(config, programs, state, iteration)
+        state, row = run_iteration(step, state, iteration)
         losses.append(row.get("value_loss"))
         owners = (row.get("ownership_loss"), row.get("ownership_constant"))
     after = win_rate(state.learner.variables)
@@ -74,18 +73,12 @@ def test_a_solved_board_is_learned(as_users_compile, kind):
     """A player trained for 14 of the 200 iterations of `configs/tiny.toml` keeps the value of
     nearly every position, of which every eighth is asked about."""
     config = read_config(TINY, ["--iterations", "14", "--search.kind", kind])
-    programs = make_programs(config)
-    state = programs.init()
+    step = make_step(config)
+    state = step.init()
     for iteration in range(config.iterations):
-        state, _ = run_iteration(config, programs, state, iteration)
-    player = search_player(
-        "tiny",
-        state.learner.variables,
-        config.network,
-        config.search,
-        config.rules,
-        simulations=64,
-    )
+        state, _ = run_iteration(step, state, iteration)
+    variables = state.learner.variables
+    player = network_player("tiny", variables, config, config.rules, simulations=64)
     levels = [jax.tree.map(lambda x: x[::8], level) for level in reachable_levels(config.rules)]
     found = value_kept(
         player, config.rules, tables_of(config.rules), levels, key=jax.random.key(0), batch=512

@@ -21,7 +21,6 @@ WORDS = (
 
 @pytest.mark.slow
 def test_a_mixed_run_from_start_to_matches(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(training, "make_programs", tiny.shared_programs)
     config = tiny.config(*WORDS)
     assert training.train(config, tmp_path / "whole", resume=False)
     said = capsys.readouterr().out
@@ -34,10 +33,10 @@ def test_a_mixed_run_from_start_to_matches(tmp_path, monkeypatch, capsys):
 
     run_iteration = training.run_iteration
 
-    def stop_at_the_second(config, programs, state, iteration):
+    def stop_at_the_second(step, state, iteration):
         if iteration == 1:
             signal.raise_signal(signal.SIGINT)
-        return run_iteration(config, programs, state, iteration)
+        return run_iteration(step, state, iteration)
 
     with monkeypatch.context() as patch:
         patch.setattr(training, "run_iteration", stop_at_the_second)

@@ -7,7 +7,7 @@ import pytest
 from tests.support.learner import saved, tiny
 from tests.support.learner.commands import command, complaint
 from train.loop import training
-from train.loop.opponent import FOLDER, keep_opponent, opponent_of
+from train.loop.start import FOLDER, keep_opponent, opponent_of
 from train.runtime.errors import UsageError
 
 
@@ -21,7 +21,7 @@ def test_wrong_opponents_end_a_run_in_one_line(victim, tmp_path, monkeypatch):
     for name, said in (
         ("nobody", "selfplay.opponent: player 'nobody': unknown; known players: "),
         ("greedy", "selfplay.opponent: player 'greedy': has no weights"),
-        ("pretrained:wallzero-4stone", "learned wallzero-4stone, the run plays custom rules on 3"),
+        ("pretrained:wallzero-4stone", "learned wallzero-4stone, asked to play custom rules on 3"),
     ):
         words = ["run", tiny.PATH, "--name", "attack", "--selfplay.opponent", name]
         assert said in complaint(command(*words))

@@ -17,6 +17,7 @@ from tests.support.learner.commands import read_rows, read_scalars, untimed
 from train.checkpoints import store
 from train.config import RunConfig
 from train.loop import run_directory, training
+from train.loop.compiled_step import CompiledStep, make_step
 from train.metrics.rows import METRICS_FILE
 from train.runtime import interrupts
 from train.runtime.errors import UsageError
@@ -30,11 +31,6 @@ class Killed(BaseException):
     """Stands in for a kill of the process."""
 
 
-@pytest.fixture(autouse=True)
-def shared_programs(monkeypatch):
-    monkeypatch.setattr(training, "make_programs", tiny.shared_programs)
-
-
 @pytest.fixture
 def straight(tiny_run) -> Path:
     """A run without a stop."""
@@ -45,8 +41,8 @@ def break_off(monkeypatch, during: int, act) -> None:
     """Call `act` at the end of an iteration, before its row is written; once."""
     run_iteration = training.run_iteration
 
-    def wrapped(config, programs, state, iteration):
-        result = run_iteration(config, programs, state, iteration)
+    def wrapped(step, state, iteration):
+        result = run_iteration(step, state, iteration)
         if iteration == during:
             monkeypatch.setattr(training, "run_iteration", run_iteration)
             act()
@@ -63,7 +59,7 @@ def rows(directory: Path) -> list[dict[str, Any]]:
 @functools.cache
 def like(config: RunConfig):
     """Shapes of a run's state."""
-    return jax.eval_shape(tiny.shared_programs(config).init)
+    return jax.eval_shape(make_step(config).init)
 
 
 def assert_same_run(directory: Path, expected: Path, config: RunConfig = CONFIG) -> None:
@@ -267,15 +263,14 @@ def test_damaged_weights_are_set_aside_and_unfinished_ones_saved_again(straight,
 def test_changed_rows_and_a_changed_config_are_told(straight, tmp_path, monkeypatch, capsys):
     """A resumed run takes both as they are, and no checkpoint's checksum covers their files. It
     computes no first state."""
-    directory, programs = copied(straight, tmp_path), tiny.shared_programs(CONFIG)
+    directory, init = copied(straight, tmp_path), CompiledStep.init
 
-    def shapes_alone():
-        state = programs.init()
+    def shapes_alone(step):
+        state = init(step)
         assert isinstance(jax.tree.leaves(state)[0], jax.core.Tracer)
         return state
 
-    watched = programs._replace(init=shapes_alone)
-    monkeypatch.setattr(training, "make_programs", lambda config: watched)
+    monkeypatch.setattr(CompiledStep, "init", shapes_alone)
     metrics, config = directory / METRICS_FILE, directory / run_directory.CONFIG_FILE
     for path, old, new in ((metrics, '"games": ', '"games": 1'), (config, ": 40", ": 44")):
         assert old in path.read_text()

@@ -1,5 +1,6 @@
 """The loop on its own, without a network: what is saved, written and yielded, and when."""
 
+import dataclasses
 import time
 from typing import NamedTuple
 
@@ -8,7 +9,7 @@ import pytest
 
 from tests.support.learner import tiny
 from tests.support.learner.commands import read_rows
-from train.loop.run_loop import Session, iterations
+from train.loop.run_loop import OpenRun, iterations
 from train.metrics.writer import MetricsWriter
 from train.runtime.display import Display
 from train.runtime.errors import UsageError
@@ -37,46 +38,46 @@ class Saves:
 
 
 @pytest.fixture
-def session(tmp_path):
+def run(tmp_path):
     writer = MetricsWriter(tmp_path, done=0)
-    yield Session(CONFIG, tmp_path, Display(is_quiet=True), writer, Saves())
+    state, display = State(Learner(np.zeros(1)), np.int32(0)), Display(is_quiet=True)
+    yield OpenRun(CONFIG, tmp_path, state, lambda *_: None, lambda *_: {}, display, writer, Saves())
     writer.close()
 
 
-def steps(session, evaluate, iterate=lambda: None):
+def steps(run, evaluate, iterate=lambda: None):
     """The loop's steps of a run that only counts."""
 
     def count(state, iteration):
         iterate()
         return state._replace(iterations=np.int32(iteration + 1)), {"iteration": iteration + 1}
 
-    state = State(Learner(np.zeros(1)), np.int32(0))
-    return iterations(session, state, lambda state, iteration: 0.0, count, evaluate)
+    return iterations(dataclasses.replace(run, iterate=count, evaluate=evaluate))
 
 
-def test_weights_with_a_win_rate_are_saved_whenever_they_come(session):
+def test_weights_with_a_win_rate_are_saved_whenever_they_come(run):
     rates = {3: {"win_rate": 0.5}, 4: {"win_rate": 0.7}, 5: {"matches": {}}}
-    assert len(list(steps(session, lambda state, done: rates.get(done, {})))) == 6
-    assert session.store.win_rates == {2: None, 3: 0.5, 4: 0.7, 6: None}
+    assert len(list(steps(run, lambda state, done, _: rates.get(done, {})))) == 6
+    assert run.store.win_rates == {2: None, 3: 0.5, 4: 0.7, 6: None}
 
 
 @pytest.mark.parametrize("kind", [UsageError, RuntimeError])
-def test_an_error_in_a_match_costs_no_iteration(session, kind, capsys):
-    def evaluate(state, done):
+def test_an_error_in_a_match_costs_no_iteration(run, kind, capsys):
+    def evaluate(state, done, display):
         if done == 3:
             raise kind("the opponent has left")
         return {}
 
     with pytest.raises(kind) as caught:
-        list(steps(session, evaluate))
-    command = f"python -m train run --resume {session.directory}"
+        list(steps(run, evaluate))
+    command = f"python -m train run --resume {run.directory}"
     told = f"; iteration 3 is saved; to go on: {command}" if kind is UsageError else ""
     assert str(caught.value) == f"the opponent has left{told}"
-    assert list(session.store.win_rates) == [2, 3]
-    assert [row["iteration"] for row in read_rows(session.directory)] == [1, 2, 3]
+    assert list(run.store.win_rates) == [2, 3]
+    assert [row["iteration"] for row in read_rows(run.directory)] == [1, 2, 3]
 
 
-def test_rows_are_those_of_the_file_and_the_callers_time_is_not_the_runs(session, monkeypatch):
+def test_rows_are_those_of_the_file_and_the_callers_time_is_not_the_runs(run, monkeypatch):
     now = [1000.0]
     for clock in ("perf_counter", "monotonic"):
         monkeypatch.setattr(time, clock, lambda: now[0])
@@ -85,10 +86,10 @@ def test_rows_are_those_of_the_file_and_the_callers_time_is_not_the_runs(session
         now[0] += seconds
 
     rows = []
-    session.writer.start()
+    run.writer.start()
     spend(50)
-    for _, row in steps(session, lambda state, done: {}, lambda: spend(1)):
+    for _, row in steps(run, lambda *_: {}, lambda: spend(1)):
         rows.append(row)
         spend(100)
     assert [row["elapsed_seconds"] for row in rows] == [1, 2, 3, 4, 5, 6]
-    assert rows == read_rows(session.directory)
+    assert rows == read_rows(run.directory)

@@ -14,16 +14,8 @@ from train.checkpoints import exported, store
 from train.checkpoints.weights import load_network
 from train.config import RunConfig, read_saved_config
 from train.loop import run_directory, training
-from train.loop.opponent import FOLDER
-from train.loop.start import start_of
-from train.programs.assembly import make_programs
-
-
-@pytest.fixture(scope="module", autouse=True)
-def shared_programs():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(training, "make_programs", tiny.shared_programs)
-        yield
+from train.loop.compiled_step import make_step
+from train.loop.start import FOLDER, start_of
 
 
 @pytest.fixture(scope="module")
@@ -61,9 +53,9 @@ def test_the_first_state_has_the_others_weights(first, tmp_path):
     config = config_after(first)
     start = start_of(config, tmp_path / "tiny", resume=False)
     assert start is not None
-    made = tiny.shared_programs(config).init(start.variables)
+    made = make_step(config).init(start.variables)
     assert_equal(made.learner.variables, load_network(first).variables)
-    new = tiny.shared_programs(config).init()
+    new = make_step(config).init()
     assert_equal(made.learner.optimizer, new.learner.optimizer)
     assert (int(made.learner.step), int(made.iterations)) == (0, 0)
     # The first step consumes the state, and with it no other array.
@@ -74,7 +66,7 @@ def test_averaged_weights_begin_there_as_well(first):
     config = tiny.config("--start_weights", str(first), "--learner.ema_decay", "0.9")
     start = start_of(config, first, resume=False)
     assert start is not None
-    learner = tiny.shared_programs(config).init(start.variables).learner
+    learner = make_step(config).init(start.variables).learner
     assert_equal(learner.averaged, start.variables)
 
 
@@ -87,10 +79,10 @@ def test_a_stopped_run_repeats_the_other_and_does_not_load_again(
     shutil.copytree(first, source)
     run_iteration = training.run_iteration
 
-    def interrupted(config, programs, state, iteration):
+    def interrupted(step, state, iteration):
         if iteration == 3:
             signal.raise_signal(signal.SIGINT)
-        return run_iteration(config, programs, state, iteration)
+        return run_iteration(step, state, iteration)
 
     monkeypatch.setattr(training, "run_iteration", interrupted)
     assert not training.train(config_after(source), tmp_path, resume=False)
@@ -110,14 +102,14 @@ def test_the_chain_of_runs_is_in_config_and_card(first, second, tmp_path):
     assert start is not None
     assert [stage["config"]["start_weights"] for stage in start.stages] == ["", str(first)]
     assert [(stage["run"], stage["iteration"]) for stage in start.stages] == [("tiny", 6)] * 2
-    hours = exported.read_card(model, where="model")["hours"]
+    hours = exported.read_card(model)["hours"]
     assert start.stages[1]["hours"] == hours
     parts = [row["selfplay_seconds"] + row["learn_seconds"] for row in read_rows(second)]
     assert hours["training"] == pytest.approx(sum(parts) / 3600)
     assert hours["all"] >= hours["training"] > 0
     page = (model / exported.PAGE_FILE).read_text()
-    assert "- **Training**: 2 stages" in page
-    assert f"| 2 | `tiny`, iteration 6, seed 7 | `{first}` |" in page
+    for begin in ("random weights", f"`{first}`"):
+        assert f"| `tiny` | 6 | 7 | {begin} | " in page
 
 
 @pytest.mark.parametrize(
@@ -126,7 +118,7 @@ def test_the_chain_of_runs_is_in_config_and_card(first, second, tmp_path):
         (["--network.width", "16"], "{run}: has network.width 8, the run's is 16; they must agree"),
         (["--rules.walls", "5"], "{run}: learned custom rules on 3x3 ("),
         (["--start_weights", "random"], "player 'random': has no network; allowed: "),
-        (["--start_weights", "runs/none"], "runs/none: no such run directory, checkpoint or expo"),
+        (["--start_weights", "runs/none"], "runs/none: no network here: no such file or directory"),
     ],
 )
 def test_weights_of_another_kind_are_refused_in_a_line(words, told, first, tmp_path):
@@ -145,7 +137,7 @@ TRIO = '{"size": 3, "players": 3, "stones": 1, "order": [0, 1, 2]}'
         (["--init_from", "random"], "init_from: player 'random': has no network; allowed: "),
         (
             ["--init_from", "{run}", "--start_weights", "{run}"],
-            "init_from must be empty where start_weights is set: one takes what fits, the other",
+            "Value error, init_from must be empty where start_weights is set: one takes what fits",
         ),
         (
             ["--init_from", "{run}", "--network.width", "16"],
@@ -156,7 +148,10 @@ TRIO = '{"size": 3, "players": 3, "stones": 1, "order": [0, 1, 2]}'
             "init_from: {run}: learned games of 2 players, the run's have 3",
         ),
         (["--learner.freeze", '["margin=3"]'], "learner.freeze: no group 'margin'; this network "),
-        (["--search.prior_boost", '["jump=2"]'], "search.prior_boost 'jump=2' names no class of "),
+        (
+            ["--search.prior_boost", '["jump=2"]'],
+            "search: Value error, prior_boost 'jump=2' names no class of ",
+        ),
     ],
 )
 def test_a_warm_start_that_cannot_be_is_refused_in_a_line(words, told, first, tmp_path):
@@ -187,19 +182,19 @@ def test_a_run_with_all_options_resumes_bit_for_bit(first, tmp_path, monkeypatch
 
     def compiled_once(config, opponent):
         opponents.append(opponent.trained.variables)
-        shared.extend([] if shared else [make_programs(config, opponent=opponent)])
+        shared.extend([] if shared else [make_step(config, opponent=opponent)])
         return shared[0]
 
-    monkeypatch.setattr(training, "make_programs", compiled_once)
+    monkeypatch.setattr(training, "make_step", compiled_once)
     assert training.train(config, tmp_path / "whole", resume=False)
     whole, run = tmp_path / "whole" / "tiny", tmp_path / "tiny"
     run_iteration = training.run_iteration
 
-    def interrupted(config, programs, state, iteration):
+    def interrupted(step, state, iteration):
         if len(seen) == 2:
             signal.raise_signal(signal.SIGINT)
         seen.append(jax.device_get(state.learner))
-        return run_iteration(config, programs, state, iteration)
+        return run_iteration(step, state, iteration)
 
     monkeypatch.setattr(training, "run_iteration", interrupted)
     assert not training.train(config, tmp_path, resume=False)
@@ -220,7 +215,7 @@ def test_a_run_with_all_options_resumes_bit_for_bit(first, tmp_path, monkeypatch
     assert {part["name"] for part in parts if not part["taken"]} == {"blocks.1", "margin"}
     model = tmp_path / "model"
     assert command("export", run, model).code == 0
-    assert exported.read_card(model, where="model")["transfer"]["parts"] == parts
+    assert exported.read_card(model)["transfer"]["parts"] == parts
     assert "- **Warm start** from" in (model / exported.PAGE_FILE).read_text()
 
 

@@ -343,3 +343,16 @@ def test_bad_shapes_are_refused():
         NetworkConfig(blocks="W", walled_convolutions=3)
     with pytest.raises(ValueError, match="dtype 'float8'"):
         NetworkConfig(dtype="float8")
+
+
+def test_each_block_costs_the_same_on_a_cpu():
+    """A compiler that fuses the end of a block into all its readers computes it again in each."""
+
+    def operations(blocks):
+        network = make_network(NetworkConfig(blocks=blocks, width=48), CHANNELS)
+        planes = jax.ShapeDtypeStruct((32, 7, 7, len(CHANNELS)), bool)
+        program = jax.jit(network.evaluate).lower(network.shapes, planes).compile()
+        return program.cost_analysis()["flops"]
+
+    first, second, third = (operations(number * "W") for number in (1, 2, 3))
+    assert third - second == pytest.approx(second - first, rel=0.001)

@@ -10,17 +10,15 @@ import numpy as np
 import pytest
 
 from tests.support.learner.plain_heuristics import (
-    both_sides,
     plain_score,
     plain_score_among,
     random_games,
     referee_at,
 )
 from tests.support.reference.referee import Game
+from train.config.heuristics import HeuristicConfig, HeuristicsConfig
 from train.network import MASKED
 from train.players import heuristics
-from train.players.config import HeuristicConfig, HeuristicsConfig
-from train.players.heuristics import UNREACHED
 from wallgo_jax.formats import diagram
 from wallgo_jax.game import actions, symmetry
 from wallgo_jax.game.rules import Rules
@@ -89,27 +87,6 @@ def scores_of(states, *, configs, score=heuristics.score):
         return jnp.stack([jax.vmap(of_player)(players) for of_player in by_config])
 
     return jax.vmap(of_board)(states)
-
-
-@jax.jit
-def distances(state, player):
-    """int[2, 2, N]: with stones that do not block, and with stones that do."""
-    both = (heuristics.distances(state, player, stones_block=block) for block in (False, True))
-    return jnp.stack([*both])
-
-
-def test_distances_lead_round_walls():
-    found = distances(diagram.parse(OPEN), np.int32(0))[0]
-    np.testing.assert_array_equal(found[0], [0, 3, 4, 1, 2, 3, 4, 3, 4])
-    np.testing.assert_array_equal(found[1], [4, 3, 2, 3, 2, 1, 4, 3, 0])
-
-
-def test_what_is_out_of_reach():
-    red, blue = [0, -1, 4, 1, 2, 3, 0, 1, 2], [-1, -1, 0, 3, 2, 1, 2, 1, 0]
-    red_blocked, blue_blocked = [0, -1, -1, 1, 2, 3, 0, 1, -1], [-1, -1, 0, 3, 2, 1, -1, 1, 0]
-    found = distances(diagram.parse(CLOSED), np.int32(1))
-    assert UNREACHED == -1
-    np.testing.assert_array_equal(found, [[blue, red], [blue_blocked, red_blocked]])
 
 
 @pytest.mark.parametrize(
@@ -187,21 +164,6 @@ def test_three_sides_are_scored_as_the_plain_ones(conformance, score, plain):
         board = referee_at(rules, played[:plies]).board
         wanted = [plain(board, player, config) for player in range(3)]
         np.testing.assert_allclose(scores, wanted, atol=1e-4)
-
-
-def test_distances_of_random_games_are_the_plain_ones(conformance):
-    record = conformance["playwallgo-3p"][0]
-    rules = Rules.from_dict(record["rules"])
-    for plies, state in list(enumerate(replay_actions(rules, record["actions"]).states))[::4]:
-        board = referee_at(rules, record["actions"][:plies]).board
-        wanted = [
-            [
-                [steps.get(cell, UNREACHED) for cell in board.cells()]
-                for steps in both_sides(board, 1, HeuristicConfig(stones_block=block))
-            ]
-            for block in (False, True)
-        ]
-        np.testing.assert_array_equal(distances(state, np.int32(1)), wanted)
 
 
 @pytest.mark.parametrize("rules", [TWO, THREE], ids=["two players", "three players"])

@@ -1,21 +1,24 @@
-"""Pools: pairings, budgets, the file of played games, and ratings of simulated players."""
+"""Pools of two and of three at a table: who meets, budgets, kept games, simulated players."""
 
 import dataclasses
+import itertools
 import json
 import zlib
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from tests.support.learner import tiny
+from tests.support.learner import matches, tiny
 from train.arena import elo
+from train.arena.result import MatchResult
+from train.config.heuristics import HeuristicsConfig
+from train.metrics.plot_style import save_figure
 from train.players.basic import Player
-from train.players.config import HeuristicsConfig
-from train.ratings import curves, pairings, pool, results_cache, tables
+from train.ratings import curves, pairings, pool, tables
 from train.ratings.pool import Entrant
-from train.ratings.results_cache import Batch, ResultsCache
+from train.ratings.results_cache import ResultsCache
 from train.runtime.errors import UsageError
+from wallgo_jax.game.rules import PRESETS
 
 TERMS = {"rules": "any", "seed": 0}
 GENERATIONS = 6
@@ -23,6 +26,7 @@ TRUE = {"random": 0.0, "greedy": 350.0, "wjx": 600.0} | {
     f"run/{number}": 120.0 * number for number in range(GENERATIONS)
 }
 GAMES = 20
+TRIO = PRESETS["playwallgo-3p"]
 
 
 def entrants() -> list[Entrant]:
@@ -33,46 +37,40 @@ def entrants() -> list[Entrant]:
     return run + [Entrant(name, name, None) for name in ("random", "greedy", "wjx")]
 
 
-class Table:
+class Play:
     """Plays simulated games of known ratings; random by players and number alone."""
 
     def __init__(self, *, stop_after: int = 10**6) -> None:
-        self.asked: list[tuple[str, str, int]] = []
+        self.asked: list[tuple[tuple[str, ...], int]] = []
         self.stop_after = stop_after
 
-    def __call__(self, first: Entrant, second: Entrant, number: int):
+    def __call__(self, entrants, number: int) -> MatchResult:
         if len(self.asked) == self.stop_after:
             raise KeyboardInterrupt
-        self.asked.append((first.name, second.name, number))
-        seed = zlib.crc32(f"{first.identity} {second.identity} {number}".encode())
-        rng = np.random.default_rng(seed)
-        mean = 1 / (1 + 10 ** ((TRUE[second.name] - TRUE[first.name]) / 400))
-        outcome = np.where(rng.random(GAMES) < mean, 1, -1)
-        return SimpleNamespace(
-            outcome=outcome,
-            wins=int((outcome > 0).sum()),
-            draws=0,
-            losses=int((outcome < 0).sum()),
-            territory=np.full((GAMES, 2), 20),
-        )
+        names = tuple(entrant.name for entrant in entrants)
+        self.asked.append((names, number))
+        seed = " ".join([*(entrant.identity for entrant in entrants), str(number)])
+        rng = np.random.default_rng(zlib.crc32(seed.encode()))
+        weights = 10 ** (np.array([TRUE[name] for name in names]) / 400)
+        seats = len(names)
+        won = rng.choice(seats, p=weights / weights.sum(), size=20 if seats == 2 else 60)
+        return matches.of_winners(names, tiny.RULES if seats == 2 else TRIO, won)
 
 
-def measure(path, table: Table, budget: int, **options) -> pool.Measured:
-    return pool.measure(
-        entrants(),
-        ResultsCache(path, TERMS),
-        table,
-        games=GAMES,
-        budget=budget,
-        anchor="random",
-        **options,
-    )
+def measure(path, play: Play, budget: int, *, seats: int = 2, **options) -> pool.Measured:
+    """By two, as first and as second, or by three of other players."""
+    given = {"games": GAMES if seats == 2 else 58, "anchor": "random"} | options
+    cache, players = ResultsCache(path, TERMS), given.pop("players", entrants()[-seats - 2 :])
+    if seats == 2:
+        players = entrants()
+    return pool.measure(players, cache, play, seats=seats, budget=budget, **given)
 
 
-def test_true_ratings_lie_in_their_intervals(tmp_path):
-    measured = measure(tmp_path / "games", Table(), 2400)
+@pytest.mark.parametrize(("seats", "budget"), [(2, 2400), (3, 2400)])
+def test_true_ratings_lie_in_their_intervals(tmp_path, seats, budget):
+    measured = measure(tmp_path / "games", Play(), budget, seats=seats)
     rated = measured.ratings
-    assert measured.games == measured.new == 2400
+    assert measured.games == measured.new == budget
     true = np.array([TRUE[name] for name in rated.names])
     assert ((rated.low <= true) & (true <= rated.high)).sum() >= len(true) - 1
     assert np.abs(rated.elo - true).max() < 150
@@ -80,9 +78,9 @@ def test_true_ratings_lie_in_their_intervals(tmp_path):
 
 
 def test_first_all_are_connected_then_games_go_where_they_tell_most(tmp_path):
-    table = Table()
-    measure(tmp_path / "games", table, 1600)
-    met = [frozenset(asked[:2]) for asked in table.asked]
+    play = Play()
+    measure(tmp_path / "games", play, 1600)
+    met = [frozenset(names) for names, _ in play.asked]
     expected = [{f"run/{n}", f"run/{n + 1}"} for n in range(GENERATIONS - 1)]
     expected += [{"random", "greedy"}, {"greedy", "wjx"}]
     expected += [{"run/0", anchor} for anchor in ("random", "greedy", "wjx")]
@@ -96,7 +94,7 @@ def test_first_all_are_connected_then_games_go_where_they_tell_most(tmp_path):
 
 
 def test_longer_run_adds_only_new_games(tmp_path):
-    path, first, second, whole = tmp_path / "games", Table(), Table(), Table()
+    path, first, second, whole = tmp_path / "games", Play(), Play(), Play()
     measure(path, first, 600)
     assert len(first.asked) == 30
     longer = measure(path, second, 1000)
@@ -105,92 +103,133 @@ def test_longer_run_adds_only_new_games(tmp_path):
     at_once = measure(tmp_path / "others", whole, 1000)
     assert first.asked + second.asked == whole.asked
     assert np.array_equal(at_once.ratings.elo, longer.ratings.elo)
-    again = measure(path, Table(stop_after=0), 1000)
+    again = measure(path, Play(stop_after=0), 1000)
     assert (again.games, again.new, again.is_interrupted) == (1000, 0, False)
     assert np.array_equal(again.ratings.low, longer.ratings.low)
 
 
 def test_interrupted_run_keeps_what_was_played(tmp_path):
     path, seen = tmp_path / "games", []
-    stopped = measure(path, Table(stop_after=17), 1000, on_progress=seen.append)
+    stopped = measure(path, Play(stop_after=17), 1000, on_progress=seen.append)
     assert (stopped.is_interrupted, stopped.games) == (True, 17 * GAMES)
     assert [each.games for each in seen] == [GAMES * n for n in range(18)]
     assert seen[0].ratings is None
     assert seen[-1].ratings is not None
     assert seen[-1].newest == ("run/5",)
-    rest = Table()
+    rest = Play()
     assert measure(path, rest, 1000).games == 1000
     assert len(rest.asked) == 50 - 17
 
 
-def test_run_interrupted_too_soon_says_so(tmp_path):
-    with pytest.raises(UsageError, match="stopped after 40 games, before all players"):
-        measure(tmp_path / "games", Table(stop_after=2), 1000)
-    assert len((tmp_path / "games").read_text().splitlines()) == 2
+@pytest.mark.parametrize(("seats", "stop", "games"), [(2, 2, 40), (3, 1, 60)])
+def test_run_interrupted_too_soon_says_so(tmp_path, seats, stop, games):
+    with pytest.raises(UsageError, match=f"stopped after {games} games, before all players"):
+        measure(tmp_path / "games", Play(stop_after=stop), 1800, seats=seats)
+    assert len((tmp_path / "games").read_text().splitlines()) == stop
 
 
-def test_budget_that_connects_nobody_is_refused(tmp_path):
-    with pytest.raises(UsageError, match="11 pairings of 20 games"):
-        measure(tmp_path / "games", Table(), 200)
+@pytest.mark.parametrize(
+    ("seats", "budget", "said"), [(2, 200, "11 meetings of 20"), (3, 100, "2 meetings of 60 games")]
+)
+def test_budget_that_connects_nobody_is_refused(tmp_path, seats, budget, said):
+    with pytest.raises(UsageError, match=said):
+        measure(tmp_path / "games", Play(), budget, seats=seats)
+    with pytest.raises(UsageError, match="a pool of fewer than 3 players"):
+        measure(tmp_path / "games", Play(), 1800, seats=3, players=entrants()[:2])
 
 
 def test_players_alike_are_refused(tmp_path):
     twice = [Entrant("a", "same", None), Entrant("b", "same", None)]
     with pytest.raises(UsageError, match="'a' and 'b' are the same player"):
-        pool.measure(twice, ResultsCache(tmp_path / "g", {}), Table(), games=2, budget=9)
+        pool.measure(twice, ResultsCache(tmp_path / "g", {}), Play(), games=2, budget=9)
 
 
 def test_games_of_other_players_and_settings_are_left_alone(tmp_path):
     path = tmp_path / "games"
-    measure(path, Table(), 400)
+    measure(path, Play(), 400)
     other = ResultsCache(path, TERMS | {"seed": 1})
-    assert other.between("greedy", "random") == []
-    other.add(Batch("greedy", "random", 0, (1, 0, 0, 0, 0), 0, 0, 2, (3, 4)))
-    assert measure(path, Table(), 400).new == 0
+    assert other.of(("greedy", "random")) == []
+    other.add(elo.PairResult(("greedy", "random"), (1, 0, 0, 0, 0), 0, 0, 2, (3, 4)))
+    assert measure(path, Play(), 400).new == 0
     assert [
-        b.territory for b in ResultsCache(path, TERMS | {"seed": 1}).between("greedy", "random")
+        b.territory for b in ResultsCache(path, TERMS | {"seed": 1}).of(("greedy", "random"))
     ] == [(3, 4)]
 
 
+PAIRS = elo.PairResult(("a", "b"), (0, 0, 0, 0, 3), 6, 0, 0, (3, 4))
+ROWS = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
+THREE = elo.TableResult(("a", "b", "c"), (20.0, 20.0, 20.0), 10, ROWS)
+
+
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("counts", "line", "said"),
     [
-        ("{", "line 2: not a batch of games: Expecting"),
-        ("[]", "line 2: not a batch of games"),
-        ("{}", "line 2: not a batch of games: no 'first'"),
-        ("", "line 2: not a batch of games"),
-        (dict(pairs=[1, 2]), "pairs are 5 counts"),
-        (dict(wins=-1), "a count is not a whole number"),
-        (dict(wins=True), "a count is not a whole number"),
-        (dict(wins=1), "pairs do not fit"),
-        (dict(first=3), "a player is not a string"),
-        (dict(pairs=None), "line 2"),
+        (PAIRS, "{", "Expecting"),
+        (PAIRS, "[]", ""),
+        (PAIRS, "{}", "no 'first'"),
+        (PAIRS, "", ""),
+        (PAIRS, "[" * 100_000, ""),
+        (PAIRS, dict(pairs=[1, 2]), "pairs are 5 counts"),
+        (PAIRS, dict(wins=-1), "a count is not a whole number"),
+        (PAIRS, dict(wins=True), "a count is not a whole number"),
+        (PAIRS, dict(wins=1), "pairs do not fit"),
+        (PAIRS, dict(first=3), "a player is not a string"),
+        (PAIRS, dict(pairs=None), ""),
+        (THREE, '{"players": 3}', ""),
+        (THREE, dict(wins=[float("nan"), 20.0, 20.0]), ""),
+        (THREE, dict(wins=["20", "x", 20.0]), ""),
+        (THREE, dict(wins=[20.0, 20.0]), "do not fit the players"),
+        (THREE, dict(spread=[[float("inf")] * 3] * 3), ""),
+        (THREE, dict(batch=-1), "number of the batch"),
+        (THREE, dict(players="abc"), "players are not a list"),
     ],
 )
-def test_malformed_line_is_named(tmp_path, line, said):
+def test_malformed_line_is_named(tmp_path, counts, line, said):
     path = tmp_path / "games"
-    ResultsCache(path, {}).add(Batch("a", "b", 0, (0, 0, 0, 0, 3), 6, 0, 0, (3, 4)))
+    ResultsCache(path, {}).add(counts)
+    assert ResultsCache(path, {}).of(counts.players) == [counts]
     good = json.loads(path.read_text())
     with path.open("a") as file:
         file.write((line if isinstance(line, str) else json.dumps(good | line)) + "\n")
     with pytest.raises(UsageError) as error:
         ResultsCache(path, {})
-    assert str(error.value).startswith(f"{path}: line 2: ")
+    assert str(error.value).startswith(f"{path}: line 2: not a batch of games")
     assert said in str(error.value)
     assert "\n" not in str(error.value)
 
 
+LINES = [
+    '{"first": "a", "second": "b", "settings": {"seed": 0}, "batch": 2, "pairs": [1, 0, 0, 0, 1], '
+    '"wins": 2, "draws": 0, "losses": 2, "territory": [30, 20]}',
+    '{"players": ["a", "b", "c"], "settings": {"seed": 0}, "batch": 0, "wins": [2.0, 3.0, 1.0], '
+    '"openings": 1, "spread": [[0.0, 0.0, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]}',
+]
+"""As files on disk have them."""
+
+
+def test_lines_of_earlier_files_are_read_and_written_alike(tmp_path):
+    path = tmp_path / "games"
+    path.write_text("\n".join(LINES) + "\n")
+    cache = ResultsCache(path, {"seed": 0})
+    (pairs,), (three,) = cache.of(("a", "b")), cache.of(("a", "b", "c"))
+    assert (pairs.games, three.games) == (4, 6)
+    assert (cache.next_number(("a", "b")), cache.next_number(("a", "b", "c"))) == (3, 1)
+    cache.add(pairs)
+    cache.add(three)
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    assert lines[2] == lines[0] | {"batch": 3} and lines[3] == lines[1] | {"batch": 1}
+
+
 def test_line_cut_short_is_not_run_into(tmp_path):
     path = tmp_path / "games"
-    batch = Batch("a", "b", 0, (0, 0, 0, 0, 3), 6, 0, 0, (3, 4))
-    ResultsCache(path, {}).add(batch)
+    ResultsCache(path, {}).add(PAIRS)
     path.write_text(path.read_text().rstrip("\n"))
-    ResultsCache(path, {}).add(batch._replace(number=1))
-    assert [each.number for each in ResultsCache(path, {}).between("a", "b")] == [0, 1]
+    ResultsCache(path, {}).add(PAIRS)
+    assert len(ResultsCache(path, {}).of(("a", "b"))) == 2
 
 
 def test_gain_is_that_of_a_normal_with_one_more_measurement():
-    rated = elo.fit("ab", [elo.Result("a", "b", (1, 0, 2, 0, 1))])
+    rated = elo.fit("ab", [elo.PairResult(("a", "b"), (1, 0, 2, 0, 1))])
     _, error = rated.lead("a", "b")
     variance = (error * np.log(10) / 400) ** 2
     # Even players: a game is worth 1/4 in log odds.
@@ -268,7 +307,7 @@ def test_runs_that_are_not_there(tmp_path):
 
 
 def test_table_and_record_tell_the_same(tmp_path):
-    measured = measure(tmp_path / "games", Table(), 1200)
+    measured = measure(tmp_path / "games", Play(), 1200)
     record = json.loads(json.dumps(tables.rating_record(measured)))
     rows = record["players"]
     assert sum(row["games"] for row in rows) == 2 * record["games"] == 2400
@@ -285,8 +324,8 @@ def test_curve_is_drawn(tmp_path, name):
     pytest.importorskip("matplotlib")
     path = tmp_path / "new" / "curve.png"
     line = curves.Curve(name, [1, 2, 3], [0, 5, 9], [-3, 2, 7], [3, 8, 11])
-    words = {"title": "t", "caption": f"{name} = 0", "x_label": "x", "y_label": "y"}
-    curves.draw_curves(path, [line], {name: 0}, **words)
+    figure = curves.curves_figure([line], {name: 0}, title="t", x_label="x", y_label="y")
+    save_figure(figure, path, caption=f"{name} = 0")
     assert path.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
 
 
@@ -300,6 +339,40 @@ def test_labels_are_moved_apart_no_more_than_needed():
 def test_cache_that_cannot_be_written(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(UsageError, match=r"cannot be (read|written)"):
-        ResultsCache(tmp_path / "file" / "games", {}).add(
-            results_cache.Batch("a", "b", 0, (0, 0, 0, 0, 3), 6, 0, 0, (3, 4))
-        )
+        ResultsCache(tmp_path / "file" / "games", {}).add(PAIRS)
+
+
+@pytest.mark.parametrize(("count", "seats"), [(3, 3), (4, 3), (5, 3), (9, 4), (4, 4), (8, 3)])
+def test_a_chain_connects_all(count, seats):
+    names = [str(number) for number in range(count)]
+    found = pairings.chain(names, seats)
+    assert set().union(*found) == set(names)
+    assert all(len(set(table)) == seats for table in found)
+    assert all(set(one) & set(other) for one, other in itertools.pairwise(found))
+
+
+def test_a_batch_is_not_played_again_where_a_line_before_it_was_removed(tmp_path):
+    path, three = tmp_path / "games.jsonl", entrants()[-3:]
+    measure(path, Play(), 180, seats=3, players=three)
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[1:]))
+    play = Play()
+    assert measure(path, play, 240, seats=3, players=three).new == 120
+    assert [number for _, number in play.asked] == [3, 4]
+    kept = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [line["batch"] for line in kept] == [1, 2, 3, 4]
+    assert len({str((line["wins"], line["spread"])) for line in kept}) == 4
+
+
+def test_games_go_where_players_are_close_and_uncertain():
+    names = ("a", "b", "c", "d")
+    ratings = elo.Ratings(
+        names=names,
+        elo=np.array([0.0, 10.0, 20.0, 2000.0]),
+        low=np.zeros(4),
+        high=np.zeros(4),
+        covariance=np.diag([0.0, 900.0, 900.0, 900.0]),
+        games=np.zeros(4, int),
+        score=np.zeros(4),
+        anchor="a",
+    )
+    assert pairings.most_informative(ratings, 3, 60) == ("a", "b", "c")

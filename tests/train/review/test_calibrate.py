@@ -13,7 +13,7 @@ from tests.support.reference.games import random_game
 from train.checkpoints import exported
 from train.checkpoints.calibration import CARD_KEY, Calibration
 from train.engine.protocol import format_evaluation
-from train.engine.trees.search_player import make_search_player
+from train.players.registry import make_evaluating_player
 from train.review.game_review import review_game
 from train.review.player import make_analysis_player
 from wallgo_jax.formats import records
@@ -37,7 +37,7 @@ def test_a_card_keeps_what_is_fitted(folder, tmp_path):
     assert card[CARD_KEY]["simulations"] == 12
     halves = [sum(b["positions"] for b in c["plain"]["bins"]) for c in fitted["curves"].values()]
     assert halves == [fitted["positions"]] * 2 and 0 < fitted["positions"] < 16
-    assert make_search_player(f"{folder}@12").calibration == Calibration(**card[CARD_KEY])
+    assert make_evaluating_player(f"{folder}@12").calibration == Calibration(**card[CARD_KEY])
 
 
 def test_the_card_corrects_what_a_review_tells(folder, game):

@@ -11,7 +11,7 @@ import pytest
 from tests.support.learner import tiny
 from tests.support.learner.commands import command, complaint
 from tests.support.learner.searching import random_evaluator
-from train.engine.trees.search_player import SearchPlayer
+from train.players.basic import Player, act_by, make_random_search
 from train.review.game_review import review_game
 from train.review.page import draw_review
 from train.review.player import default_player, make_analysis_player
@@ -131,8 +131,8 @@ def test_a_move_among_three_is_measured_by_a_search_from_before_it():
     """The search of the one who moves next would say something else."""
     rules = Rules(size=3, players=3, stones=1, order=(0, 1, 2))
     played = replay_moves(rules, parse_moves("A1 C1 C3 A1->A2:W1", grid=3))
-    by_chance = random_evaluator, (), SearchConfig(simulations=4)
-    player = SearchPlayer("any@4", *by_chance, rules=rules)
+    act, options = act_by(make_random_search()), SearchConfig(simulations=4)
+    player = Player("any@4", (), act, evaluate=random_evaluator, search=options, rules=rules)
     found, review = compare_siblings(player, played, 4), review_game(player, played)
     before, chances = played.states[3:4], []
     for action in [None, *(each.action for each in found.each[1:])]:

@@ -7,14 +7,14 @@ import pytest
 from train.runtime import memory
 from train.runtime.devices import BY_BOARD, all_devices
 from train.runtime.errors import UsageError
-from train.runtime.memory import Memory, Need, check_fits
+from train.runtime.memory import Memory, MemoryEstimate, check_fits
 
 MIB, GIB = 2**20, 2**30
 HOST = Memory("this host", 16 * GIB, 4)
 
 
-def need(name: str, size: int) -> Need:
-    return Need(name, size, (f"{name}.a", f"{name}.b"))
+def need(name: str, size: int) -> MemoryEstimate:
+    return MemoryEstimate(name, size, (f"{name}.a", f"{name}.b"))
 
 
 def test_memory_of_a_program_is_what_its_compiler_says():

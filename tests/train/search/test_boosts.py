@@ -13,7 +13,7 @@ from train.network import MASKED
 from train.search import search as search_lib
 from train.search.config import MOVE_CLASSES, SearchConfig, as_player, boosts_at
 from train.search.engine import Choice, Root
-from train.search.search import Boosted, boost_classes, divergence, make_search
+from train.search.search import PriorBoost, boost_classes, divergence, make_search
 
 
 def test_a_boost_is_added_to_the_plays_of_its_class():
@@ -56,7 +56,7 @@ def test_the_root_alone_is_boosted_and_gumbel_learns_no_boost(kind, monkeypatch)
     states, key = random_states(FOUR_STONES, 4, 1, 12), jax.random.key(0)
     boosted = jax.jit(search(has_boosts=True))
     amounts = np.array([0.0, 12.0, 0.0, 0.0], np.float32)
-    found = jax.device_get(boosted(Boosted((), amounts), states, key))
+    found = jax.device_get(boosted(PriorBoost((), amounts), states, key))
     plain = jax.device_get(jax.jit(search())((), states, key))
     in_play = states.position.ply >= 4
     slots = np.arange(plain.prior.shape[1])
@@ -73,6 +73,6 @@ def test_the_root_alone_is_boosted_and_gumbel_learns_no_boost(kind, monkeypatch)
     np.testing.assert_allclose(found.policy, policy, atol=1e-5)
     nats = jax.jit(divergence)(jnp.asarray(found.policy), plain.prior)
     np.testing.assert_allclose(found.surprise, nats, atol=1e-4)
-    nothing = boosted(Boosted((), np.zeros(4, np.float32)), states, key)
+    nothing = boosted(PriorBoost((), np.zeros(4, np.float32)), states, key)
     for one, other in zip(nothing, plain, strict=True):
         np.testing.assert_allclose(one, other, atol=1e-5)

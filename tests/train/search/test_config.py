@@ -9,8 +9,9 @@ import pytest
 from tests.support import compiling
 from tests.support.learner import tiny
 from train.network import NetworkConfig
-from train.players.learned import search_act
+from train.players.searching import evaluating_player
 from train.search.config import SearchConfig, as_player, simulations_at, stages
+from train.search.evaluator import evaluator_for
 from wallgo_jax.game.rules import Rules
 
 
@@ -42,9 +43,13 @@ def test_a_player_may_weigh_values_otherwise_than_self_play():
     trusting = dataclasses.replace(trained, player_value_scale=1.5)
     assert as_player(trusting, 64) == SearchConfig(simulations=64, value_scale=1.5)
     # The player's search is that of a run whose self-play has the player's scale.
-    network, rules = NetworkConfig(width=8, value_width=8), Rules(size=3, stones=1, order=(0, 1))
+    rules = Rules(size=3, stones=1, order=(0, 1))
     same = SearchConfig(value_scale=1.5)
-    acts = [search_act(network, each, rules, simulations=4) for each in (trusting, same, trained)]
+    evaluate = evaluator_for(NetworkConfig(width=8, value_width=8), rules)
+    acts = [
+        evaluating_player("", (), evaluate, each, simulations=4).act
+        for each in (trusting, same, trained)
+    ]
     assert acts[0] is acts[1]
     assert acts[0] is not acts[2]
 

@@ -3,9 +3,9 @@
 import dataclasses
 import subprocess
 import sys
-from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -13,15 +13,16 @@ from tests.support import compiling
 from tests.support.learner import hashed_game, tiny
 from tests.support.learner.searching import FOUR_STONES, Grown, grown, random_states
 from train.bench.parts import search as bench_search
+from train.loop.selfplay import selfplay_of, stage_at
 from train.network import MASKED
-from train.players.learned import search_player
-from train.programs.selfplay import selfplay_of, stage_at
+from train.network.build import network_for
+from train.players.searching import network_player
 from train.search import mctx_engine
 from train.search.config import ENGINES, SearchConfig
 from train.search.engine import Choose
 from train.search.search import make_engine
 from wallgo_jax.game import actions
-from wallgo_jax.game.state import State
+from wallgo_jax.game.state import State, initial_state
 
 PLIES = (4, 1, 12)
 GUMBEL = SearchConfig(simulations=32)
@@ -181,12 +182,12 @@ def test_self_play_matches_and_bench_take_the_engine_of_the_config(engine, monke
     monkeypatch.setattr(mctx_engine, "make_gumbel", make_gumbel)
     # Simulations that no other test asks for: players of one config are shared.
     config = tiny.config("--search.engine", engine, "--search.simulations", "3")
-    no_weights: Any = ()
+    network = network_for(config.network, 2)
+    act = network_player("", (), config, config.rules, simulations=3).act
+    states = jax.tree.map(lambda x: jnp.asarray(x)[None], initial_state(config.rules))
     used = {
         "self-play": lambda: selfplay_of(config, stage_at(config, 0)),
-        "matches": lambda: search_player(
-            "", no_weights, config.network, config.search, config.rules, simulations=3
-        ),
+        "matches": lambda: jax.eval_shape(act, network.shapes, states, jax.random.key(0)),
         "bench": lambda: bench_search.searcher(bench_search.UNIFORM, config, 3),
     }
     for name, build in used.items():

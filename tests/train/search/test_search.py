@@ -25,9 +25,9 @@ from tests.support.learner.searching import (
     repeat,
     stack,
 )
+from train.config.heuristics import HeuristicsConfig
 from train.network import NetworkConfig
 from train.network.build import network_for
-from train.players.config import HeuristicsConfig
 from train.players.heuristics import make_heuristic_evaluator
 from train.search.config import SearchConfig
 from train.search.engine import Budget

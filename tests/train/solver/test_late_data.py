@@ -12,7 +12,8 @@ from tests.support.reference.scores import copy_of, play_bounds
 from train.analysis.late_positions import LatePosition, plies_left, read_late
 from train.data.record_dataset import RecordedGames, make_examples
 from train.runtime.host import fetch
-from train.solver.late import Proof, board_of, prove
+from train.solver.boards import board_of
+from train.solver.late import Proof, prove
 
 DATA = Path(__file__).parents[2] / "data" / "late.jsonl.gz"
 

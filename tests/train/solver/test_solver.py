@@ -12,11 +12,12 @@ import pytest
 from tests.support.learner.exact import look_up_all
 from tests.support.reference.referee import DOWN, MOVES, RIGHT, SIDES, TIES, Game, edge, neighbour
 from tests.support.reference.solver import Key, Solved, Solver
+from train.players.registry import make_player
 from train.runtime.devices import BY_BOARD, EVERYWHERE, all_devices
 from train.runtime.errors import UsageError
 from train.solver import exact_player
 from train.solver.alphabeta import AlphaBeta
-from train.solver.exact_player import best_slots, make_exact_player, tables_of
+from train.solver.exact_player import best_slots, tables_of
 from train.solver.reachable import reachable_levels
 from train.solver.tablebase import make_tables
 from wallgo_jax.game import referee
@@ -197,7 +198,7 @@ def test_tables_agree_with_the_slow_solver_on_every_reachable_position():
 
 
 def test_exact_player_draws_evenly_among_the_best():
-    player = make_exact_player(ONE)
+    player = make_player("exact", ONE)
     played = late_positions(ONE, 5, games=12, walls=4)
     states = [replay_actions(ONE, each).states[-1] for each in played]
     _, best, _ = look_up_all(player.variables, stack(states))
@@ -216,7 +217,7 @@ LARGE = Rules(size=4, stones=1, order=(0, 1))
 @pytest.mark.slow
 @pytest.mark.parametrize("rules", [ONE, LARGE], ids=["table", "search"])
 def test_exact_player_works_inside_loops_and_on_devices(rules):
-    player = make_exact_player(rules)
+    player = make_player("exact", rules)
     walls = 10 if rules.size == 4 else 0
     states = stack(
         [
@@ -270,7 +271,7 @@ def with_room(rules: Rules, state: State, stones: int) -> State:
 )
 def test_exact_player_plays_boards_in_a_larger_grid(rules, walls):
     """It draws what it draws in the board's own grid, where its plays keep the value."""
-    player, key, size = make_exact_player(rules), jax.random.key(3), rules.size
+    player, key, size = make_player("exact", rules), jax.random.key(3), rules.size
     games = late_positions(rules, 7, games=12, walls=walls)
     # Plays, and for tables, which know them at once, the placements before them.
     placed = [each[:ply] for each in games[:2] for ply in range(len(rules.order))]
@@ -292,7 +293,7 @@ def test_exact_player_refuses_boards_that_its_rules_do_not_fit(monkeypatch):
     monkeypatch.setattr(exact_player, "tables_of", lambda rules: ())  # those of TWO take long
     small = stack([replay_actions(ONE, []).states[-1]])
     for rules, said in ((LARGE, "of 4x4 cells, .* these of 3x3 cells"), (TWO, "2 stones each")):
-        player = make_exact_player(rules)
+        player = make_player("exact", rules)
         with pytest.raises(UsageError, match=said):
             player.act(player.variables, small, jax.random.key(0))
 
@@ -306,7 +307,7 @@ def test_rules_too_large_are_refused():
         Rules(size=3, stones=1, order=(0, 1), walls=3),
     ):
         with pytest.raises(UsageError, match="solve"):
-            make_exact_player(rules)
+            make_player("exact", rules)
         with pytest.raises(UsageError, match="tables"):
             make_tables(rules)
 

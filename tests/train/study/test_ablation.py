@@ -15,7 +15,7 @@ from tests.support.learner import saved, tiny
 from tests.support.learner.commands import command, complaint
 from train.config import CONFIG_FILE
 from train.loop.run_directory import STARTS_FILE
-from train.programs.selfplay import stage_at
+from train.loop.selfplay import stage_at
 from train.runtime.errors import NotFiniteError, UsageError
 from train.study import ablation, report
 from train.study.ablation import Study, steps_of
@@ -77,7 +77,8 @@ def calls(monkeypatch):
         (run / "checkpoints" / "3").mkdir(parents=True)
         return True
 
-    def play_match(first, second, rules, how, *, key, on_progress):
+    def play_match(players, rules, how, *, key, on_progress):
+        first, second = players
         key = tuple(np.asarray(jax.random.key_data(key)).tolist())
         done.matches.append((first, second, how.games, how.opening_plies, key))
         wins = 3 if "/wide-" in first else 0
@@ -87,7 +88,8 @@ def calls(monkeypatch):
     monkeypatch.setattr(ablation.budget, "measure_pace_beside", pace_beside)
     monkeypatch.setattr(ablation.training, "train", train)
     monkeypatch.setattr(ablation, "play_match", play_match)
-    monkeypatch.setattr(ablation.registry, "make_player", lambda name, rules: name)
+    players = SimpleNamespace(make_player=lambda name, rules: name)
+    monkeypatch.setattr(ablation, "registry", players)
     return done
 
 

@@ -5,9 +5,22 @@ import dataclasses
 import pytest
 
 from tests.support.learner import tiny
-from train.programs.selfplay import BOOTSTRAP, Stage, StageKind
+from train.loop.selfplay import BOOTSTRAP, Stage, StageKind
 from train.runtime.errors import UsageError
 from train.study.frame import budget
+
+
+class Step:
+    """Stands in for a run's functions."""
+
+    def __init__(self, config) -> None:
+        self.config = config
+
+    def init(self) -> str:
+        return "state"
+
+    def compile(self, iteration: int) -> float:
+        return 7.0
 
 
 def searching(simulations: int) -> Stage:
@@ -38,17 +51,13 @@ def test_pace_times_each_stage_with_full_steps(monkeypatch):
     config = tiny.config("--search.simulations", "4", "--search.first_simulations", "2")
     rows, asked = iter([0, 1, *[2] * 10]), []
 
-    class Programs:
-        init = staticmethod(lambda: "state")
-        compile = staticmethod(lambda iteration: 7.0)
-
-    def iterate(config, programs, state, iteration):
+    def iterate(step, state, iteration):
         asked.append(iteration)
         steps = next(rows)
         seconds = 1.0 if iteration == 0 else 3.0
         return state, {"steps": steps, "selfplay_seconds": seconds, "learn_seconds": 0.5}
 
-    monkeypatch.setattr(budget, "make_programs", lambda config: Programs)
+    monkeypatch.setattr(budget, "make_step", Step)
     monkeypatch.setattr(budget, "run_iteration", iterate)
     pace = budget.measure_pace(config)
     assert pace.seconds == {searching(2): 1.5, searching(4): 3.5}
@@ -63,16 +72,12 @@ def test_a_pace_beside_another_does_not_feel_the_machine(monkeypatch):
     change = tiny.config("--network.width", "16")
     speed = iter(range(1, 1000))
 
-    class Programs:
-        init = staticmethod(lambda: "state")
-        compile = staticmethod(lambda iteration: 7.0)
-
-    def iterate(config, programs, state, iteration):
+    def iterate(step, state, iteration):
         slow = (1 + next(speed)) // 2  # the same for both of a turn
-        seconds = slow * (2.0 if config.network.width == 16 else 1.0)
+        seconds = slow * (2.0 if step.config.network.width == 16 else 1.0)
         return state, {"steps": 10**9, "selfplay_seconds": seconds, "learn_seconds": 0.0}
 
-    monkeypatch.setattr(budget, "make_programs", lambda config: Programs)
+    monkeypatch.setattr(budget, "make_step", Step)
     monkeypatch.setattr(budget, "run_iteration", iterate)
     monkeypatch.setattr(budget, "_most_warm_up", lambda config: 1)
     found = budget.measure_pace_beside(change, base, {searching(2): 1.5})

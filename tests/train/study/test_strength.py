@@ -8,6 +8,7 @@ import pytest
 from tests.support import compiling
 from tests.support.learner import tiny
 from tests.support.learner.commands import command, complaint
+from train.arena.elo import PairResult
 from train.checkpoints import card_page
 from train.checkpoints.weights import TrainedNetwork
 from train.config import read_config
@@ -17,7 +18,7 @@ from train.metrics.rows import METRICS_FILE
 from train.network import Variables
 from train.ratings import pool
 from train.ratings.pool import Entrant
-from train.ratings.results_cache import Batch, ResultsCache
+from train.ratings.results_cache import ResultsCache
 from train.runtime.errors import UsageError
 from train.study import strength
 from train.study.strength import Earlier, Point, passing
@@ -69,7 +70,7 @@ def test_the_caption_names_the_rules_where_there_are_several():
     ("words", "word"),
     [
         (["--what", "strength,env"], "alone"),
-        (["--what", "strength", "--games", "3"], "games"),
+        (["--what", "strength", "--games", "0"], "games"),
         (["--what", "strength", "--opening-plies", "500"], "opening_plies"),
         (["--what", "strength", "--trained", "no-run"], "no-run"),
         (["--trained", "no-run"], "--trained"),
@@ -115,7 +116,7 @@ def measured(run: Path, monkeypatch) -> strength.Curve:
     settings = pool.settings_of(config.rules, opening_plies=0, seed=config.seed)
     cache = ResultsCache(run / strength.CACHE_FILE, settings | {"games": 4})
     for entrant, wins, pairs in zip(found, (1, 3), ((1, 0, 1, 0, 0), (0, 0, 1, 0, 1)), strict=True):
-        cache.add(Batch(entrant.identity, "id", 0, pairs, wins, 0, 4 - wins, (0, 0)))
+        cache.add(PairResult((entrant.identity, "id"), pairs, wins, 0, 4 - wins))
 
     def on_match(entrant, number, count):
         pytest.fail("all matches are known")

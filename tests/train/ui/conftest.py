@@ -1,8 +1,20 @@
-"""A browser for the tests of the page; without playwright or chromium they are skipped."""
+"""Runs tests that are coroutines; a browser for the tests of the page, if there is one."""
 
+import asyncio
+import inspect
 import shutil
 
 import pytest
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem):
+    """Run a coroutine in a loop for itself."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    names = inspect.signature(pyfuncitem.obj).parameters
+    asyncio.run(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in names}))
+    return True
 
 
 @pytest.fixture(scope="module")

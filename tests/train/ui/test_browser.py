@@ -17,7 +17,7 @@ from tests.support.page import (
     wait_for_moves,
     wait_for_turn,
 )
-from train.ui.games import table as table_lib
+from train.ui.games import game_session
 from wallgo_jax.game.rules import PRESETS
 
 axe = pytest.importorskip(
@@ -36,7 +36,7 @@ def address():
     ]
     rules = PRESETS["wallzero-4stone"]
     with support.served(rules, puzzles) as found, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(table_lib, "PACE_SECONDS", 0.0)
+        patch.setattr(game_session, "PACE_SECONDS", 0.0)
         yield found
 
 

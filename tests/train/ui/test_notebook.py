@@ -2,16 +2,15 @@
 
 import importlib.util
 import queue
-import shutil
 
 import pytest
 
 import train
-from tests.support.play import PlainThinker
+from tests.support.play import PlainMachine
 from train.runtime.errors import UsageError
 from train.ui import assets, notebook
-from train.ui.games import table as table_lib
-from train.ui.notebook import Match
+from train.ui.games import game_session
+from train.ui.widget import PlayWidget
 from wallgo_jax.game.rules import PRESETS, Rules
 from wallgo_jax.notation import parse_action
 
@@ -20,8 +19,8 @@ SMALL = Rules(size=3, stones=1, order=(0, 1))
 
 @pytest.fixture(autouse=True)
 def without_pauses(monkeypatch):
-    monkeypatch.setattr(table_lib, "PACE_SECONDS", 0.0)
-    monkeypatch.setattr(notebook, "thinker_for", lambda player: PlainThinker())
+    monkeypatch.setattr(game_session, "PACE_SECONDS", 0.0)
+    monkeypatch.setattr(notebook, "machine_for", lambda player: PlainMachine())
 
 
 @pytest.fixture
@@ -91,7 +90,7 @@ def test_the_machine_begins_for_blue():
 def test_a_complaint_reaches_the_widget(board):
     told = []
     board.send = told.append
-    board._match.receive({"type": "play", "node": 0, "move": "Z1"})
+    board._receive({"type": "play", "node": 0, "move": "Z1"})
     board.play("B2")  # Messages are answered in turn.
     assert [message["type"] for message in told] == ["error"]
 
@@ -124,7 +123,7 @@ window.model = {{
   get: (key) => values[key], on: (event, run) => {{ heard[event] = run; }}, off: () => {{}},
   send: (message) => window.receive(message),
   tell: (message) => {{
-    if (message.type === "table") {{ values.view = message; heard["change:view"](); }}
+    if (message.type === "game") {{ values.view = message; heard["change:view"](); }}
     else heard["msg:custom"](message);
   }},
 }};
@@ -134,44 +133,40 @@ window.isReady = true;
 
 
 @pytest.mark.slow
-def test_a_move_by_clicks():
-    playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright")
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
-    if chromium is None:
-        pytest.skip("needs the program chromium")
-    match, told = Match(PRESETS["wallzero-4stone"], PlainThinker()), queue.Queue()
-    match.start(told.put)
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        page, complaints = browser.new_page(), []
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.expose_function("receive", match.receive)
+def test_a_move_by_clicks(browser):
+    messages, rules = queue.Queue(), PRESETS["wallzero-4stone"]
+    game = PlayWidget(rules, PlainMachine(), ("person", "novice"))
+    game.observe(lambda change: messages.put(change.new), "view")
+    game.send = messages.put
+    messages.put(game.view)
+    page, complaints = browser.new_page(), []
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.expose_function("receive", game._receive)
 
-        def listen(until):
-            for _ in range(200):
-                while not told.empty():
-                    page.evaluate("(message) => model.tell(message)", told.get())
-                if page.evaluate(until):
-                    return
-                page.wait_for_timeout(50)
-            raise AssertionError(until)
+    def listen(until):
+        for _ in range(200):
+            while not messages.empty():
+                page.evaluate("(message) => model.tell(message)", messages.get())
+            if page.evaluate(until):
+                return
+            page.wait_for_timeout(50)
+        raise AssertionError(until)
 
-        address = assets._address("widget.js")
-        values = '{"machine": {"levels": ["club", "strong"]}}'
-        page.set_content(
-            f"<style>{assets.widget_style()}</style>" + PAGE.format(module=address, values=values)
-        )
-        page.wait_for_function("() => window.isReady")
-        listen("() => document.querySelector('.advice').textContent.startsWith('Pick a cell')")
-        for _ in range(2):
-            page.click('[data-cell="24"]')
-        listen("() => document.querySelectorAll('.moves button').length === 3")
-        assert page.inner_text(".moves").split()[2] == "D4"
-        page.click("text=Take back")
-        listen("() => document.querySelectorAll('.moves button').length === 0")
-        match.receive({"type": "play", "node": 0, "move": "nonsense"})
-        listen("() => !document.querySelector('.error').hidden")
-        assert "nonsense" in page.inner_text(".error")
-        browser.close()
-    match.close()
+    address, values = assets._address("widget.js"), '{"levels": ["club", "strong"]}'
+    page.set_content(
+        f"<style>{assets.widget_style()}</style>" + PAGE.format(module=address, values=values)
+    )
+    page.wait_for_function("() => window.isReady")
+    listen("() => document.querySelector('.advice').textContent.startsWith('Pick a cell')")
+    for _ in range(2):
+        page.click('[data-cell="24"]')
+    listen("() => document.querySelectorAll('.moves button').length === 3")
+    assert page.inner_text(".moves").split()[2] == "D4"
+    page.click("text=Take back")
+    listen("() => document.querySelectorAll('.moves button').length === 0")
+    game._receive({"type": "play", "node": 0, "move": "nonsense"})
+    listen("() => !document.querySelector('.error').hidden")
+    assert "nonsense" in page.inner_text(".error")
+    page.close()
+    game.close()
     assert complaints == []

@@ -1,4 +1,4 @@
-"""The server: whom it answers, what it serves, and how messages change tables."""
+"""The server: whom it answers, what it serves, and how messages change games."""
 
 import asyncio
 import json
@@ -11,11 +11,10 @@ import pytest
 from aiohttp import WSServerHandshakeError
 from aiohttp.test_utils import TestClient, TestServer
 
-from tests.support.play import PlainThinker
-from train.ui import hall as hall_lib
-from train.ui import server, wire
+from tests.support.play import PlainMachine
+from train.ui import game_server, server, wire
+from train.ui.game_server import GameServer
 from train.ui.games.levels import Opponent, Rating
-from train.ui.hall import Hall
 from train.ui.reviewing import Reviewed
 from wallgo_jax.drawing.theme import DARK, LIGHT
 from wallgo_jax.game.rules import PRESETS, Rules, name_of
@@ -28,7 +27,7 @@ def served(test, *arguments):
     """Run a coroutine of a client of a fresh server."""
 
     async def body():
-        app = server.make_app(Hall(PlainThinker(), RULES))
+        app = server.make_app(GameServer(PlainMachine(), RULES))
         async with TestClient(TestServer(app, host="127.0.0.1")) as client:
             return await test(client, *arguments)
 
@@ -46,10 +45,10 @@ class Page:
             await self.socket.send_json({"type": kind, **fields})
         return await asyncio.wait_for(self.socket.receive_json(), 60)
 
-    async def table(self, kind="", **fields):
-        """The next table that the server sends, once nothing is searched."""
+    async def view(self, kind="", **fields):
+        """The next view that the server sends, once nothing is searched."""
         message = await self.ask(kind, **fields)
-        while message["type"] != "table":
+        while message["type"] != "game":
             message = await self.ask()
         return message
 
@@ -68,7 +67,7 @@ async def open_page(client):
 
 
 def people(players):
-    return [{"kind": "person"}] * players
+    return ["person"] * players
 
 
 def test_only_names_of_this_machine_are_answered():
@@ -138,50 +137,50 @@ def test_modules_stay_small():
 def test_a_game_by_messages():
     async def play(client):
         page = await open_page(client)
-        view = await page.table("new", rules="playwallgo-3p", seats=people(3))
+        view = await page.view("new", rules="playwallgo-3p", seats=people(3))
         assert len(view["position"]["legal"]["cells"]) == 49
-        view = await page.table("play", node=view["current"], move="A1")
+        view = await page.view("play", node=view["current"], move="A1")
         assert view["position"]["player"] == 1
         assert [node[2] for node in view["nodes"]] == ["", "A1"]
         assert "Red already stands on A1" in await page.error(
             "play", node=view["current"], move="A1"
         )
         assert "the position has changed" in await page.error("play", node=0, move="A2")
-        view = await page.table("takeback")
+        view = await page.view("takeback")
         assert [node[2] for node in view["nodes"]] == [""]
 
     served(play)
 
 
-def test_a_reloaded_page_finds_its_table_and_a_new_server_its_copy():
+def test_a_reloaded_page_finds_its_game_and_a_new_server_its_copy():
     async def first(client):
         page = await open_page(client)
-        view = await page.table("new", rules="wallzero-empty", seats=people(2))
-        view = await page.table("play", node=view["current"], move="D4")
+        view = await page.view("new", rules="wallzero-empty", seats=people(2))
+        view = await page.view("play", node=view["current"], move="D4")
         await page.socket.close()
-        again = await (await open_page(client)).table("open", table=view["table"])
-        assert (again["table"], again["nodes"]) == (view["table"], view["nodes"])
+        again = await (await open_page(client)).view("open", game=view["game"])
+        assert (again["game"], again["nodes"]) == (view["game"], view["nodes"])
         return view
 
     async def second(client):
-        fields = {key: view[key] for key in ("table", "copy")}
-        again = await (await open_page(client)).table("open", **fields)
+        fields = {key: view[key] for key in ("game", "copy")}
+        again = await (await open_page(client)).view("open", **fields)
         assert again["nodes"] == view["nodes"]
-        assert again["table"] == view["table"]
-        broken = await (await open_page(client)).table("open", copy={"rules": 3})
+        assert again["game"] == view["game"]
+        broken = await (await open_page(client)).view("open", copy={"rules": 3})
         assert len(broken["nodes"]) == 1
 
     async def at_once(client):
-        fields = {key: view[key] for key in ("table", "copy")}
+        fields = {key: view[key] for key in ("game", "copy")}
         pages = [await open_page(client) for _ in range(2)]
-        asked = await asyncio.gather(*(page.table("open", **fields) for page in pages))
-        assert [each["table"] for each in asked] == [view["table"]] * 2
-        hall = client.server.app[server.HALL]
-        assert len(hall) == 1 and hall.find(view["table"]).is_watched
-        other = await (await open_page(client)).table("open", table="a/b", copy=view["copy"])
-        assert other["table"] != "a/b" and other["nodes"] == view["nodes"]
-        seen = await pages[0].table("play", node=asked[0]["current"], move="A1")
-        assert (await pages[1].table())["nodes"] == seen["nodes"]
+        asked = await asyncio.gather(*(page.view("open", **fields) for page in pages))
+        assert [each["game"] for each in asked] == [view["game"]] * 2
+        games = client.server.app[server.GAMES]
+        assert len(games) == 1 and games.find(view["game"]).is_watched
+        other = await (await open_page(client)).view("open", game="a/b", copy=view["copy"])
+        assert other["game"] != "a/b" and other["nodes"] == view["nodes"]
+        seen = await pages[0].view("play", node=asked[0]["current"], move="A1")
+        assert (await pages[1].view())["nodes"] == seen["nodes"]
 
     view = served(first)
     served(second)
@@ -202,9 +201,13 @@ WRONG = [
     ('{"type": "new", "rules": {"size": 99}}', "size"),
     ('{"type": "new", "clock": {"minutes": 1e9}}', "minutes"),
     ('{"type": "new", "clock": 5}', "clock"),
-    ('{"type": "new", "seats": [{"kind": "person"}]}', "seats"),
-    ('{"type": "new", "seats": [{"kind": "person"}, 3]}', "Blue"),
-    ('{"type": "new", "seats": [{"kind": "person"}, {"kind": "machine", "level": 9}]}', "levels"),
+    ('{"type": "new", "clock": {"minutes": 0}}', "minutes"),
+    ('{"type": "new", "clock": {"minutes": "5"}}', "minutes"),
+    ('{"type": "new", "clock": {"minutes": NaN}}', "minutes"),
+    ('{"type": "new", "clock": {"minutes": 5, "increment": -1}}', "increment"),
+    ('{"type": "new", "seats": ["person"]}', "seats"),
+    ('{"type": "new", "seats": ["person", 3]}', "seats.1"),
+    ('{"type": "new", "seats": ["person", "god"]}', "beginner"),
     ('{"type": "load", "text": ""}', "load"),
     ('{"type": "mode", "mode": "x"}', "mode"),
     ('{"type": "review", "theme": "auto"}', "review"),
@@ -218,14 +221,14 @@ def test_wrong_messages_are_told_and_change_nothing():
     async def ask(client):
         page = await open_page(client)
         assert "no game is open" in await page.error("review")
-        before = await page.table("new", seats=people(2))
+        before = await page.view("new", seats=people(2))
         for message, word in WRONG:
             await page.socket.send_str(message)
             answer = await page.ask()
             while answer["type"] != "error":
                 answer = await page.ask()
             assert word in answer["error"] and "\n" not in answer["error"], message
-        after = await page.table("show", evaluation=False)
+        after = await page.view("show", evaluation=False)
         assert after["nodes"] == before["nodes"]
 
     served(ask)
@@ -245,18 +248,18 @@ def test_messages_and_pages_are_limited(monkeypatch):
     assert served(ask) == 503
 
 
-def test_tables_that_nobody_looks_at_make_room(monkeypatch):
-    monkeypatch.setattr(hall_lib, "MAX_TABLES", 2)
+def test_games_that_nobody_looks_at_make_room(monkeypatch):
+    monkeypatch.setattr(game_server, "MAX_GAMES", 2)
 
     async def ask(client):
         page = await open_page(client)
-        hall = client.server.app[server.HALL]
-        names = [(await page.table("new", seats=people(2)))["table"] for _ in range(3)]
-        assert len(hall) == 2
-        assert hall.find(names[0]) is None
+        games = client.server.app[server.GAMES]
+        names = [(await page.view("new", seats=people(2)))["game"] for _ in range(3)]
+        assert len(games) == 2
+        assert games.find(names[0]) is None
         other = await open_page(client)
-        await other.table("open", table=names[1])
-        assert "all 2 tables are in use" in await page.error("new", seats=people(2))
+        await other.view("open", game=names[1])
+        assert "all 2 games are in use" in await page.error("new", seats=people(2))
 
     served(ask)
 
@@ -266,7 +269,7 @@ def test_the_editor_is_told_what_is_wrong():
         page = await open_page(client)
         found = await page.ask("check", position="rules: wallzero-4stone\nturn: R\n")
         assert "the board is missing" in found["error"]
-        await page.table("new", seats=people(2))
+        await page.view("new", seats=people(2))
         saved = await page.ask("save")
         while saved["type"] != "saved":
             saved = await page.ask()
@@ -277,8 +280,8 @@ def test_the_editor_is_told_what_is_wrong():
 
 def test_reviews_are_shown_in_a_sandbox_and_only_by_name():
     async def ask(client):
-        reviewer = client.app[server.HALL].reviewer
-        reviewer._kept["a-name_1"] = Reviewed("<p>review", '{"moves": []}')
+        reviewer = client.app[server.GAMES].reviewer
+        reviewer._reviews["a-name_1"] = Reviewed("<p>review", '{"moves": []}')
         found = {}
         for path in ("a-name_1.html", "a-name_1.json", "other.html", "..%2fx.html"):
             answer = await client.get(f"/reviews/{path}")
@@ -296,11 +299,11 @@ def test_reviews_are_shown_in_a_sandbox_and_only_by_name():
 def test_rules_of_the_command_line_are_offered_first():
     async def body():
         rules = Rules(size=3, stones=1, order=(0, 1))
-        app = server.make_app(Hall(PlainThinker(), rules))
+        app = server.make_app(GameServer(PlainMachine(), rules))
         async with TestClient(TestServer(app, host="127.0.0.1")) as client:
             origin = str(client.make_url("/"))[:-1]
             page = Page(await client.ws_connect("/socket", headers={"Origin": origin}))
-            return await page.ask(), await page.table("open")
+            return await page.ask(), await page.view("open")
 
     welcome, view = asyncio.run(body())
     assert [preset["name"] for preset in welcome["presets"]][1:] == list(PRESETS)
@@ -308,11 +311,11 @@ def test_rules_of_the_command_line_are_offered_first():
     assert view["rules"]["size"] == 3
 
 
-def test_moves_that_name_no_rules_are_of_the_rules_at_the_table():
+def test_moves_that_name_no_rules_are_of_the_rules_of_the_game():
     async def ask(client):
         page = await open_page(client)
-        view = await page.table("load", text="1. A1 2. B2", rules="playwallgo-2p")
-        default = await page.table("load", text="1. E6 2. C6")
+        view = await page.view("load", text="1. A1 2. B2", rules="playwallgo-2p")
+        default = await page.view("load", text="1. E6 2. C6")
         return view["rules"]["name"], default["rules"]["name"]
 
     assert served(ask) == ("playwallgo-2p", name_of(RULES))
@@ -321,8 +324,9 @@ def test_moves_that_name_no_rules_are_of_the_rules_at_the_table():
 def test_the_machine_of_the_command_line_is_named_and_not_measured(monkeypatch):
     rated = Opponent("pretrained:mine", {"club": Rating(900, 850, 960)})
     monkeypatch.setattr(wire, "opponent_for", lambda rules: rated)
-    own = wire.welcome(RULES)["presets"][0]["machine"]
-    other = wire.welcome(RULES, player="heuristic-search:ethen")["presets"][0]["machine"]
+    own = wire.welcome(GameServer(PlainMachine(), RULES))["presets"][0]["machine"]
+    named = GameServer(PlainMachine(), RULES, player="heuristic-search:ethen")
+    other = wire.welcome(named)["presets"][0]["machine"]
     elo = {level["name"]: level["rating"] for level in own["levels"]}
     assert own["name"] == "pretrained:mine"
     assert elo["club"] == {"elo": 900, "low": 850, "high": 960}
@@ -342,7 +346,7 @@ def test_custom_rules_are_played():
             assert told["error"].startswith("rules: ") and word in told["error"]
             assert "\n" not in told["error"] and "choice" not in told
         told = await page.ask("rules", rules=fields)
-        return told, await page.table("new", rules=fields)
+        return told, await page.view("new", rules=fields)
 
     told, view = served(ask)
     assert told["error"] == "" and told["choice"]["name"] == "custom"
@@ -350,13 +354,6 @@ def test_custom_rules_are_played():
     assert told["choice"]["machine"]["name"] == "heuristic-search:wjx"
     assert view["rules"]["fields"] == told["choice"]["all"]
     assert view["position"]["player"] == 1
-
-
-class _Thinker(PlainThinker):
-    is_compiling = False
-
-    def shut_down(self):
-        pass
 
 
 @pytest.mark.parametrize(
@@ -371,8 +368,8 @@ def test_ctrl_c_ends_the_server_whatever_a_thread_still_does(
         os.kill(os.getpid(), signal.SIGINT)
 
     left, before = [], signal.getsignal(signal.SIGTERM)
-    monkeypatch.setattr(_Thinker, "is_compiling", is_compiling)
-    monkeypatch.setattr(server, "EngineThinker", lambda player: _Thinker())
+    monkeypatch.setattr(PlainMachine, "is_compiling", is_compiling)
+    monkeypatch.setattr(server, "Machine", PlainMachine)
     monkeypatch.setattr(server.Reviewer, "is_reviewing", is_reviewing)
     monkeypatch.setattr(server, "leave", left.append)
     threading.Thread(target=interrupt).start()

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from tests.support.learner.commands import command, complaint
-from tests.support.play import PlainThinker
+from tests.support.play import PlainMachine
 from train.runtime.errors import UsageError
 from train.ui import terminal
 from wallgo_jax.formats import diagram
@@ -41,19 +41,12 @@ def typed(monkeypatch, capsys):
     """Plays the lines of a text; returns what was printed."""
 
     def play(text, level="person"):
-        monkeypatch.setattr(terminal, "EngineThinker", lambda player: _Thinker())
+        monkeypatch.setattr(terminal, "Machine", PlainMachine)
         monkeypatch.setattr(sys, "stdin", io.StringIO(text))
         assert terminal.run(RULES, player="", level=level, colour="red") == 0
         return capsys.readouterr().out
 
     return play
-
-
-class _Thinker(PlainThinker):
-    is_compiling = False
-
-    def shut_down(self):
-        pass
 
 
 def test_a_game_through_a_pipe(typed, tmp_path):
@@ -75,7 +68,7 @@ def test_nobody_who_leaves_waits_for_a_compiler(typed, monkeypatch):
     monkeypatch.setattr(terminal, "leave", left.append)
     typed("quit\n")
     assert left == []
-    monkeypatch.setattr(_Thinker, "is_compiling", True)
+    monkeypatch.setattr(PlainMachine, "is_compiling", True)
     typed("quit\n")
     assert left == [0]
 

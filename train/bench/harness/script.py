@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from train.runtime.errors import UsageError
-from wallgo_jax.cli.parsing import read, refuse_unknown
+from wallgo_jax.cli.parsing import read
 
 EXIT_USAGE = 2
 
@@ -31,20 +31,15 @@ def run_script(
     program = f"python -m train.bench.scripts.{name}"
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        try:
-            found, unknown = read(options, words, program=program)
-            if not takes_keys:
-                refuse_unknown(found, unknown, program=program)
-        except ValueError as error:
-            raise UsageError(f"command line: {error}") from None
+        found, unknown = read(options, words, program=program, is_open_ended=takes_keys)
         main(found, *([unknown] if takes_keys else []))
     except UsageError as error:
         print(f"error: {error}", file=sys.stderr)
         raise SystemExit(EXIT_USAGE) from None
 
 
-def check_least(options: Any, least: int, *names: str) -> None:
-    """Refuse options, numbers or tuples of numbers, of which one is below the least.
+def check_positive(options: Any, *names: str) -> None:
+    """Refuse options, numbers or tuples of numbers, of which one is not above 0 or not finite.
 
     Raises:
       UsageError: which.
@@ -52,11 +47,5 @@ def check_least(options: Any, least: int, *names: str) -> None:
     for name in names:
         given = getattr(options, name)
         for number in given if isinstance(given, tuple) else (given,):
-            if number < least:
-                raise UsageError(f"--{name} ({number}) must be at least {least}")
-
-
-def check_seconds(options: Any, name: str = "seconds") -> None:
-    """Refuse an option that is no length of a run with a UsageError."""
-    if not 0 < getattr(options, name) < math.inf:
-        raise UsageError(f"--{name} ({getattr(options, name)}) must be above 0")
+            if not 0 < number < math.inf:
+                raise UsageError(f"--{name} ({number}) must be above 0")

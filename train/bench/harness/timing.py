@@ -1,14 +1,38 @@
-"""Runs benchmarks in turns and takes medians."""
+"""Compiles programs, runs them in turns, and takes medians."""
 
+import itertools
 import statistics
 import time
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from train.bench.harness.program import ProgramStats
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from train.network.parts import sum_equations
+from train.runtime.devices import AXIS, BY_BOARD, EVERYWHERE, Devices, device_key
+from train.runtime.host import fetch
 
 CHECKSUM = "checksum"
 _MODULUS = 2**32
+_CACHE_HIT = "/jax/compilation_cache/cache_hits"
+
+
+class ProgramStats(NamedTuple):
+    """Figures of a compilation."""
+
+    compile_seconds: float  # tracing and lowering included
+    is_cached: bool  # whether XLA's part came from the persistent cache
+    equations: int
+    peak_bytes: int  # of one device at once, by the program's own memory analysis
+
+
+class Program(NamedTuple):
+    """A compiled program; `call` takes the arguments of the function that was compiled."""
+
+    call: Any
+    stats: ProgramStats
 
 
 class Bench(NamedTuple):
@@ -23,23 +47,164 @@ class Bench(NamedTuple):
 
 
 class Row(NamedTuple):
-    """The measurements of a benchmark."""
+    """The measurements of a benchmark, or of a program that was compiled and not run."""
 
+    part: str  # of the suite
     name: str
     batch: int
     length: int  # units a run
     seconds: tuple[float, ...]  # of each run
-    rates: dict[str, float]  # medians, a second
+    rates: dict[str, float]  # medians, a second; empty where nothing ran
     checksum: int
     stats: ProgramStats | None
 
 
-def take_turns(benches: Sequence[Bench], *, seconds: float, repeats: int) -> list[Row]:
+def compile_program(
+    function: Any, arguments: Sequence[Any], *, donate: Sequence[int] = ()
+) -> Program:
+    """Compile a function, or one that is jitted already, for arguments or their shapes.
+
+    Args:
+      donate: indices of arguments whose buffers the program may reuse; ignored for a function that
+        is jitted already.
+    """
+    jitted = function if hasattr(function, "trace") else jax.jit(function, donate_argnums=donate)
+
+    def compile_it() -> tuple[Any, Any]:
+        traced = jitted.trace(*arguments)
+        return traced, traced.lower().compile()
+
+    (_, compiled), stats = timed(compile_it)
+    return Program(compiled, stats)
+
+
+def timed(compile_it: Callable[[], tuple[Any, Any]]) -> tuple[tuple[Any, Any], ProgramStats]:
+    """Call a function that traces and compiles; returns its result and the figures."""
+    hits: list[str] = []
+
+    def listen(event: str, **_: Any) -> None:
+        hits.extend([event] * (event == _CACHE_HIT))
+
+    jax.monitoring.register_event_listener(listen)
+    try:
+        began = time.perf_counter()
+        traced, compiled = compile_it()
+        seconds = time.perf_counter() - began
+    finally:
+        jax.monitoring.unregister_event_listener(listen)
+    memory = compiled.memory_analysis()
+    needed = (
+        memory.argument_size_in_bytes
+        + memory.output_size_in_bytes
+        + memory.temp_size_in_bytes
+        - memory.alias_size_in_bytes
+    )
+    stats = ProgramStats(seconds, bool(hits), count_equations(traced.jaxpr), needed)
+    return (traced, compiled), stats
+
+
+def count_equations(jaxpr: Any) -> int:
+    """Equations of a jaxpr, those of its loop bodies, branches and calls included."""
+    return sum_equations(jaxpr, lambda equation: 1)
+
+
+Turn = Callable[[Any, Any, Any, jax.Array], tuple[Any, dict[str, jax.Array]]]
+"""(arrays that all boards share, arrays of each board, the boards, key) -> the boards after a turn
+and sums over them by name, uint32[]."""
+
+
+def compile_loop(turn: Turn, arguments: tuple[Any, Any, Any], devices: Devices) -> Program:
+    """Compile a loop of turns, each device on its own boards: (shared, by board, boards, key,
+    turns int32[]) -> boards and sums over all turns and devices; consumes the boards.
+
+    Args:
+      arguments: the first three, or their shapes.
+    """
+
+    def loop(shared: Any, own: Any, boards: Any, key: jax.Array, length: jax.Array):
+        key = device_key(key)
+
+        def body(index: jax.Array, carry: tuple[Any, Any]) -> tuple[Any, Any]:
+            boards, sums = turn(shared, own, carry[0], jax.random.fold_in(key, index))
+            return boards, jax.tree.map(jnp.add, carry[1], sums)
+
+        shapes = jax.eval_shape(turn, shared, own, boards, key)[1]
+        zeros = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
+        boards, sums = jax.lax.fori_loop(0, length, body, (boards, zeros))
+        return boards, jax.lax.psum(sums, AXIS)
+
+    specs = (EVERYWHERE, BY_BOARD, BY_BOARD, EVERYWHERE, EVERYWHERE)
+    program = devices.per_device(loop, specs, (BY_BOARD, EVERYWHERE))
+    key = jax.eval_shape(jax.random.key, 0)
+    return compile_program(
+        program, (*arguments, devices.like(key, EVERYWHERE), np.int32(1)), donate=(2,)
+    )
+
+
+def make_loop_bench(
+    name: str,
+    batch: int,
+    turn: Turn,
+    arguments: tuple[Any, Any, Any],
+    devices: Devices,
+    amounts: Callable[[int, dict[str, float]], dict[str, float]],
+) -> Bench:
+    """A benchmark whose unit is a turn; a run is one call of `compile_loop`.
+
+    Args:
+      amounts: (turns, their sums) -> what a run of `Bench` returns.
+    """
+    shared, own, boards = arguments
+    shared = jax.device_put(shared, devices.sharding(EVERYWHERE))
+    own, boards = jax.device_put((own, boards), devices.sharding(BY_BOARD))
+    program = compile_loop(turn, (shared, own, boards), devices)
+    held, calls = [boards], itertools.count(1)
+
+    def run(length: int) -> dict[str, float]:
+        key = jax.device_put(jax.random.key(next(calls)), devices.sharding(EVERYWHERE))
+        held[0], sums = program.call(shared, own, held[0], key, np.int32(length))
+        return amounts(length, jax.tree.map(int, fetch(sums)))
+
+    return Bench(name, batch, run, program.stats)
+
+
+def make_call_bench(
+    name: str,
+    batch: int,
+    call: Callable[[Any, int], tuple[Any, dict[str, Any]]],
+    state: Any,
+    stats: ProgramStats | None,
+    amounts: Callable[[int, dict[str, float]], dict[str, float]],
+) -> Bench:
+    """A benchmark whose unit is a call: (state, number of the call from 1 on) -> state and sums by
+    name.
+
+    Args:
+      amounts: (calls, sums over them) -> what a run of `Bench` returns.
+    """
+    held, calls = [state], itertools.count(1)
+
+    def run(length: int) -> dict[str, float]:
+        pending = []
+        for _ in range(length):
+            held[0], sums = call(held[0], next(calls))
+            pending.append(sums)
+        jax.block_until_ready(held[0])
+        sums = jax.tree.map(lambda *each: float(np.sum(each, dtype=float)), *fetch(pending))
+        return amounts(length, sums)
+
+    return Bench(name, batch, run, stats)
+
+
+def take_turns(
+    benches: Sequence[Bench], *, seconds: float, repeats: int, part: str = ""
+) -> list[Row]:
     """Measure all, run by run in turn, so that a drift of the machine's speed affects all alike.
 
     Args:
       seconds: least length of a run, about; warm-up is not counted.
       repeats: runs of each; their median counts.
+      part: of the rows.
     """
     lengths = [_length_for(bench, seconds) for bench in benches]
     times: list[list[float]] = [[] for _ in benches]
@@ -51,6 +216,7 @@ def take_turns(benches: Sequence[Bench], *, seconds: float, repeats: int) -> lis
             times[index].append(time.perf_counter() - began)
     return [
         Row(
+            part=part,
             name=bench.name,
             batch=bench.batch,
             length=lengths[index],

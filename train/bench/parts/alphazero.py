@@ -15,14 +15,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from train.bench.harness.play import count_set
-from train.bench.harness.program import compile_program
-from train.bench.harness.timing import CHECKSUM, Bench
-from train.bench.parts.peers import pgx_env
+from train.bench.harness.timing import CHECKSUM, Bench, compile_program, make_call_bench
+from train.bench.parts.games import count_set, pgx_env
 from train.network import MASKED
 from train.network.blocks import parse_blocks
 from train.network.config import NetworkConfig
-from train.runtime.host import fetch
 from train.search import mctx_engine
 from train.search.config import SearchConfig
 from train.search.engine import Root
@@ -66,33 +63,29 @@ def make_bench(name: str, network: NetworkConfig, simulations: int, boards: int)
         after = jax.vmap(step)(states, found.slot, jax.random.split(reset_key, boards))
         return after, (states.observation, found.policy, found.value, after.terminated)
 
-    def iteration(weights: Any, states: Any, key: jax.Array) -> tuple[Any, jax.Array, jax.Array]:
+    def iteration(weights: Any, states: Any, key: jax.Array) -> tuple[Any, dict[str, jax.Array]]:
         keys = jax.random.split(key, _PLIES)
         states, plies = jax.lax.scan(lambda s, k: ply(weights, s, k), states, keys)
-        return states, plies[-1].sum(), count_set(plies[1]) + count_set(plies[2])
+        return states, {
+            "games": plies[-1].sum(),
+            CHECKSUM: count_set(plies[1]) + count_set(plies[2]),
+        }
+
+    def amounts(calls: int, sums: dict[str, float]) -> dict[str, float]:
+        positions = boards * calls * _PLIES
+        return sums | {"positions": positions, "evaluations": positions * (simulations + 1)}
 
     states = jax.jit(jax.vmap(env.init))(jax.random.split(jax.random.key(9), boards))
     weights = init(jax.random.key(0), network, states.observation.shape[1:], env.num_actions)
-    compiled = compile_program(iteration, (weights, states, jax.random.key(0)))
-    held, calls = [states], 0
-
-    def run(length: int) -> dict[str, float]:
-        nonlocal calls
-        sums = []
-        for _ in range(length):
-            calls += 1
-            held[0], *told = compiled.call(weights, held[0], jax.random.key(calls))
-            sums.append(told)
-        games, checks = np.asarray(fetch(sums)).sum(axis=0)
-        positions = boards * length * _PLIES
-        return {
-            "games": float(games),
-            "positions": positions,
-            "evaluations": positions * (simulations + 1),
-            CHECKSUM: int(checks),
-        }
-
-    return Bench(f"{LOOP}, {name}", boards, run, compiled.stats)
+    program = compile_program(iteration, (weights, states, jax.random.key(0)))
+    return make_call_bench(
+        f"{LOOP}, {name}",
+        boards,
+        lambda states, number: program.call(weights, states, jax.random.key(number)),
+        states,
+        program.stats,
+        amounts,
+    )
 
 
 class Weights(NamedTuple):

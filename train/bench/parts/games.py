@@ -1,20 +1,149 @@
-"""WallGo as a game for random play: the core alone, and the env with its public face."""
+"""Games played at random on all boards at once: WallGo's core and env, and games of pgx.
 
-from typing import Any
+In one loop every game is played alike: each ply takes one random number a board, finished boards
+restart by a select of a first state, the game's own counts must add up to the plies claimed, and a
+checksum covers all that was read. XLA may compile one game's step well there and another's badly,
+so the *plain* loop stands beside it: jit, a scan over a batched step, a categorical draw, as pgx's
+documents have it. A game's speed is the better of the two.
+
+pgx: Koyamada et al., "Pgx: Hardware-Accelerated Parallel Game Simulators for Reinforcement
+Learning" (2023). Needs the `bench` extra.
+
+B boards, A actions.
+"""
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
-from train.bench.harness.play import Game, count_set
-from train.bench.harness.program import ProgramStats, compile_program
-from train.bench.parts.plain import PlainGame
+from train.bench.harness.timing import (
+    CHECKSUM,
+    Bench,
+    Row,
+    compile_program,
+    make_call_bench,
+    make_loop_bench,
+)
+from train.runtime.devices import Devices, broadcast_boards
+from train.runtime.errors import UsageError
 from wallgo_jax import env as env_lib
 from wallgo_jax.game import actions, chance, referee
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import Position, State, initial_state
 
 CORE, CORE_BITS, ENV = "core", "core, bits", "env"
-OWN_DRAW = "random_action"
+OWN_DRAW, PLAIN = "random_action", ", plain"
+PGX_GAMES = {
+    "pgx": "othello",
+    "pgx-animal_shogi": "animal_shogi",
+    "pgx-chess": "chess",
+    "pgx-connect_four": "connect_four",
+    "pgx-gardner_chess": "gardner_chess",
+    "pgx-go_9x9": "go_9x9",
+    "pgx-hex": "hex",
+}
+"""pgx's games by the name that asks for them; `pgx` is Othello."""
+_PLAIN_PLIES = 16
+"""Plies of one call of the plain loop; a run is as many calls as its time takes."""
+_LANES, _BYTE = 64, 255
+
+
+class Game(NamedTuple):
+    """A game of one board for random play."""
+
+    name: str
+    first: Callable[[jax.Array], Any]
+    """key -> state before the first ply."""
+    act: Callable[[Any, jax.Array], jax.Array]
+    """(state, random bits uint32) -> int32, a uniformly random legal action."""
+    step: Callable[[Any, jax.Array], Any]
+    """(state, action) -> next state."""
+    is_over: Callable[[Any], jax.Array]
+    """state -> bool."""
+    steps: Callable[[Any], jax.Array]
+    """state -> int, plies of the game so far, as the game itself counts them."""
+    read: Callable[[Any, jax.Array, Any], jax.Array]
+    """(state, action, next state) -> uint32 that depends on all that a player would read."""
+
+
+class PlainGame(NamedTuple):
+    """A game of one board with pgx's face, for the plain loop."""
+
+    name: str
+    init: Callable[[jax.Array], Any]
+    """key -> state."""
+    step: Callable[[Any, jax.Array, jax.Array], Any]
+    """(state, action, key) -> state; a finished game is replaced by a new one."""
+    draw: Callable[[Any, jax.Array], jax.Array] | None = None
+    """(state, key) -> a random legal action; None draws a Gumbel number for every action."""
+
+
+def make_bench(game: Game, boards: int, devices: Devices) -> Bench:
+    """Compile random play of that number of boards, shared by the devices. Its run raises a
+    RuntimeError where the game itself counts another number of plies."""
+
+    def ply(fresh: Any, own: None, states: Any, key: jax.Array):
+        bits = jax.random.bits(key, (boards // devices.count,), jnp.uint32)
+        action = jax.vmap(game.act)(states, bits)
+        after = jax.vmap(game.step)(states, action)
+        over = jax.vmap(game.is_over)(after)
+        first = broadcast_boards(fresh, len(bits))
+        restarted = jax.vmap(lambda o, x: jax.tree.map(lambda a, b: jnp.where(o, a, b), *x))(
+            over, (first, after)
+        )
+        sums = {
+            "plies": jax.vmap(game.steps)(after) - jax.vmap(game.steps)(states),
+            "games": over,
+            CHECKSUM: jax.vmap(game.read)(states, action, after),
+        }
+        return restarted, {name: each.sum(dtype=jnp.uint32) for name, each in sums.items()}
+
+    def amounts(plies: int, sums: dict[str, float]) -> dict[str, float]:
+        claimed = boards * plies
+        if claimed % 2**32 != sums["plies"]:
+            raise RuntimeError(f"{game.name}: {sums['plies']} plies were played, not {claimed}")
+        return sums | {"plies": claimed}
+
+    fresh = jax.jit(game.first)(jax.random.key(9))
+    states = jax.jit(lambda x: broadcast_boards(x, boards))(fresh)
+    return make_loop_bench(game.name, boards, ply, (fresh, None, states), devices, amounts)
+
+
+def make_plain_bench(game: PlainGame, boards: int) -> Bench:
+    """Compile the plain loop for that number of boards on one device."""
+
+    def ply(states: Any, key: jax.Array) -> tuple[Any, jax.Array]:
+        draw, reset = jax.random.split(key)
+        if game.draw is None:
+            logits = jnp.log(states.legal_action_mask.astype(jnp.float32))
+            action = jax.random.categorical(draw, logits, axis=-1)
+        else:
+            action = jax.vmap(game.draw)(states, jax.random.split(draw, boards))
+        after = jax.vmap(game.step)(states, action, jax.random.split(reset, boards))
+        return after, (after.terminated | after.truncated).sum(dtype=jnp.uint32)
+
+    def play(states: Any, key: jax.Array) -> tuple[Any, dict[str, jax.Array]]:
+        states, ended = jax.lax.scan(ply, states, jax.random.split(key, _PLAIN_PLIES))
+        # The states are handed out, so all that a user could read of them is computed.
+        return states, {"games": ended.sum(), "rewards": states.rewards.astype(jnp.float32).sum()}
+
+    def amounts(calls: int, sums: dict[str, float]) -> dict[str, float]:
+        plies, checksum = boards * calls * _PLAIN_PLIES, sums["games"] + abs(sums["rewards"])
+        return {"plies": plies, "games": sums["games"], CHECKSUM: int(checksum)}
+
+    states = jax.jit(jax.vmap(game.init))(jax.random.split(jax.random.key(9), boards))
+    program = compile_program(play, (states, jax.random.key(0)))
+    return make_call_bench(
+        f"{game.name}{PLAIN}",
+        boards,
+        lambda states, number: program.call(states, jax.random.key(number)),
+        states,
+        program.stats,
+        amounts,
+    )
 
 
 def core_game(rules: Rules, *, on_bits: bool) -> Game:
@@ -50,34 +179,8 @@ def core_game(rules: Rules, *, on_bits: bool) -> Game:
     )
 
 
-def env_game(rules: Rules, *, planes: str) -> Game:
-    """The env by its public actions; every ply reads the mask and the planes."""
-    env = env_lib.make(rules, planes=planes)
-    return with_public_face(f"{ENV}, {planes}", env.init, env.step, reads_observation=True)
-
-
-def plain_envs(rules: Rules, *, planes: str) -> list[PlainGame]:
-    """The env as users of pgx would play it at random, and with its own draw of an action."""
-    env, name = env_lib.make(rules, planes=planes), f"{ENV}, {planes}"
-    return [
-        PlainGame(name, env.init, env.step_auto_reset),
-        PlainGame(f"{name}, {OWN_DRAW}", env.init, env.step_auto_reset, env.random_action),
-    ]
-
-
-def compiled_steps(rules: Rules, boards: int, *, planes: str) -> list[tuple[str, ProgramStats]]:
-    """Name and compile statistics of each of the env's steps, for boards on one device."""
-    env = env_lib.make(rules, planes=planes)
-    states = jax.eval_shape(jax.vmap(env.init), jax.random.split(jax.random.key(0), boards))
-    actions = jax.ShapeDtypeStruct((boards,), jnp.int32)
-    return [
-        (f"{ENV}.{step.__name__}", compile_program(jax.vmap(step), (states, actions)).stats)
-        for step in (env.step, env.step_auto_reset)
-    ]
-
-
-def with_public_face(name: str, init: Any, step: Any, *, reads_observation: bool) -> Game:
-    """A game whose states have the fields of pgx."""
+def public_game(name: str, env: Any, *, reads_observation: bool) -> Game:
+    """A game of an env whose states have the fields of pgx; every ply reads the mask."""
 
     def read(state: Any, action: jax.Array, after: Any) -> jax.Array:
         sums = action.astype(jnp.uint32) + count_set(after.rewards)
@@ -85,10 +188,94 @@ def with_public_face(name: str, init: Any, step: Any, *, reads_observation: bool
 
     return Game(
         name=name,
-        first=init,
+        first=env.init,
         act=lambda state, bits: chance.choose_from_mask(bits, state.legal_action_mask),
-        step=step,
+        step=env.step,
         is_over=lambda state: state.terminated | state.truncated,
         steps=lambda state: state._step_count,
         read=read,
     )
+
+
+def env_game(rules: Rules, *, planes: str) -> Game:
+    """WallGo's env by its public actions; every ply reads the mask and the planes."""
+    env = env_lib.make(rules, planes=planes)
+    return public_game(f"{ENV}, {planes}", env, reads_observation=True)
+
+
+def peer_games(names: Sequence[str]) -> list[Game]:
+    """Each game of pgx twice: once reads only the mask, once the observation as well.
+
+    Raises:
+      UsageError: pgx is not installed.
+    """
+    return [
+        public_game(f"pgx {name}{', planes' if reads else ''}", env, reads_observation=reads)
+        for name, env in ((name, pgx_env(name)[0]) for name in names)
+        for reads in (False, True)
+    ]
+
+
+def plain_games(rules: Rules, names: Sequence[str], *, planes: str) -> Iterator[PlainGame]:
+    """The env as users of pgx would play it, the same with its own draw of an action, and each game
+    of pgx with pgx's own automatic reset.
+
+    Raises:
+      UsageError: pgx is not installed.
+    """
+    env, name = env_lib.make(rules, planes=planes), f"{ENV}, {planes}"
+    yield PlainGame(name, env.init, env.step_auto_reset)
+    yield PlainGame(f"{name}, {OWN_DRAW}", env.init, env.step_auto_reset, env.random_action)
+    for name in names:
+        env, step = pgx_env(name)
+        yield PlainGame(f"pgx {name}", env.init, step)
+
+
+def pgx_env(name: str) -> tuple[Any, Callable[..., Any]]:
+    """A game of pgx, and its step with pgx's own automatic reset: (state, action, key) -> state.
+
+    Raises:
+      UsageError: pgx is not installed.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # pgx's own imports warn
+            import pgx
+            from pgx.experimental import auto_reset
+    except ImportError:
+        raise UsageError(
+            "bench: --against pgx needs pgx: pip install 'wallgo-jax[bench]'"
+        ) from None
+    make: Any = pgx.make
+    env = make(name)
+    return env, auto_reset(env.step, env.init)
+
+
+def compiled_steps(rules: Rules, boards: int, *, planes: str) -> list[Row]:
+    """Each of the env's steps, compiled for boards on one device."""
+    env = env_lib.make(rules, planes=planes)
+    states = jax.eval_shape(jax.vmap(env.init), jax.random.split(jax.random.key(0), boards))
+    arguments = states, jax.ShapeDtypeStruct((boards,), jnp.int32)
+    compiled = {
+        f"{ENV}.{step.__name__}": compile_program(jax.vmap(step), arguments).stats
+        for step in (env.step, env.step_auto_reset)
+    }
+    return [Row("env", name, boards, 0, (), {}, 0, stats) for name, stats in compiled.items()]
+
+
+def count_set(array: jax.Array) -> jax.Array:
+    """uint32: number of entries that are not zero; XLA must compute all of them.
+
+    Long arrays are folded in bytes first: XLA on CPU adds slices many entries at once, but sums a
+    mask entry by entry. The folds are at most 255 at a time, so that programs for large batches
+    stay small.
+    """
+    flat = (array if array.dtype == bool else array != 0).reshape(-1)
+    total = jnp.uint32(0)
+    while flat.shape[0] > _LANES:
+        lanes = max(_LANES, flat.shape[0] // _BYTE)
+        folds = min(flat.shape[0] // lanes, _BYTE)
+        parts = [flat[lanes * fold : lanes * (fold + 1)].astype(jnp.uint8) for fold in range(folds)]
+        total += sum(parts[1:], parts[0]).sum(dtype=jnp.uint32)
+        flat = flat[lanes * folds :]
+    return total + flat.sum(dtype=jnp.uint32)

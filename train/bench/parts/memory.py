@@ -5,14 +5,16 @@ seven words, and its position in words; two words for each slot of the root come
 mctx keeps six words for each action, five words, and its position. n simulations make n + 1 nodes.
 """
 
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple
 
 import jax
 import numpy as np
 
-from train.bench.parts.search import UNIFORM, Searcher, compile_moves, searcher
+from train.bench.harness.timing import compile_loop
+from train.bench.parts.search import UNIFORM, make_move, searcher
 from train.config import RunConfig
-from train.runtime.devices import Devices, all_devices
+from train.runtime.devices import all_devices
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import initial_state, make_variant, sizes_of
 
@@ -52,6 +54,12 @@ def root_bytes(rules: Rules) -> int:
     return WORD * WORDS_BY_ROOT_SLOT * sizes_of(rules).num_slots
 
 
+def mctx_node_bytes(rules: Rules, actions: int) -> int:
+    """Bytes of one node of mctx's own tree over that number of actions."""
+    words = MCTX_WORDS_BY_ACTION * actions + MCTX_WORDS_BY_NODE
+    return WORD * words + position_bytes(rules)
+
+
 def engine_node_bytes(config: RunConfig, simulations: int) -> int:
     """Bytes of one node of the tree over slots that the config's engine grows."""
     if config.search.engine == "mctx":
@@ -59,18 +67,18 @@ def engine_node_bytes(config: RunConfig, simulations: int) -> int:
     return node_bytes(config.rules, simulations)
 
 
-def mctx_node_bytes(rules: Rules, actions: int) -> int:
-    """Bytes of one node of mctx's own tree over that number of actions."""
-    words = MCTX_WORDS_BY_ACTION * actions + MCTX_WORDS_BY_NODE
-    return WORD * words + position_bytes(rules)
-
-
 def tree_memory(
     config: RunConfig, *, boards: int = BOARDS, simulations: int = SIMULATIONS
 ) -> TreeMemory:
     """Compile the config's search for all and for half of the simulations; runs neither."""
+    state = make_variant(config.rules), initial_state(config.rules).position
+    shapes = jax.tree.map(
+        lambda x: jax.ShapeDtypeStruct((boards, *np.shape(x)), np.asarray(x).dtype), state
+    )
     whole, half = (
-        _peak(searcher(UNIFORM, config, count), config.rules, boards, all_devices(1))
+        compile_loop(
+            make_move(searcher(UNIFORM, config, count).search), ((), *shapes), all_devices(1)
+        ).stats.peak_bytes
         for count in (simulations, simulations // 2)
     )
     return TreeMemory(
@@ -83,15 +91,14 @@ def tree_memory(
     )
 
 
-def _peak(found: Searcher, rules: Rules, boards: int, devices: Devices) -> int:
-    """Bytes of one device at once while a search makes a move."""
-
-    def shapes(tree: Any) -> Any:
-        return jax.tree.map(
-            lambda x: jax.ShapeDtypeStruct((boards, *np.shape(x)), np.asarray(x).dtype), tree
-        )
-
-    position = initial_state(rules).position
-    key = jax.eval_shape(jax.random.key, 0)
-    arguments = (found.variables, shapes(make_variant(rules)), shapes(position), key, np.int32(1))
-    return compile_moves(found.search, arguments, devices).stats.peak_bytes
+def memory_lines(found: TreeMemory) -> Iterator[str]:
+    """The memory of a search tree, in words."""
+    yield (
+        f"search tree: {found.formula:,} bytes a node by formula, {found.measured:,.0f} a board "
+        "and simulation by memory analysis"
+    )
+    fits = "within" if found.total <= LIMIT else "beyond"
+    yield (
+        f"search of {found.boards:,} boards and {found.simulations} simulations: "
+        f"{found.total / 1e9:.2f} GB by memory analysis, {fits} {LIMIT / 1e9:g} GB"
+    )

@@ -1,40 +1,37 @@
-"""Simulations a second of games played by search, without a network and with one.
+"""Simulations a second of games played by search, without a network and with one; mctx's own search
+over the same slots, and over the public actions, 2597 on the standard board, shows what slots save.
 
-B boards, A slots, P players.
+B boards, A slots, N public actions, P players.
 """
 
 import dataclasses
-from collections.abc import Callable, Sequence
+import functools
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
-from train.bench.harness.play import count_set
-from train.bench.harness.program import Program, compile_program
-from train.bench.harness.timing import CHECKSUM, Bench
-from train.bench.parts.games import core_game
-from train.bench.parts.public import (
-    make_public_evaluator,
-    make_public_network_evaluator,
-    make_public_search,
-)
+from train.bench.harness.timing import CHECKSUM, Bench, make_loop_bench
+from train.bench.parts.games import core_game, count_set
 from train.config import RunConfig
-from train.network import MASKED, POLICY_PLANES, NetworkConfig, Output, cast_weights
+from train.network import MASKED, POLICY_PLANES, Network, NetworkConfig, Output, cast_weights
 from train.network.build import network_for, observer_for
-from train.runtime.devices import AXIS, BY_BOARD, EVERYWHERE, Devices, broadcast_boards
-from train.runtime.host import fetch
+from train.runtime.devices import BY_BOARD, EVERYWHERE, Devices, broadcast_boards, device_key
+from train.search import mctx_engine
 from train.search.config import SearchConfig
+from train.search.engine import Root
 from train.search.evaluator import (
     Evaluation,
     Evaluator,
     evaluator_for,
     legal_slots,
     make_evaluator,
+    make_play,
 )
 from train.search.search import Search, SearchResult, make_search
-from wallgo_jax.game import actions, chance, referee
+from train.search.tree import Step
+from wallgo_jax import observation
+from wallgo_jax.game import actions, referee
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import Position, State, Variant, initial_position, make_variant
 from wallgo_jax.game.terrain import BoardAnalysis
@@ -48,14 +45,104 @@ SPREAD_PLIES = 300
 """Random plies after which boards that began together stand anywhere in their games."""
 
 
-def make_uniform_evaluator(*, players: int) -> Evaluator:
-    """Give all legal slots the same logit and everybody the value 0: only the search costs time."""
+class Searcher(NamedTuple):
+    """A search by name, with the variables that its evaluator reads."""
+
+    name: str
+    search: Search
+    variables: Any
+
+
+def searcher(kind: str, config: RunConfig, simulations: int) -> Searcher:
+    """A search by its name (UNIFORM, PLANES, NETWORK, those of mctx), in games of a config's
+    rules."""
+    rules, players = config.rules, config.rules.players
+    network, variables = network_for(config.network, players), ()
+    if kind in (NETWORK, MCTX_NETWORK, PUBLIC_NETWORK):
+        variables = cast_weights(network.init(jax.random.key(0)), config.network)
+    options = dataclasses.replace(config.search, simulations=simulations, first_simulations=0)
+    if kind in (MCTX, MCTX_NETWORK):
+        options = dataclasses.replace(options, engine="mctx", rounds=False)
+    if kind in (PUBLIC, PUBLIC_NETWORK):
+        evaluate = make_uniform_evaluator(players=players, is_public=True)
+        if kind == PUBLIC_NETWORK:
+            evaluate = _make_public_evaluator(network, planes=config.network.planes)
+        options = SearchConfig(
+            simulations=simulations, max_considered_actions=options.max_considered_actions
+        )
+        return Searcher(kind, _make_public_search(evaluate, options), variables)
+    if kind in (UNIFORM, MCTX):
+        evaluate = make_uniform_evaluator(players=players)
+    elif kind == PLANES:
+        evaluate = make_planes_evaluator(config.network, players=players)
+    else:
+        evaluate = evaluator_for(config.network, rules)
+    return Searcher(kind, make_search(evaluate, options, explores=True), variables)
+
+
+def make_bench(
+    found: Searcher, rules: Rules, boards: int, simulations: int, devices: Devices
+) -> Bench:
+    """Compile moves by a search on that number of boards, shared by the devices."""
+
+    def amounts(length: int, sums: dict[str, float]) -> dict[str, float]:
+        return sums | {"simulations": boards * length * simulations, "moves": boards * length}
+
+    variant, positions = spread_boards(rules, boards, devices)
+    return make_loop_bench(
+        found.name,
+        boards,
+        make_move(found.search),
+        (found.variables, variant, positions),
+        devices,
+        amounts,
+    )
+
+
+def make_move(search: Search) -> Any:
+    """A turn of `compile_loop`: a move by search of (variables, variant [B], positions [B])."""
+
+    def move(variables: Any, variant: Variant, positions: Position, key: jax.Array):
+        states = State(variant, positions)
+        found = search(variables, states, key)
+        after, _ = jax.vmap(referee.play)(states, found.slot)
+        checksum = found.slot.sum(dtype=jnp.uint32) + count_set(found.policy)
+        fresh = jax.vmap(referee.restart_if_over)(after)
+        return fresh.position, {CHECKSUM: checksum + count_set(found.value)}
+
+    return move
+
+
+def spread_boards(rules: Rules, boards: int, devices: Devices) -> tuple[Variant, Position]:
+    """Boards [B] that stand anywhere in their games, after SPREAD_PLIES random plies."""
+    game, own = core_game(rules, on_bits=True), boards // devices.count
+
+    def spread(key: jax.Array) -> tuple[Variant, Position]:
+        variant = broadcast_boards(make_variant(rules), own)
+
+        def ply(positions: Position, ply_key: jax.Array) -> tuple[Position, None]:
+            bits = jax.random.bits(ply_key, (own,), jnp.uint32)
+            after = jax.vmap(game.step)(positions, jax.vmap(game.act)(positions, bits))
+            fresh = jax.vmap(referee.restart_if_over)(State(variant, after))
+            return fresh.position, None
+
+        keys = jax.random.split(device_key(key), SPREAD_PLIES)
+        first = jax.vmap(initial_position)(variant)
+        return variant, jax.lax.scan(ply, first, keys)[0]
+
+    program = devices.per_device(spread, (EVERYWHERE,), (BY_BOARD, BY_BOARD))
+    return jax.jit(program)(jax.random.key(3))
+
+
+def make_uniform_evaluator(*, players: int, is_public: bool = False) -> Evaluator:
+    """Give all legal slots (or public actions) the same logit and everybody the value 0: only the
+    search costs time."""
 
     def evaluate(
         variables: Any, states: State, analysis: BoardAnalysis | None = None
     ) -> Evaluation:
         del variables
-        legal = legal_slots(states, analysis)
+        legal = _legal_actions(states) if is_public else legal_slots(states, analysis)
         return Evaluation(jnp.where(legal, 0.0, MASKED), jnp.zeros((legal.shape[0], players)))
 
     return evaluate
@@ -76,133 +163,46 @@ def make_planes_evaluator(config: NetworkConfig, *, players: int) -> Evaluator:
     return make_evaluator(network, observer_for(config))
 
 
-class Searcher(NamedTuple):
-    """A search by name, with the variables that its evaluator reads."""
+def _make_public_evaluator(network: Network, *, planes: str) -> Evaluator:
+    """Evaluate public actions by a network; the planes of its policy already have their order."""
 
-    name: str
-    search: Search
-    variables: Any
+    def evaluate(
+        variables: Any, states: State, analysis: BoardAnalysis | None = None
+    ) -> Evaluation:
+        del analysis
+        view = jax.vmap(lambda state: observation.observe(state, planes=planes))(states)
+        output = network.evaluate(variables, view)
+        plays, places = output.policy[..., :-1], output.policy[..., -1]
+        logits = jnp.concatenate([x.reshape(x.shape[0], -1) for x in (plays, places)], axis=1)
+        return Evaluation(jnp.where(_legal_actions(states), logits, MASKED), output.value)
 
-
-def searcher(kind: str, config: RunConfig, simulations: int) -> Searcher:
-    """A search by its name (UNIFORM, PLANES, NETWORK, those of mctx), in games of a config's
-    rules."""
-    rules = config.rules
-    players = rules.players
-    options = dataclasses.replace(config.search, simulations=simulations, first_simulations=0)
-    network, variables = network_for(config.network, players), ()
-    if kind in (NETWORK, MCTX_NETWORK, PUBLIC_NETWORK):
-        variables = cast_weights(network.init(jax.random.key(0)), config.network)
-    if kind in (PUBLIC, PUBLIC_NETWORK):
-        options = SearchConfig(
-            simulations=simulations, max_considered_actions=options.max_considered_actions
-        )
-        evaluate = (
-            make_public_evaluator(players=players)
-            if kind == PUBLIC
-            else make_public_network_evaluator(network, planes=config.network.planes)
-        )
-        return Searcher(kind, make_public_search(evaluate, options), variables)
-    if kind in (MCTX, MCTX_NETWORK):
-        options = dataclasses.replace(options, engine="mctx", rounds=False)
-    if kind in (UNIFORM, MCTX):
-        evaluate = make_uniform_evaluator(players=players)
-    elif kind == PLANES:
-        evaluate = make_planes_evaluator(config.network, players=players)
-    else:
-        evaluate = evaluator_for(config.network, rules)
-    return Searcher(kind, make_search(evaluate, options, explores=True), variables)
+    return evaluate
 
 
-def make_bench(
-    found: Searcher, rules: Rules, boards: int, simulations: int, devices: Devices
-) -> Bench:
-    """Compile moves by a search on that number of boards, shared by the devices."""
-    variant, positions = spread_boards(rules, boards, devices)
-    everywhere = devices.sharding(EVERYWHERE)
-    variables = jax.device_put(found.variables, everywhere)
-    key = jax.device_put(jax.random.key(0), everywhere)
-    arguments = (variables, variant, positions, key, np.int32(1))
-    compiled = compile_moves(found.search, arguments, devices)
-    held, calls = [positions], 0
+def _make_public_search(evaluate: Evaluator, config: SearchConfig) -> Search:
+    """`make_search`, with mctx's own Gumbel search and public actions for slots; `evaluate` gives
+    logits float32[B, N]."""
+    choose, play_slot = mctx_engine.make_gumbel(config, explores=True), make_play(evaluate)
 
-    def run(length: int) -> dict[str, float]:
-        nonlocal calls
-        calls += 1
-        call_key = jax.device_put(jax.random.key(calls), everywhere)
-        held[0], checksum = compiled.call(variables, variant, held[0], call_key, np.int32(length))
-        checksum = int(fetch(checksum))
-        moves = boards * length
-        return {"simulations": moves * simulations, "moves": moves, CHECKSUM: checksum}
-
-    return Bench(found.name, boards, run, compiled.stats)
-
-
-def compile_moves(search: Search, arguments: Sequence[Any], devices: Devices) -> Program:
-    """Compile `make_moves` for arguments or their shapes; consumes the positions."""
-    program = devices.per_device(
-        make_moves(search),
-        (EVERYWHERE, BY_BOARD, BY_BOARD, EVERYWHERE, EVERYWHERE),
-        (BY_BOARD, EVERYWHERE),
-    )
-    return compile_program(program, arguments, donate=(2,))
-
-
-def make_moves(search: Search) -> Callable[..., tuple[Position, jax.Array]]:
-    """Play by search: (variables, variant [B], positions [B], key, moves) -> positions [B] and a
-    checksum of the results, uint32[]."""
-
-    def moves(variables: Any, variant: Variant, positions: Position, key: jax.Array, length: Any):
-        key = jax.random.fold_in(key, jax.lax.axis_index(AXIS))
-
-        def move(index: jax.Array, carry: tuple[Position, jax.Array]):
-            positions, checksum = carry
-            states = State(variant, positions)
-            found = search(variables, states, jax.random.fold_in(key, index))
-            after, _ = jax.vmap(referee.play)(states, found.slot)
-            sums = found.slot.sum(dtype=jnp.uint32) + count_set(found.policy)
-            fresh = jax.vmap(referee.restart_if_over)(after)
-            return fresh.position, checksum + sums + count_set(found.value)
-
-        positions, checksum = jax.lax.fori_loop(0, length, move, (positions, jnp.uint32(0)))
-        return positions, jax.lax.psum(checksum, AXIS)
-
-    return moves
-
-
-def spread_boards(rules: Rules, boards: int, devices: Devices) -> tuple[Variant, Position]:
-    """Boards [B] that stand anywhere in their games, after SPREAD_PLIES random plies."""
-    game, own = core_game(rules, on_bits=True), boards // devices.count
-
-    def spread(key: jax.Array) -> tuple[Variant, Position]:
-        key = jax.random.fold_in(key, jax.lax.axis_index(AXIS))
-        variant = broadcast_boards(make_variant(rules), own)
-
-        def ply(positions: Position, ply_key: jax.Array) -> tuple[Position, None]:
-            bits = jax.random.bits(ply_key, (own,), jnp.uint32)
-            after = jax.vmap(game.step)(positions, jax.vmap(game.act)(positions, bits))
-            fresh = jax.vmap(referee.restart_if_over)(State(variant, after))
-            return fresh.position, None
-
-        keys = jax.random.split(key, SPREAD_PLIES)
-        first = jax.vmap(initial_position)(variant)
-        return variant, jax.lax.scan(ply, first, keys)[0]
-
-    program = devices.per_device(spread, (EVERYWHERE,), (BY_BOARD, BY_BOARD))
-    return jax.jit(program)(jax.random.key(3))
-
-
-def random_search() -> Search:
-    """A search that picks a random legal slot and puts the whole policy on it; it fills a replay
-    buffer quickly."""
+    def play(game: Any, action: jax.Array, position: Position) -> Step:
+        slot = jax.vmap(actions.slot_of_action)(State(game[1], position), action)
+        return play_slot(game, slot, position)
 
     def search(variables: Any, states: State, key: jax.Array) -> SearchResult:
-        del variables
-        bits = jax.random.bits(key, states.position.ply.shape, jnp.uint32)
-        legal = jax.vmap(actions.legal_slots)(states)
-        slot = jax.vmap(chance.choose)(bits, legal)
-        nothing = jnp.zeros(slot.shape)
-        policy, prior = jax.nn.one_hot(slot, legal.shape[1]), jnp.where(legal, 0.0, MASKED)
-        return SearchResult(slot, policy, nothing, nothing, prior)
+        variant, position = states
+        evaluation = evaluate(variables, states)
+        found = choose(
+            key,
+            Root(evaluation.logits, evaluation.value[:, 0], position, _legal_actions(states)),
+            functools.partial(play, (variables, variant, position.player)),
+        )
+        slot = jax.vmap(actions.slot_of_action)(states, found.slot)
+        surprise = jnp.zeros_like(found.value)
+        return SearchResult(slot, found.policy, found.value, surprise, evaluation.logits)
 
     return search
+
+
+def _legal_actions(states: State) -> jax.Array:
+    """bool[B, N]."""
+    return jax.vmap(actions.legal_actions)(states)

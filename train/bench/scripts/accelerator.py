@@ -1,20 +1,24 @@
 """Measures all that needs an accelerator in a few minutes: game, network, search, self-play,
 learner, a profile of a search, a short training.
 
-Each part is a process of its own, since XLA reads its flags once, and its figures are a line of the
-results as soon as it ends. Search and self-play are measured as a run is by default and, as parts
-`-graphs`, with loops in the graphs of a GPU (`--xla_gpu_enable_command_buffer=+WHILE`).
+XLA reads its flags once a process, so parts of equal flags share a process, and those without
+flags come first. Search and self-play are measured as a run is by default and, as parts
+`-graphs`, with loops in the graphs of a GPU (`--xla_gpu_enable_command_buffer=+WHILE`). Programs
+are measured one after the other, and each row is a line of the results as soon as it is measured:
+what the time limit, or an error, ends loses nothing else.
 """
 
 import collections
 import dataclasses
+import gc
 import json
 import os
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+import traceback
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,21 +26,29 @@ from typing import Any, NamedTuple
 import jax
 
 from train.bench import report, suite
-from train.bench.harness.script import check_least, check_seconds, run_script
+from train.bench.harness.script import check_positive, run_script
+from train.bench.harness.timing import Row, take_turns
 from train.bench.parts import search
-from train.bench.suite import Figures, Request
+from train.bench.suite import Request
 from train.bench.training import train_for, training_lines
-from train.config import EvaluationConfig, RunConfig, change_config, read_config
+from train.config import RunConfig, change_config, read_config
 from train.runtime.devices import set_up
 from train.runtime.errors import UsageError
+from train.runtime.files import append_json_line
 
 IN_GRAPHS = "--xla_gpu_enable_command_buffer=+WHILE"
 ROUNDS = ("--search.rounds", "true")
 RESULTS_FILE = "results.jsonl"
+_REPEATS = 3
 _TOP = 25  # kernels of a profile that are listed
 _ITERATIONS_IN_REPLAY = 4  # enough for the learner's speed, and little to save at the end
 _LEAST = 30.0  # seconds that a part needs to start at all
 _COMPILING = 110.0  # seconds that are left for the training to begin and to end
+_METRICS = (
+    *("iteration", "selfplay_seconds", "learn_seconds", "compile_seconds", "positions", "games"),
+    *("mean_length", "loss", "policy_loss", "value_loss", "steps", "simulations"),
+)
+"""Figures of an iteration of the training that are written."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,7 +56,7 @@ class Options:
     """Measure on this machine's accelerator; other words change the config."""
 
     out: Path
-    """Directory for results.jsonl, a line a part."""
+    """Directory for results.jsonl, a line a measured row and one at the end of a part."""
     config: Path = Path("configs/gpu.toml")
     """TOML file of a run."""
     games: tuple[int, ...] = (4096, 65536, 262144)
@@ -58,9 +70,19 @@ class Options:
     limit: float = 560.0
     """Seconds for everything; parts that begin later are left out."""
     parts: tuple[str, ...] = ()
-    """Parts to measure, in this order; empty for all."""
-    alone: str = ""
-    """Measure one part in this process and print its line; what the script itself calls."""
+    """Parts to measure, in this order within equal flags; empty for all."""
+    alone: tuple[str, ...] = ()
+    """Parts to measure in this process; the script itself starts such processes."""
+
+
+class Measuring(NamedTuple):
+    """A part that is being measured."""
+
+    config: RunConfig
+    options: Options
+    left: float  # seconds
+    write: Callable[[dict[str, Any]], None]
+    """Adds a line to the results and names the part there."""
 
 
 class Part(NamedTuple):
@@ -68,126 +90,141 @@ class Part(NamedTuple):
 
     flags: str  # of XLA; empty for those of a run by default
     words: tuple[str, ...]  # that change the config
-    measure: Callable[[RunConfig, Options], dict[str, Any]]
+    measure: Callable[[Measuring], Iterator[str]]
+    """Writes rows as it goes; yields lines for the console."""
 
 
 def main(options: Options, overrides: Sequence[str]) -> None:
     """Measure part by part."""
-    check_least(options, 1, "games", "boards", "few")
-    check_seconds(options, "limit")
-    unknown = {*options.parts, *filter(None, [options.alone])} - PARTS.keys()
-    if unknown:
-        raise UsageError(f"--parts {sorted(unknown)[0]!r} is unknown; allowed: {', '.join(PARTS)}")
+    check_positive(options, "games", "boards", "few", "limit", "minutes")
+    for name in (*options.parts, *options.alone):
+        if name not in PARTS:
+            raise UsageError(f"--parts {name!r} is unknown; allowed: {', '.join(PARTS)}")
+    ends = time.perf_counter() + options.limit
     if options.alone:
-        set_up()
-        config = change_config(read_config(options.config, overrides), PARTS[options.alone].words)
-        print(json.dumps(PARTS[options.alone].measure(config, options)))
+        _measure_here(options, overrides, ends)
         return
+    read_config(options.config, overrides)  # Refused now, not in each process.
     options.out.mkdir(parents=True, exist_ok=True)
-    began = time.perf_counter()
+    groups: dict[str, list[str]] = {"": []}
     for name in options.parts or PARTS:
-        left = options.limit - (time.perf_counter() - began)
-        if left < _LEAST:
+        groups.setdefault(PARTS[name].flags, []).append(name)
+    for flags, names in groups.items():
+        while names and (left := ends - time.perf_counter()) >= _LEAST:
+            done, error = _in_a_process(flags, names, left, options, overrides)
+            names = [name for name in names if name not in done]
+            if names and error:
+                # The first that is not done has ended the process; those after it get another one.
+                _write(options, names.pop(0), {"error": error})
+        for name in names:
             print(f"{name}: left out, the time is over", flush=True)
-            continue
-        line = _in_a_process(name, left, options, overrides)
-        with (options.out / RESULTS_FILE).open("a", encoding="utf-8") as file:
-            file.write(json.dumps(line) + "\n")
-        print(_in_words(line), flush=True)
 
 
 def _in_a_process(
-    name: str, left: float, options: Options, overrides: Sequence[str]
-) -> dict[str, Any]:
-    """Measure a part in a process that is ended when the time is over."""
-    words = [sys.executable, "-m", "train.bench.scripts.accelerator", "--alone", name]
-    minutes = min(options.minutes, max(left - _COMPILING, _LEAST) / 60)
-    for option in ("out", "config", "boards", "few"):
+    flags: str, names: list[str], left: float, options: Options, overrides: Sequence[str]
+) -> tuple[set[str], str]:
+    """Measure parts in a process that is ended when the time is over; returns those that are done
+    and what ended the process, if it did not end by itself."""
+    words = [sys.executable, "-m", "train.bench.scripts.accelerator", "--limit", f"{left:.1f}"]
+    for option in ("out", "config", "boards", "few", "minutes"):
         words += [f"--{option}", str(getattr(options, option))]
-    words += ["--minutes", f"{minutes:.3f}", "--games", *map(str, options.games), *overrides]
-    flags = " ".join([os.environ.get("XLA_FLAGS", ""), PARTS[name].flags]).strip()
-    about: dict[str, Any] = {"part": name, "flags": PARTS[name].flags}
-    began = time.perf_counter()
+    words += ["--games", *map(str, options.games), "--alone", *names, *overrides]
+    flags = " ".join([os.environ.get("XLA_FLAGS", ""), flags]).strip()
+    file, error = options.out / RESULTS_FILE, ""
+    before = file.stat().st_size if file.exists() else 0
     try:
-        done = subprocess.run(
-            words,
-            env=os.environ | {"XLA_FLAGS": flags},
-            capture_output=True,
-            text=True,
-            timeout=left,
-        )
+        code = subprocess.run(words, env=os.environ | {"XLA_FLAGS": flags}, timeout=left).returncode
+        error = f"its process ended with code {code}" if code else ""
     except subprocess.TimeoutExpired:
-        return {**about, "error": f"not done in {left:.0f} s"}
-    about["seconds"] = round(time.perf_counter() - began, 1)
-    if done.returncode:
-        return {**about, "error": done.stderr[-3000:]}
-    return about | json.loads(done.stdout.splitlines()[-1])
+        error = f"not done in {left:.0f} s"
+    written = file.read_bytes()[before:].decode() if file.exists() else ""
+    lines = [json.loads(line) for line in written.splitlines() if line.endswith("}")]
+    return {line["part"] for line in lines if "seconds_of_part" in line}, error
 
 
-def _in_words(line: dict[str, Any]) -> str:
-    """A line of the results for the console."""
-    told = [f"== {line['part']} {line['flags']} ({line.get('seconds', '-')} s)"]
-    told += [line["error"]] if "error" in line else []
-    for row in line.get("rows", []):
-        rates = ", ".join(f"{rate:,.0f} {unit}/s" for unit, rate in row["rates"].items())
-        compiled = (row["stats"] or {}).get("compile_seconds", 0.0)
-        told.append(f"  {row['name']}, {row['batch']:,}: {rates}; compiled in {compiled:.1f} s")
-    told += [f"  {text}" for text in line.get("lines", [])]
-    return "\n".join(told)
+def _measure_here(options: Options, overrides: Sequence[str], ends: float) -> None:
+    """Measure parts in this process; one that fails does not end those after it."""
+    set_up()
+    config = read_config(options.config, overrides)
+    for name in options.alone:
+        began = time.perf_counter()
+        if ends - began < _LEAST:
+            return
+        part, write = PARTS[name], partial(_write, options, name)
+        print(f"== {name} {part.flags}", flush=True)
+        changed = change_config(config, part.words)
+        last: dict[str, Any] = {"environment": report.environment()}
+        try:
+            last["lines"] = list(part.measure(Measuring(changed, options, ends - began, write)))
+        except Exception as error:
+            last["error"] = "".join(traceback.format_exception(error))[-3000:]
+        write(last | {"seconds_of_part": round(time.perf_counter() - began, 1)})
+        gc.collect()  # What the part held on the device.
 
 
-def _figures(part: str, option: str, config: RunConfig, options: Options) -> dict[str, Any]:
+def _write(options: Options, name: str, line: dict[str, Any]) -> None:
+    """Add a line to the results, and show it."""
+    about = {"part": name, "flags": PARTS[name].flags}
+    append_json_line(options.out / RESULTS_FILE, report.as_json(line | about))
+    told = [line["error"]] if "error" in line else line.get("lines", [])
+    if "rates" in line:
+        rates = ", ".join(f"{rate:,.0f} {unit}/s" for unit, rate in line["rates"].items())
+        seconds = line["stats"].compile_seconds
+        told = [f"{line['name']}, {line['batch']:,}: {rates}; compiled in {seconds:.1f} s"]
+    if "seconds_of_part" in line:
+        told = [*told, f"{line['seconds_of_part']} s"]
+    print("\n".join(f"  {text}" for text in told), flush=True)
+
+
+def _figures(part: str, option: str, measuring: Measuring) -> Iterator[str]:
     """The rows of a part of the bench, with their ratios, at the batches of an option."""
+    config, options = measuring.config, measuring.options
     given = getattr(options, option) if option else config.learner.batch
     batches = given if isinstance(given, tuple) else (given,)
-    request = Request(config=config, parts=(part,), batches=batches, repeats=3)
-    rows = [
-        (part, row)
-        for batch in batches
-        for row in suite.measure_part(request, part, batch, lambda text: None)
-    ]
-    ratios = tuple(suite.ratios(rows))
-    record = report.bench_record(request, Figures(tuple(rows), ratios, None))
-    kept = ("environment", "rows", "ratios")
-    lines = [f"{x.name}, {x.batch:,}: {x.value:.3f}" for x in ratios]
-    return {name: record[name] for name in kept} | {"lines": lines}
+    request = Request(config=config, parts=(part,), batches=batches, repeats=_REPEATS)
+    rows: list[Row] = []
+    for batch in batches:
+        for make in suite.makers(request, part, batch):
+            seconds, repeats = request.seconds, request.repeats
+            rows += take_turns([make()], seconds=seconds, repeats=repeats, part=part)
+            measuring.write(rows[-1]._asdict())
+    for ratio in suite.ratios(rows):
+        yield f"{ratio.name}, {ratio.batch:,}: {ratio.value:.3f}"
 
 
-def _train(config: RunConfig, options: Options) -> dict[str, Any]:
+def _train(measuring: Measuring) -> Iterator[str]:
     """Train for a while, without matches."""
-    own = config.selfplay
+    config, own = measuring.config, measuring.config.selfplay
     positions = min(config.replay.positions, _ITERATIONS_IN_REPLAY * own.boards * own.plies)
     short = dataclasses.replace(
-        config,
-        evaluation=EvaluationConfig(every=0, opponents=(), anchors=()),
-        replay=dataclasses.replace(config.replay, positions=positions),
+        config, replay=dataclasses.replace(config.replay, positions=positions)
     )
+    seconds = min(60 * measuring.options.minutes, max(measuring.left - _COMPILING, _LEAST))
     with tempfile.TemporaryDirectory() as runs:
-        rows, seconds = train_for(short, Path(runs), seconds=60 * options.minutes)
-    kept = ("iteration", "selfplay_seconds", "learn_seconds", "compile_seconds", "positions")
-    kept += ("games", "mean_length", "loss", "policy_loss", "value_loss", "steps", "simulations")
-    return {
-        "environment": report.environment(),
-        "training": [{name: row.get(name) for name in kept} for row in rows],
-        "lines": [f"{len(rows)} iterations in {seconds:.0f} s", *training_lines(rows)],
-    }
+        rows, took = train_for(
+            short,
+            Path(runs),
+            seconds=seconds,
+            on_row=lambda row: measuring.write({name: row.get(name) for name in _METRICS}),
+        )
+    yield f"{len(rows)} iterations in {took:.0f} s"
+    yield from training_lines(rows)
 
 
-def _profile(config: RunConfig, options: Options) -> dict[str, Any]:
+def _profile(measuring: Measuring) -> Iterator[str]:
     """The kernels of one move of the search, by time."""
+    config, boards = measuring.config, measuring.options.boards
     count = config.search.simulations
     found = search.searcher(search.NETWORK, config, count)
-    devices = suite.devices_for(options.boards)
-    bench = search.make_bench(found, config.rules, options.boards, count, devices)
+    bench = search.make_bench(found, config.rules, boards, count, suite.devices_for(boards))
     bench.run(2)
     with tempfile.TemporaryDirectory() as folder:
         with jax.profiler.trace(folder):
             bench.run(1)
-        file = next(Path(folder).glob("**/*.xplane.pb"))
-        return {"environment": report.environment(), **_kernels(file, count)}
+        yield from _kernels(next(Path(folder).glob("**/*.xplane.pb")), count)
 
 
-def _kernels(file: Path, simulations: int) -> dict[str, Any]:
+def _kernels(file: Path, simulations: int) -> Iterator[str]:
     """Number, time and names of the kernels on the first accelerator, else on the host."""
     planes = {plane.name: plane for plane in jax.profiler.ProfileData.from_file(str(file)).planes}
     name = min(
@@ -204,14 +241,10 @@ def _kernels(file: Path, simulations: int) -> dict[str, Any]:
             counts[event.name] += 1
             first, last = min(first, event.start_ns), max(last, event.start_ns + event.duration_ns)
     kernels, busy, span = counts.total(), sum(times.values()), (last - first) / 1e6
-    top = [(each, counts[each], round(ms, 3)) for each, ms in times.most_common(_TOP)]
-    return {
-        "plane": name,
-        "lines": [
-            f"{kernels / simulations:,.0f} kernels a simulation, busy {busy:.1f} ms of {span:.1f}",
-            *(f"{ms:9.3f} ms {number:6} × {each[:90]}" for each, number, ms in top),
-        ],
-    }
+    number = f"{kernels / simulations:,.0f} kernels a simulation"
+    yield f"{name}: {number}, busy {busy:.1f} ms of {span:.1f}"
+    for each, milliseconds in times.most_common(_TOP):
+        yield f"{milliseconds:9.3f} ms {counts[each]:6} × {each[:90]}"
 
 
 _search, _few = partial(_figures, "search", "boards"), partial(_figures, "search", "few")

@@ -25,7 +25,7 @@ from rich.console import Console
 from rich.table import Table
 
 from train.analysis.describe import make_timer, random_planes
-from train.bench.harness.script import check_least, check_seconds, run_script
+from train.bench.harness.script import check_positive, run_script
 from train.bench.harness.timing import CHECKSUM, Bench, Row, take_turns
 from train.network import NetworkConfig, compute_dtype, count_parameters, make_network
 from train.runtime.errors import usage_errors
@@ -92,7 +92,12 @@ class Options:
 
 def main(options: Options) -> None:
     """Measure and print."""
-    _check(options)
+    check_positive(options, "size", "width", "heads", "batch", "rounds", "seconds")
+    with usage_errors():
+        for row in TABLE_1:
+            _config_of(row.name, options)
+    if options.json is not None:
+        check_writable(options.json)
     where = {
         "device": jax.devices()[0].device_kind,
         "dtype": compute_dtype(options.dtype).name,
@@ -103,22 +108,11 @@ def main(options: Options) -> None:
     measured = _measure(options)
     Console().print(_table(measured))
     if options.json is not None:
-        rows = [
+        networks = [
             each._asdict() | {"paper": row._asdict()}
             for each, row in zip(measured, TABLE_1, strict=True)
         ]
-        write_json(options.json, where | {"networks": rows})
-
-
-def _check(options: Options) -> None:
-    """Refuse what cannot be measured, or not written."""
-    check_least(options, 1, "size", "width", "heads", "batch", "rounds")
-    check_seconds(options)
-    with usage_errors():
-        for row in TABLE_1:
-            _config_of(row.name, options)
-    if options.json is not None:
-        check_writable(options.json)
+        write_json(options.json, where | {"networks": networks})
 
 
 def _measure(options: Options) -> list[Measured]:
@@ -129,10 +123,7 @@ def _measure(options: Options) -> list[Measured]:
         parameters.append(count)
         print(f"  {name}: compiled", file=sys.stderr)
     rows = take_turns(benches, seconds=options.seconds, repeats=options.rounds)
-    return [
-        _compare(row, rows[0], parameters=count)
-        for row, count in zip(rows, parameters, strict=True)
-    ]
+    return [compare(*each, rows[0]) for each in zip(rows, parameters, strict=True)]
 
 
 def _make_bench(name: str, options: Options) -> tuple[Bench, int]:
@@ -154,16 +145,13 @@ def _config_of(name: str, options: Options) -> NetworkConfig:
     return NetworkConfig(blocks=name, width=options.width, heads=options.heads, dtype=options.dtype)
 
 
-def _compare(row: Row, base: Row, *, parameters: int) -> Measured:
+def compare(row: Row, parameters: int, base: Row) -> Measured:
     """The medians over the rounds of a network's time and of its ratio to the base's."""
-    times, base_times = _milliseconds(row), _milliseconds(base)
+    times, base_times = (
+        [1e3 * seconds / each.length for seconds in each.seconds] for each in (row, base)
+    )
     ratios = [own / other for own, other in zip(times, base_times, strict=True)]
     return Measured(row.name, parameters, statistics.median(times), statistics.median(ratios))
-
-
-def _milliseconds(row: Row) -> list[float]:
-    """Milliseconds of a batch in each round."""
-    return [1e3 * seconds / row.length for seconds in row.seconds]
 
 
 def _table(measured: Sequence[Measured]) -> Table:

@@ -12,15 +12,14 @@ import tyro
 
 from train.config import read_config
 from train.runtime import files
-from train.runtime.errors import UsageError
+from train.runtime.errors import UsageError, usage_errors
 from wallgo_jax.cli.parsing import Flag
 from wallgo_jax.formats import rules_text
 from wallgo_jax.game.rules import Rules
 
 if TYPE_CHECKING:
-    from train.arena.result import MatchResult
-    from train.arena.seats.result import SeatedResult
-    from train.registry.players import Player
+    from train.api.players import Player as NamedPlayer
+    from train.players.registry import Player
 
 EXIT_USAGE = 2
 MAX_SEED = 2**31
@@ -48,7 +47,7 @@ class MatchSettings:
     rules: RulesText = ""
     """Preset's name, JSON object, or file (JSON or TOML)."""
     opening_plies: int = 2
-    """Random plies that both games of a pair start with."""
+    """Random plies that all games of an opening start with."""
     seed: int = 0
     """Random seed."""
     config: OptionalFile = None
@@ -71,7 +70,7 @@ class MatchSettings:
 
     def player_maker(self, rules: Rules) -> Callable[[str], Player]:
         """Makes players of these rules from names."""
-        from train import registry
+        from train.players import registry
 
         if not 0 < self.move_seconds <= MAX_MOVE_SECONDS:
             raise UsageError(
@@ -85,6 +84,17 @@ class MatchSettings:
             transfer=self.transfer,
             move_seconds=self.move_seconds,
         )
+
+    def players_of(self, names: Sequence[str], rules: Rules) -> list[NamedPlayer]:
+        """Players of these rules as the interface takes them, the same one for the same name."""
+        from train.api.players import Player
+
+        make = self.player_maker(rules)
+        made = {
+            name: Player(make(name), rules, identity=lambda name=name: name)
+            for name in dict.fromkeys(names)
+        }
+        return [made[name] for name in names]
 
 
 def changed_options(command: Any, *left_out: str) -> list[str]:
@@ -115,10 +125,8 @@ def read_rules(text: str) -> Rules:
     Raises:
       UsageError: what is wrong with them.
     """
-    try:
+    with usage_errors():
         return rules_text.read_rules(text)
-    except ValueError as error:
-        raise UsageError(str(error)) from None
 
 
 def read_rules_for(
@@ -130,12 +138,12 @@ def read_rules_for(
       text: as `read_rules` takes it; empty where no rules are said.
       names: of the players.
       default: for players of whom none is trained, as `read_rules` takes it.
-      are_networks: the names are of networks, see `train.registry.common_rules`.
+      are_networks: the names are of networks, see `train.players.registry.common_rules`.
 
     Raises:
       UsageError: what is wrong with them, or two players have learned different ones.
     """
-    from train import registry
+    from train.players import registry
 
     if text:
         return read_rules(text)
@@ -154,66 +162,18 @@ def check_opening(command: str, rules: Rules, plies: int) -> None:
 
 
 def check_games(command: str, rules: Rules, *, games: int, opening_plies: int) -> None:
-    """Refuse numbers of games and plies, or rules, that no match can have with a UsageError."""
-    from train.arena.match import MatchOptions, check_rules
+    """Refuse numbers of games and plies, or rules, that no match of two can have with a
+    UsageError."""
+    from train.arena.match import MatchOptions
     from train.arena.match_programs import check_opening
 
     try:
-        check_rules(rules)
+        if rules.players != 2:
+            raise ValueError(f"the rules are for {rules.players} players, its games for 2")
         check_opening(rules, opening_plies)
         MatchOptions(games=games, batch=games, opening_plies=opening_plies)
     except ValueError as error:
         raise UsageError(f"{command}: {str(error).removeprefix('match: ')}") from None
-
-
-def write_records(path: Path, result: MatchResult, *, append: bool = False) -> None:
-    """Write a match's games, a JSON object a line, in place of the file or at its end.
-
-    Raises:
-      UsageError: the file cannot be written.
-    """
-    from wallgo_jax.formats import records
-
-    names = (result.first, result.second)
-    games = zip(result.games, result.first_is_red, result.outcome, strict=True)
-    forfeits = result.forfeits or ("",) * len(result.games)
-
-    def reward(won: Any, is_red: bool) -> tuple[float, float]:
-        return (float(won), -float(won)) if is_red else (-float(won), float(won))
-
-    lines = (
-        records.Record(
-            rules=result.rules,
-            actions=game,
-            players=names if is_red else names[::-1],
-            # A game that was lost without the rules is not over by them.
-            result=None if forfeit else reward(won, is_red),
-        )
-        for (game, is_red, won), forfeit in zip(games, forfeits, strict=True)
-    )
-    with files.writing(path):
-        records.write(path, lines, append=append)
-
-
-def write_seats(path: Path, result: SeatedResult, *, append: bool = False) -> None:
-    """Write the games of three or four players as `write_records` does.
-
-    Raises:
-      UsageError: the file cannot be written.
-    """
-    from wallgo_jax.formats import records
-
-    lines = (
-        records.Record(
-            rules=result.rules,
-            actions=actions,
-            players=tuple(result.names[entrant] for entrant in seats),
-            result=tuple(float(reward) for reward in rewards),
-        )
-        for actions, seats, rewards in zip(result.games, result.seats, result.rewards, strict=True)
-    )
-    with files.writing(path):
-        records.write(path, lines, append=append)
 
 
 def check_files(*outputs: Path | None, inputs: Iterable[str | Path | None] = ()) -> None:

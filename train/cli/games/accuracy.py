@@ -94,7 +94,7 @@ class Accuracy:
         return 0
 
     def _make_player(self, name: str, rules: Rules) -> Player:
-        from train import registry
+        from train.players import registry
 
         return registry.make_player(name, rules, heuristics=read_config(self.config).heuristics)
 

@@ -109,10 +109,10 @@ class Engine:
     def _engines(self, sizes: EngineOptions) -> list[Sessions]:
         """Sessions of each shape that the rules have, compiled."""
         from train.engine.sessions import Sessions
-        from train.engine.trees.search_player import make_search_player
+        from train.players.registry import make_evaluating_player
         from wallgo_jax.game.state import sizes_of
 
-        player = make_search_player(
+        player = make_evaluating_player(
             self.player, heuristics=read_config(self.config).heuristics, transfer=self.transfer
         )
         texts: list[Any] = [*self.rules] or [""]

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tyro
 
 from train.cli.common import options
-from train.cli.games.ratings import rate
 from train.config import SHIPPED, read_config
 from train.runtime.errors import UsageError
 from train.runtime.interrupts import EXIT_INTERRUPTED
@@ -55,44 +54,48 @@ class Levels:
 
     def run(self) -> int:
         """Returns the exit code."""
-        from train.ratings import pool, tables
-        from train.ratings.results_cache import ResultsCache
+        from train.api.games import rate_pool
+        from train.cli.games.watching import watch_pool
         from train.runtime.display import Display
         from train.ui.games.levels import ZERO
 
-        options.check_seed("levels", self.seed)
         entrants, rules, folder = self._entrants()
-        options.check_games("levels", rules, games=self.games, opening_plies=self.opening_plies)
         options.check_files(self.cache, self.json)
-        settings = pool.settings_of(rules, opening_plies=self.opening_plies, seed=self.seed)
         display = Display()
-        results = ResultsCache(self.cache, settings)
         try:
-            measured = rate(
-                self, entrants, results, rules, title="levels", zero=ZERO, display=display
+            rated = rate_pool(
+                entrants,
+                rules,
+                games=self.games,
+                budget=self.budget,
+                zero=ZERO,
+                opening_plies=self.opening_plies,
+                seed=self.seed,
+                cache=self.cache,
+                progress=watch_pool(display),
             )
         except UsageError as error:
             # What rates the pool calls itself elo.
             raise UsageError(re.sub("^elo: ", "levels: ", str(error))) from None
         caption = (
-            f"{ZERO} = 0 · {measured.games} games, {measured.new} of them new · "
+            f"{rated.zero} · {rated.measured.games} games, {rated.measured.new} of them new · "
             f"seed {self.seed} · {self.opening_plies} random opening plies"
         )
         title = f"Levels of {self.player} on {name_of(rules)}"
-        display.console.print(tables.rating_table(measured, title=title, caption=caption))
+        display.console.print(rated.table(title=title, caption=caption))
         if self.json is not None:
-            options.write_json(self.json, tables.rating_record(measured))
-        if measured.is_interrupted:
+            options.write_json(self.json, rated.summary())
+        if rated.measured.is_interrupted:
             return EXIT_INTERRUPTED
         if folder is not None:
-            self._write_card(folder, tables.rating_rows(measured))
+            self._write_card(folder, rated.rows)
         return 0
 
     def _entrants(self) -> tuple[list[Entrant], Rules, Path | None]:
         """The player at zero and the levels, weakest first, the rules, and the card's folder."""
-        from train import registry
+        from train.players import registry
+        from train.players.names import read_network_name
         from train.ratings import pool
-        from train.registry.names import read_network_name
         from train.review.player import card_folder
         from train.ui.games.levels import LEVELS, ZERO
 

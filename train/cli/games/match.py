@@ -7,17 +7,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from train.arena.config import Sprt, parse_sprt
 from train.cli.common import options
 from train.config import SHIPPED
-from train.runtime.errors import UsageError
-from train.runtime.interrupts import EXIT_INTERRUPTED, interrupts
+from train.config.sprt import parse_sprt
+from train.runtime.errors import UsageError, usage_errors
+from train.runtime.interrupts import EXIT_INTERRUPTED
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
+    from train.api.games import PlayedMatch
     from train.arena.openings import OpeningOptions
-    from train.arena.result import MatchResult
     from train.runtime.display import Display
     from wallgo_jax.game.rules import Rules
 
@@ -26,7 +27,117 @@ _PlayerName = Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="PLAYER
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Match(options.MatchSettings):
+class MatchCommand(options.MatchSettings):
+    """A match that is shown: options, and how it is played."""
+
+    games: int = 400
+    """Games to play at least, so that each opening is played in every order of the players: half of
+    them with each colour."""
+    batch: int = 400
+    """Games played in parallel; a sequential test looks at the result after each batch."""
+    sprt: Annotated[str, tyro.conf.arg(metavar="ELO0,ELO1", help_behavior_hint="")] = ""
+    """Stop once a sequential test tells which lead in Elo points is likelier, such as 0,20."""
+    players_place: options.Flag = False
+    """Let the players place all stones; the random plies come after."""
+    openings: options.OptionalFile = None
+    """File of positions to start from in place of random plies: the ends of recorded games, or
+    diagrams; each is played in every seating."""
+    records: options.OptionalFile = None
+    """File to write the games to, a JSON object a line; compressed if it ends in .gz."""
+
+    def play(self, names: Sequence[str]) -> tuple[PlayedMatch, bool]:
+        """Play and show a match of players; returns it, and whether a signal stopped it.
+
+        Args:
+          names: of the players; the one that ships meets a single one.
+        """
+        from train.api import games
+        from train.arena.match import fill_seats, games_of
+        from train.cli.games.watching import Watching
+        from train.runtime.display import Display
+
+        rules = self.rules_for(names)
+        if len(names) == 1 and rules.players == 2:
+            names = [*names, _shipped_like(names[0], rules)]
+            rules = self.rules_for(names)
+        with usage_errors():
+            names = fill_seats(names, rules)
+        opening = self.opening(rules)
+        players = self.players_of(names, rules)
+        total = games_of([player.registered for player in players], self.games)
+        options.check_files(self.records, self.json, inputs=self.inputs)
+        display = Display()
+        watch = Watching(display, "the games that are over")
+        result = games.match(
+            *players,
+            rules=rules,
+            games=self.games,
+            batch=self.batch,
+            opening_plies=self.opening_plies,
+            players_place=self.players_place,
+            openings=opening.positions,
+            seed=self.seed,
+            sprt=self.sprt,
+            progress=watch,
+        )
+        self._show(result, total, display, opening)
+        return result, watch.is_stopped
+
+    @property
+    def inputs(self) -> tuple[str | Path | None, ...]:
+        """What may name a file that is read."""
+        return *super().inputs, self.openings
+
+    def opening(self, rules: Rules) -> OpeningOptions:
+        """How the games open.
+
+        Raises:
+          UsageError: two ways are asked for, or the file cannot be used.
+        """
+        from train.arena.openings import choose_opening
+
+        found = choose_opening(
+            self.opening_plies, players_place=self.players_place, path=self.openings, rules=rules
+        )
+        if self.records is not None and found.positions and not found.positions.has_games:
+            raise UsageError("match: --records needs --openings of games: a diagram has no plies")
+        return found
+
+    def _show(
+        self, result: PlayedMatch, games: int, display: Display, opening: OpeningOptions
+    ) -> None:
+        """Print the table, and write what was asked for."""
+        from train.arena import report, sprt
+
+        caption = f"seed {self.seed} · {opening.text}"
+        test = parse_sprt(self.sprt) if self.sprt else None
+        verdict = None if test is None else sprt.verdict_of(test, result)
+        if test is not None:
+            caption += f" · SPRT {self.sprt}"
+        is_decided = verdict is not None and verdict.decision != sprt.UNDECIDED
+        if len(result.games) < games and not is_decided:
+            caption = f"stopped after {len(result.games)} of {games} games · {caption}"
+        display.console.print(result.table(caption=caption))
+        for line in report.forfeit_lines(result):
+            display.console.print(line, highlight=False, markup=False)
+        if test is not None and verdict is not None:
+            display.console.print(sprt.in_words(test, verdict), highlight=False)
+        if self.records is not None:
+            result.write(self.records)
+            options.say_written(self.records, f"{len(result.games)} games")
+        if self.json is not None:
+            asked = {
+                "seed": self.seed,
+                "opening_plies": opening.plies,
+                "players_place": opening.players_place,
+                "openings": None if self.openings is None else str(self.openings),
+                "sprt": sprt.verdict_record(test, verdict) if test and verdict else None,
+            }
+            options.write_json(self.json, asked | result.summary())
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Match(MatchCommand):
     """Play a match between two players, or between three or four where the rules have so many
     seats. Players are named as in docs/players.md."""
 
@@ -54,130 +165,15 @@ class Match(options.MatchSettings):
         tyro.conf.arg(metavar="[OPPONENT ...]", help_behavior_hint=""),
     ] = ()
     """Players of further seats."""
-    games: int = 400
-    """Games to play, half of them with each colour; with more than two seats at least so many, in
-    every order of the players."""
-    batch: int = 400
-    """Games played in parallel."""
-    players_place: options.Flag = False
-    """Let the players place all stones; the random plies come after."""
-    openings: options.OptionalFile = None
-    """File of positions to start from in place of random plies: the ends of recorded games, or
-    diagrams; each is played in every seating."""
-    records: options.OptionalFile = None
-    """File to write the games to, a JSON object a line; compressed if it ends in .gz."""
-    sprt: Annotated[str, tyro.conf.arg(metavar="ELO0,ELO1", help_behavior_hint="")] = ""
-    """Stop once a sequential test tells which lead in Elo points is likelier, such as 0,20."""
 
     def run(self) -> int:
         """Returns the exit code."""
-        from train.cli.games import seats
-
-        names = tuple(filter(None, (self.first, self.second, *self.others)))
-        rules = self.rules_for(names)
-        if rules.players > 2:
-            return seats.run_match(self, names, rules)
-        if self.others:
-            raise UsageError(f"match: {len(names)} players are named, the rules are for 2")
-        return EXIT_INTERRUPTED if self.play()[1] else 0
-
-    def play(self) -> tuple[MatchResult, bool]:
-        """Play and show the match; returns it, and whether a signal stopped it."""
-        import jax
-
-        from train.arena import match, sprt
-        from train.runtime.display import Display
-
-        second = self.second or _shipped_like(self.first, self.rules_for((self.first,)))
-        names = self.first, second
-        rules = self.rules_for(names)
-        options.check_seed("match", self.seed)
-        try:
-            match.check_rules(rules)
-            test = parse_sprt(self.sprt) if self.sprt else None
-            how = match.MatchOptions(self.games, self.batch, *self.opening(rules))
-        except ValueError as error:
-            raise UsageError(str(error)) from None
-        first, second = map(self.player_maker(rules), names)
-        options.check_files(self.records, self.json, inputs=self.inputs)
-        display = Display()
-        with (
-            display,
-            display.match(f"{first.name} against {second.name}", self.games) as task,
-            interrupts("the games that are over are kept", show=display.note) as is_interrupted,
-        ):
-
-            def on_progress(games: int) -> None:
-                if games > 0:
-                    is_interrupted.keeps_work()
-                task(games)
-
-            result = sprt.play_until_decided(
-                first,
-                second,
-                rules,
-                dataclasses.replace(how, should_stop=is_interrupted),
-                test,
-                key=jax.random.key(self.seed),
-                on_progress=on_progress,
-            )
-        self._show(result, test, display, how.opening)
-        return result, is_interrupted()
-
-    @property
-    def inputs(self) -> tuple[str | Path | None, ...]:
-        """What may name a file that is read."""
-        return *super().inputs, self.openings
-
-    def opening(self, rules: Rules) -> OpeningOptions:
-        """How the games open.
-
-        Raises:
-          UsageError: two ways are asked for, or the file cannot be used.
-        """
-        from train.arena.openings import choose_opening
-
-        found = choose_opening(
-            self.opening_plies, players_place=self.players_place, path=self.openings, rules=rules
-        )
-        if self.records is not None and found.positions and not found.positions.has_games:
-            raise UsageError("match: --records needs --openings of games: a diagram has no plies")
-        return found
-
-    def _show(
-        self, result: MatchResult, test: Sprt | None, display: Display, opening: OpeningOptions
-    ) -> None:
-        """Print the table, and write what was asked for."""
-        from train.arena import report, sprt
-
-        caption = f"seed {self.seed} · {opening.text}"
-        verdict = None if test is None else sprt.verdict_of(test, result)
-        if test is not None:
-            caption += f" · SPRT {self.sprt}"
-        is_decided = verdict is not None and verdict.decision != sprt.UNDECIDED
-        if len(result.games) < self.games and not is_decided:
-            caption = f"stopped after {len(result.games)} of {self.games} games · {caption}"
-        display.console.print(report.match_table([result], caption=caption))
-        for line in report.forfeit_lines(result):
-            display.console.print(line, highlight=False, markup=False)
-        if test is not None and verdict is not None:
-            display.console.print(sprt.in_words(test, verdict), highlight=False)
-        if self.records is not None:
-            options.write_records(self.records, result)
-            options.say_written(self.records, f"{len(result.games)} games")
-        if self.json is not None:
-            asked = {
-                "seed": self.seed,
-                "opening_plies": opening.plies,
-                "players_place": opening.players_place,
-                "openings": None if self.openings is None else str(self.openings),
-                "sprt": sprt.verdict_record(test, verdict) if test and verdict else None,
-            }
-            options.write_json(self.json, asked | report.match_record(result))
+        names = filter(None, (self.first, self.second, *self.others))
+        return EXIT_INTERRUPTED if self.play([*names])[1] else 0
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Gate(options.MatchSettings):
+class Gate(MatchCommand):
     """Test that a player is not weaker than the one that ships, by a sequential test. The exit code
     is 0 if it is not, and 1 if it is weaker or the games do not tell."""
 
@@ -199,47 +195,22 @@ class Gate(options.MatchSettings):
     """Player that it must not be weaker than."""
     games: int = 20_000
     """Games at most, half of them with each colour."""
-    batch: int = 400
-    """Games played in parallel; the test looks at the result after each batch."""
     opening_plies: int = 4
     """Random plies that both games of a pair start with."""
     sprt: Annotated[str, tyro.conf.arg(metavar="ELO0,ELO1")] = "-10,0"
     """Leads in Elo points of a player that is weaker, and of one that is not."""
-    players_place: options.Flag = False
-    """Let the players place all stones; the random plies come after."""
-    openings: options.OptionalFile = None
-    """File of positions to start from, as in match."""
-    records: options.OptionalFile = None
-    """File to write the games to, a JSON object a line; compressed if it ends in .gz."""
 
     def run(self) -> int:
         """Returns the exit code."""
         from train.arena.sprt import STRONGER, UNDECIDED, verdict_of
 
-        try:
+        with usage_errors():
             test = parse_sprt(self.sprt)
-        except ValueError as error:
-            raise UsageError(str(error)) from None
         against = self.against or _shipped_like(self.player, self.rules_for((self.player,)))
         rules = self.rules_for((self.player, against))
         if rules.players > 2:
             raise UsageError(f"gate: a test of two players, the rules are for {rules.players}")
-        shared = {
-            field.name: getattr(self, field.name)
-            for field in dataclasses.fields(options.MatchSettings)
-        }
-        match = Match(
-            first=self.player,
-            second=against,
-            games=self.games,
-            batch=self.batch,
-            sprt=self.sprt,
-            players_place=self.players_place,
-            openings=self.openings,
-            records=self.records,
-            **shared,
-        )
-        result, is_interrupted = match.play()
+        result, is_interrupted = self.play([self.player, against])
         decision = verdict_of(test, result).decision
         words = {
             STRONGER: "passed: {} is not weaker than {}",
@@ -255,8 +226,8 @@ class Gate(options.MatchSettings):
 def _shipped_like(player: str, rules: Rules) -> str:
     """The name of the player that ships for some rules, else of the one for four stones, with the
     budget of a player: search, time or none."""
-    from train import registry
     from train.checkpoints import pretrained
+    from train.players import registry
 
     model = pretrained.model_for(rules)
     shipped = SHIPPED if model is None else f"pretrained:{model}"

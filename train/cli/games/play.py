@@ -59,7 +59,7 @@ class Play:
             raise UsageError(f"play: port ({self.port}) must be from 0 to {MAX_PORT}")
         rules = options.read_rules_for(self.rules, [self.player] if self.player else [])
         if self.player:
-            from train.engine.trees.search_player import check_rules, make_level_player
+            from train.players.registry import check_rules, make_level_player
 
             check_rules(make_level_player(self.player), rules)
         if self.terminal:

@@ -15,7 +15,7 @@ from train.runtime.interrupts import EXIT_INTERRUPTED, StopRequest, interrupts
 
 if TYPE_CHECKING:
     from train.data.record_dataset import RecordedGames
-    from train.engine.trees.search_player import SearchPlayer
+    from train.players.basic import Player
     from train.puzzles.check import CheckedPuzzle, PuzzleOptions
     from train.puzzles.puzzle_file import Puzzle
     from train.runtime.display import Display, Task
@@ -148,7 +148,7 @@ class Puzzles:
 
     def _search(
         self,
-        player: "SearchPlayer",
+        player: "Player",
         how: "PuzzleOptions",
         display: "Display",
         is_interrupted: "StopRequest",
@@ -180,7 +180,7 @@ class Puzzles:
                 yield puzzles
 
     def _rounds(
-        self, player: "SearchPlayer", on_progress: Callable[..., None]
+        self, player: "Player", on_progress: Callable[..., None]
     ) -> "Iterator[RecordedGames]":
         """The games to search, some at a time: those of the files, or the player's own."""
         from train.data.record_dataset import RecordedGames, make_examples
@@ -243,7 +243,7 @@ class Puzzles:
                 return ""  # The reader of all games says what is wrong.
         return ""
 
-    def _player_for(self, rules: "Rules") -> "SearchPlayer":
+    def _player_for(self, rules: "Rules") -> "Player":
         from train.review.player import default_player, make_analysis_player
 
         name = self.player or default_player(rules, simulations=self.deep)

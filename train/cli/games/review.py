@@ -15,7 +15,7 @@ from wallgo_jax.cli.parsing import Flag
 
 if TYPE_CHECKING:
     from train.data.record_dataset import RecordedGames
-    from train.engine.trees.search_player import SearchPlayer
+    from train.players.basic import Player
     from train.review.reliability import Reliability
     from train.runtime.display import Display
 
@@ -221,7 +221,7 @@ class Calibrate:
             add_to_card(folder, {CARD_KEY: measured.calibration._asdict()})
             options.say_written(folder / "card.json", "calibration")
 
-    def _games(self, player: "SearchPlayer", display: "Display") -> "RecordedGames":
+    def _games(self, player: "Player", display: "Display") -> "RecordedGames":
         """The games of the files, or else those that the player plays against itself."""
         from train.review.own_games import play_own_games, read_games
 

@@ -15,9 +15,9 @@ import chex
 import jax
 import jax.numpy as jnp
 
-from train.engine.trees.search_player import SearchPlayer
 from train.engine.trees.subtree import NOWHERE, keep_subtree, walk
 from train.network import MASKED
+from train.players.basic import Player
 from train.search.evaluator import make_play, make_symmetric_evaluator
 from train.search.report import MOST_LINES, SearchReport, report_search
 from train.search.reporting import make_selection
@@ -64,7 +64,7 @@ def make_pool(finished: State, *, trees: int, nodes: int) -> Pool:
     )
 
 
-def make_resume(player: SearchPlayer) -> Any:
+def make_resume(player: Player) -> Any:
     """(variables, pool, rows int32[B], is_known bool[B], path int32[B, L], room int32[B], states
     [B]) -> pool, in which these trees stand at these states, ready to be searched.
 
@@ -115,7 +115,7 @@ def make_resume(player: SearchPlayer) -> Any:
     return resume
 
 
-def make_grow(player: SearchPlayer) -> Any:
+def make_grow(player: Player) -> Any:
     """(variables, pool, rows int32[B], due int32[B, S], steps int32[]) -> pool, after so many
     simulations of these trees, at most S.
 
@@ -154,7 +154,7 @@ def make_grow(player: SearchPlayer) -> Any:
     return grow
 
 
-def make_report(player: SearchPlayer) -> Any:
+def make_report(player: Player) -> Any:
     """(variables, pool, rows int32[B]) -> SearchReport."""
     selection = make_selection(player.search)
 

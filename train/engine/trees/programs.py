@@ -15,10 +15,10 @@ import numpy as np
 
 from train.engine.trees.options import EngineOptions
 from train.engine.trees.pool import Pool, make_grow, make_pool, make_report, make_resume
-from train.engine.trees.search_player import SearchPlayer
 from train.engine.trees.subtree import END
+from train.players.basic import Player
 from train.runtime.host import fetch
-from train.runtime.memory import Need, check_fits, device_memory, tree_bytes
+from train.runtime.memory import MemoryEstimate, check_fits, device_memory, tree_bytes
 from train.search.report import SearchReport
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import State, initial_state
@@ -40,7 +40,7 @@ class Programs:
       start: the first position of the rules, one board.
     """
 
-    def __init__(self, player: SearchPlayer, rules: Rules, options: EngineOptions) -> None:
+    def __init__(self, player: Player, rules: Rules, options: EngineOptions) -> None:
         """Begin to compile those of the smallest batches, in other threads.
 
         Raises:
@@ -194,7 +194,7 @@ def _check_memory(pool: Pool, options: EngineOptions) -> None:
     # A tree for each session of the largest batch is the least; then its nodes have to be fewer.
     keys = ("--trees", "--nodes") if options.trees > options.batch_sizes[-1] else ("--nodes",)
     # All trees are on one device, whatever others share its memory.
-    check_fits([Need("trees", size, keys)], memory and memory._replace(devices=1))
+    check_fits([MemoryEstimate("trees", size, keys)], memory and memory._replace(devices=1))
 
 
 @functools.cache

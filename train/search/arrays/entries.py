@@ -3,7 +3,8 @@
 A CPU and a GPU gather and scatter. A TPU takes about 13 cycles for each index of these, one after
 another, but compares a thousand numbers in one: there an entry is found by comparing the numbers of
 all places with the one that is asked for. Both forms give the same entries. Where the rows are not
-all boards in turn, every platform gathers and scatters.
+all boards in turn, every platform gathers and scatters; there a place past the last reads any entry
+and writes none.
 
 B boards, K rows of which each belongs to a board, N places, A slots.
 """
@@ -26,7 +27,7 @@ def read(arrays: T, place: jax.Array, boards: Boards = None) -> T:
 
     def gathered(arrays: T, place: jax.Array) -> T:
         at = _rows_of(len(place), boards), place
-        return jax.tree.map(lambda x: x.at[at].get(mode="promise_in_bounds"), arrays)
+        return jax.tree.map(lambda x: x.at[at].get(mode=_mode(boards, "clip")), arrays)
 
     def compared(arrays: T, place: jax.Array) -> T:
         # An entry of many numbers is worth an index.
@@ -42,7 +43,7 @@ def read_each(arrays: T, places: jax.Array, boards: Boards = None) -> T:
 
     def gathered(arrays: T, places: jax.Array) -> T:
         at = _rows_of(len(places), boards)[:, None], places
-        return jax.tree.map(lambda x: x.at[at].get(mode="promise_in_bounds"), arrays)
+        return jax.tree.map(lambda x: x.at[at].get(mode=_mode(boards, "clip")), arrays)
 
     def compared(arrays: T, places: jax.Array) -> T:
         leaves, structure = jax.tree.flatten(arrays)
@@ -50,8 +51,8 @@ def read_each(arrays: T, places: jax.Array, boards: Boards = None) -> T:
         shown = tuple(jnp.where(is_place, x[:, :, None], 0) for x in leaves)
         zeros = tuple(jnp.zeros((), x.dtype) for x in leaves)
         # One reduction of all arrays, which compares but once.
-        found = jax.lax.reduce(shown, zeros, functools.partial(jax.tree.map, jnp.add), (1,))
-        return jax.tree.unflatten(structure, found)
+        entries = jax.lax.reduce(shown, zeros, functools.partial(jax.tree.map, jnp.add), (1,))
+        return jax.tree.unflatten(structure, entries)
 
     return _form(compared, gathered, boards)(arrays, places)
 
@@ -63,7 +64,7 @@ def read_slot(
 
     def gathered(array: jax.Array, place: jax.Array, slot: jax.Array) -> jax.Array:
         at = _rows_of(len(place), boards), place, slot
-        return array.at[at].get(mode="promise_in_bounds")
+        return array.at[at].get(mode=_mode(boards, "clip"))
 
     def compared(array: jax.Array, place: jax.Array, slot: jax.Array) -> jax.Array:
         return _entry(read(array, place), slot)
@@ -98,7 +99,7 @@ def write_slot(
         array: jax.Array, entry: jax.Array, place: jax.Array, slot: jax.Array
     ) -> jax.Array:
         at = _rows_of(len(place), boards), place, slot
-        return array.at[at].set(entry, mode="promise_in_bounds", unique_indices=True)
+        return array.at[at].set(entry, mode=_mode(boards, "drop"), unique_indices=True)
 
     def compared(
         array: jax.Array, entry: jax.Array, place: jax.Array, slot: jax.Array
@@ -128,7 +129,7 @@ def write_new(
         del fresh
         at = _rows_of(len(place), boards), place
         return jax.tree.map(
-            lambda x, new: x.at[at].set(new, mode="promise_in_bounds", unique_indices=True),
+            lambda x, new: x.at[at].set(new, mode=_mode(boards, "drop"), unique_indices=True),
             arrays,
             entries,
         )
@@ -152,6 +153,11 @@ def _form(tpu: Callable[..., T], default: Callable[..., T], boards: Boards) -> C
 
 def _by_platform(tpu: Callable[..., T], default: Callable[..., T]) -> Callable[..., T]:
     return lambda *arrays: jax.lax.platform_dependent(*arrays, tpu=tpu, default=default)
+
+
+def _mode(boards: Boards, otherwise: str) -> str:
+    """The mode of an index: boards in turn have no place past the last."""
+    return "promise_in_bounds" if boards is None else otherwise
 
 
 def _rows_of(count: int, boards: Boards) -> jax.Array:

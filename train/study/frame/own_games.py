@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from train.data.record_dataset import Examples, RecordedGames, make_examples
-from train.engine.trees.search_player import SearchPlayer
+from train.players.basic import Player
+from train.players.names import read_network_name
+from train.players.registry import make_player, network_config
 from train.ratings.pool import identity
-from train.registry import make_player, network_config
-from train.registry.names import read_network_name
 from train.review.own_games import own_rounds
 from train.review.player import make_analysis_player
 from train.runtime.errors import UsageError
@@ -46,7 +46,7 @@ class OwnGames(NamedTuple):
         return fetch(make_examples(self.recorded))
 
 
-def analyst_of(name: str, simulations: int) -> SearchPlayer:
+def analyst_of(name: str, simulations: int) -> Player:
     """The player of a name as its own games are played, with the rules that it has learned.
 
     Raises:
@@ -119,7 +119,7 @@ def own_games(work: Work, name: str, *, simulations: int, games: int) -> OwnGame
     return OwnGames(analyst.rules, RecordedGames(tuple(found), places))
 
 
-def _identity(analyst: SearchPlayer, options: dict[str, Any]) -> str:
+def _identity(analyst: Player, options: dict[str, Any]) -> str:
     """A checksum of the weights and of how they are searched."""
     player = make_player(analyst.name, analyst.rules)
     return identity(analyst.name, player, options)

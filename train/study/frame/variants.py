@@ -27,7 +27,7 @@ from train.config import (
 from train.loop import training
 from train.metrics.rows import METRICS_FILE, elapsed_seconds, read_rows
 from train.players.basic import Player
-from train.registry import make_player
+from train.players.registry import make_player
 from train.runtime.errors import UsageError
 from train.runtime.files import write_json, writing
 from train.study.frame.seeds import Estimate, estimate
@@ -291,8 +291,7 @@ def play_counts(
     title = " against ".join(player.name for player in players)
     with work.task(title, games, "games") as on_progress:
         result = play_meeting(
-            players[0],
-            players[1],
+            players,
             rules,
             MatchOptions(games, min(games, _BATCH), opening_plies),
             seed=work.scale.seed,

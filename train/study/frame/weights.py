@@ -5,7 +5,7 @@ from typing import Any
 
 from train.checkpoints.weights import TrainedNetwork
 from train.config import RunConfig
-from train.registry import load_network
+from train.players.registry import load_network
 from train.runtime.errors import UsageError
 
 

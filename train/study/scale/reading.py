@@ -8,8 +8,7 @@ from typing import Any
 
 import pydantic
 
-from train.config.complaints import one_line
-from train.runtime.errors import UsageError
+from train.runtime.errors import UsageError, one_line
 from train.study.scale.checks import check_counts, check_distinct, check_least, check_players
 from train.study.scale.questions import CorridorsConfig, PaddingConfig
 from train.study.scale.trainings import (

@@ -23,8 +23,8 @@ from train.analysis.probe import (
     load_trunk,
     trunk_features,
 )
-from train.registry.names import read_network_name
-from train.registry.networks import network_config
+from train.players.names import read_network_name
+from train.players.networks import network_config
 from train.runtime.errors import UsageError
 from train.study.frame.report import Picture, Report, Table, percent, percent_range
 from train.study.frame.seeds import Estimate, estimate

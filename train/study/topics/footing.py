@@ -9,8 +9,8 @@ import jax
 from train.arena.match import MatchOptions, play_meeting
 from train.arena.match_programs import check_opening
 from train.arena.result import wilson_interval
+from train.players.registry import common_rules, make_player, read_name
 from train.ratings.pool import identity
-from train.registry import common_rules, make_player, read_name
 from train.runtime.errors import UsageError
 from train.study.frame.report import Picture, Report, Table, percent, percent_range
 from train.study.frame.work import Work
@@ -112,7 +112,7 @@ def _score(work: Work, first: str, second: str, games: int) -> Score:
         options = MatchOptions(games=games, batch=min(games, _BATCH), opening_plies=plies)
         with work.task(f"{first} against {second}", games, "games") as on_progress:
             found = play_meeting(
-                one, other, rules, options, seed=seed, before=0, on_progress=on_progress
+                (one, other), rules, options, seed=seed, before=0, on_progress=on_progress
             )
         # Each match has programs of its own, which would fill the process's memory maps.
         jax.clear_caches()

@@ -17,8 +17,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from train.arena.result import wilson_interval
+from train.players.registry import load_network, make_player
 from train.ratings.pool import identity
-from train.registry import load_network, make_player
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
 from train.search.config import as_player

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from train.engine.trees.search_player import SearchPlayer
+from train.players.basic import Player
 from train.review.positions import make_search_among
 from train.runtime.host import fetch
 from train.study.frame.means import Mean, by_game, mean_of
@@ -33,7 +33,7 @@ class _Searched(NamedTuple):
 
 
 def _searches(
-    analyst: SearchPlayer,
+    analyst: Player,
     simulations: int,
     states: State,
     passes: np.ndarray,

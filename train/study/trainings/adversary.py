@@ -25,14 +25,14 @@ from train.data.record_dataset import Examples, RecordedGames, make_examples, ta
 from train.learning.losses import make_targets, ownership_errors
 from train.metrics.rows import METRICS_FILE, read_rows
 from train.network.build import network_for, observer_for
-from train.registry import (
+from train.players.names import read_network_name
+from train.players.registry import (
     load_network,
     make_frozen_opponent,
     make_modelling_player,
     make_player,
     network_config,
 )
-from train.registry.names import read_network_name
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
 from train.study.frame.means import Mean, by_game, mean_of
@@ -235,8 +235,7 @@ def _play(
     title = f"{adversary or player} against {player}"
     with work.task(title, scale.games, "games") as on_progress:
         result = play_meeting(
-            own,
-            theirs,
+            (own, theirs),
             victim.rules,
             options,
             seed=work.scale.seed,

@@ -9,7 +9,7 @@ import jax
 import numpy as np
 
 from train.config import config_from_dict, config_to_dict
-from train.registry import make_player
+from train.players.registry import make_player
 from train.runtime.devices import broadcast_boards, machine
 from train.study.frame.report import Picture, Report, Table, percent, percent_range
 from train.study.frame.seeds import count_of, interval_kind, interval_unit

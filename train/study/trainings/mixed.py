@@ -15,7 +15,7 @@ import jax
 
 from train.config import RunConfig, config_to_dict
 from train.config.rule_sets import RuleSet, read_rule_sets
-from train.registry import make_player
+from train.players.registry import make_player
 from train.runtime.errors import UsageError
 from train.study.frame.budget import iterations_within, measure_pace, measure_pace_beside
 from train.study.frame.report import Report, Table, percent, percent_range

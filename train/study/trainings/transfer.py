@@ -17,7 +17,7 @@ from train.learning.freezing import frozen_steps
 from train.loop.run_directory import RESULT_FILE
 from train.metrics.rows import METRICS_FILE, read_rows
 from train.network.build import network_for
-from train.registry import load_network, make_player
+from train.players.registry import load_network, make_player
 from train.runtime.errors import UsageError
 from train.study.frame.report import Picture, Report, Table, percent, percent_range, points_range
 from train.study.frame.seeds import count_of, estimate, interval_kind, interval_unit

@@ -1,1 +1,1 @@
-"""A game at a table: seats, clocks, variations, the machine's levels, games as files."""
+"""A game at a board: seats, clocks, variations, the machine's levels, games as files."""

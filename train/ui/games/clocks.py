@@ -3,38 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Annotated, NamedTuple
 
-MAX_MINUTES, MAX_INCREMENT = 180.0, 180.0
+from pydantic import Field
 
 
 class ClockSettings(NamedTuple):
-    """Time of each player."""
+    """Time of each player, as a page may choose it."""
 
-    minutes: float
-    increment: float  # seconds
-
-
-def read_clock(fields: object) -> ClockSettings | None:
-    """Read the settings that a page sends; None means no clocks.
-
-    Raises:
-      ValueError: what is wrong with them.
-    """
-    if fields is None:
-        return None
-    if not isinstance(fields, dict):
-        raise ValueError("clock: not an object with minutes and increment")
-    limits = {"minutes": (0.1, MAX_MINUTES), "increment": (0.0, MAX_INCREMENT)}
-    found = {}
-    for key, (low, high) in limits.items():
-        value = fields.get(key, 0)
-        is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not is_number or not low <= value <= high:
-            raise ValueError(f"clock: {key} is {value!r}, not a number from {low:g} to {high:g}")
-        found[key] = float(value)
-    return ClockSettings(**found)
+    minutes: Annotated[float, Field(strict=True, ge=0.1, le=180)]
+    increment: Annotated[float, Field(strict=True, ge=0, le=180)] = 0.0  # seconds
 
 
 class Clocks:
@@ -50,18 +29,20 @@ class Clocks:
         settings: ClockSettings,
         players: int,
         *,
+        left: Sequence[float] | None = None,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Set every clock to the full time; none runs.
+        """Set every clock; none runs.
 
         Args:
           settings: time of each player.
           players: number of clocks.
-          now: the time in seconds.
+          left: seconds of each player; the full time by default.
+          now: returns the time in seconds.
         """
         self.settings = settings
         self.running: int | None = None
-        self._left = [60 * settings.minutes] * players
+        self._left = [60 * settings.minutes] * players if left is None else list(left)
         self._since, self._now = 0.0, now
 
     def left(self, player: int) -> float:
@@ -69,16 +50,11 @@ class Clocks:
         passed = self._now() - self._since if player == self.running else 0.0
         return max(0.0, self._left[player] - passed)
 
-    def set(self, player: int, seconds: float) -> None:
-        """Set a clock that does not run."""
-        self._left[player] = seconds
-
     def start(self, player: int) -> None:
-        """Let a player's clock run, and stop the one that runs."""
-        if player == self.running:
-            return
-        self.stop()
-        self.running, self._since = player, self._now()
+        """Start a player's clock, and stop the one that runs."""
+        if player != self.running:
+            self.stop()
+            self.running, self._since = player, self._now()
 
     def stop(self) -> None:
         """Stop the clock that runs."""

@@ -10,9 +10,6 @@ from wallgo_jax.game.rules import Rules
 
 HEURISTIC = "heuristic-search:wjx"
 """Plays the rules that no weights come for."""
-HINT_SIMULATIONS = 256
-GLANCE_SIMULATIONS = 64
-"""Simulations of the evaluation bar and of the territory estimate."""
 
 
 class Level(NamedTuple):
@@ -45,6 +42,9 @@ LEVELS = {
     )
 }
 DEFAULT_LEVEL = "novice"
+HINT = Level("hint", 256, 0.0)
+GLANCE = Level("glance", 64, 0.0)
+"""The search of the evaluation bar and of the territory estimate."""
 ZERO = "wjx"
 """The player whose Elo is 0. The lower levels win and lose games against it; from a player that
 loses all of them, no distance can be measured."""

@@ -1,56 +1,46 @@
-"""Who plays each colour: a person, or the machine at a level."""
+"""Seats: a person, or the machine at a level, for each colour."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Annotated
 
+from pydantic import AfterValidator
+
+from train.runtime.errors import UsageError
 from train.ui.games.levels import LEVELS
+from wallgo_jax.game.rules import Rules
 from wallgo_jax.notation import COLOURS
 
-PERSON, MACHINE = "person", "machine"
+PERSON = "person"
 
 
-class Seat(NamedTuple):
-    """Who plays a colour; the level is the machine's, empty for a person."""
-
-    kind: str
-    level: str = ""
-
-    @property
-    def is_machine(self) -> bool:
-        """Whether the machine plays here."""
-        return self.kind == MACHINE
-
-    @property
-    def name(self) -> str:
-        """What records call the player."""
-        return f"machine ({self.level})" if self.is_machine else "person"
-
-    def to_dict(self) -> dict[str, str]:
-        """JSON-ready fields."""
-        return self._asdict()
+def check_seat(seat: str) -> str:
+    """Refuse what is neither PERSON nor the name of a level with a ValueError."""
+    if seat not in (*LEVELS, PERSON):
+        raise ValueError(f"level {seat!r} is not one of {', '.join((*LEVELS, PERSON))}")
+    return seat
 
 
-def read_seats(fields: object, players: int) -> tuple[Seat, ...]:
-    """Read the seats that a page sends, one for each player.
+Seat = Annotated[str, AfterValidator(check_seat)]
+"""PERSON, or the name of the machine's level."""
+
+
+def name_of_seat(seat: str) -> str:
+    """The player's name in records."""
+    return seat if seat == PERSON else f"machine ({seat})"
+
+
+def seats_of_person(rules: Rules, *, level: str, colour: str) -> tuple[str, ...]:
+    """The seats of a person who plays one colour, the others at a level or PERSON.
 
     Raises:
-      ValueError: what is wrong, and what is allowed.
+      UsageError: there is no such level, or the rules have no such colour.
     """
-    if not isinstance(fields, Sequence) or isinstance(fields, str) or len(fields) != players:
-        raise ValueError(f"seats: not a list of {players}, one for each player")
-    return tuple(_read_seat(entry, COLOURS[player]) for player, entry in enumerate(fields))
-
-
-def _read_seat(entry: object, colour: str) -> Seat:
-    kind = entry.get("kind") if isinstance(entry, dict) else None
-    if kind == PERSON:
-        return Seat(PERSON)
-    level = entry.get("level") if isinstance(entry, dict) else None
-    if kind != MACHINE or not isinstance(level, str) or level not in LEVELS:
-        raise ValueError(
-            f"seats: {colour} is {entry!r}, not a person or a machine of a level; levels: "
-            f"{', '.join(LEVELS)}"
-        )
-    return Seat(MACHINE, level)
+    try:
+        check_seat(level)
+    except ValueError as error:
+        raise UsageError(f"play: {error}") from None
+    colours = COLOURS[: rules.players]
+    if colour.capitalize() not in colours:
+        raise UsageError(f"play: colour {colour!r} is not one of {', '.join(colours)}")
+    return tuple(PERSON if each == colour.capitalize() else level for each in colours)

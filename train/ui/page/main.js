@@ -1,4 +1,4 @@
-// The page: keeps what the server says of the table, and draws it with what is being picked.
+// The page: keeps the server's view of the game, and draws it with what is being picked.
 
 import { Board } from "./board.js";
 import { Connection } from "./connection.js";
@@ -17,8 +17,8 @@ import { Setup } from "./setup.js";
 const app = {
   view: null, nodes: new Map(), pick: picking.NOTHING, received: 0, spoken: "",
   move: null,  // played, and not answered yet
-  isAway: true,  // from the loss of a connection to the first table of the next
-  wanted: "",  // the table that was asked for
+  isAway: true,  // from the loss of a connection to the first view of the next
+  wanted: "",  // the game that was asked for
   offer: null,
   get isWaiting() { return this.move !== null; },
   showsBar: readStore("bar", false), showsLand: readStore("land", false),
@@ -53,7 +53,7 @@ function onState(isConnected) {
 
 function onMessage(message) {
   if (message.type === "welcome") onWelcome(message);
-  else if (message.type === "table") onTable(message);
+  else if (message.type === "game") onGame(message);
   else if (message.type === "error") complain(message.error);
   else if (message.type === "saved") download(message.name, message.text);
   else if (message.type === "rules") setup.checked(message);
@@ -65,19 +65,19 @@ function onWelcome(message) {
   // A diagram names its rules.
   editor.setPresets(message.presets.filter((preset) => typeof preset.fields === "string"));
   puzzles.set(message.puzzles);
-  openGame(location.hash.slice(1) || app.view?.table || "");
+  openGame(location.hash.slice(1) || app.view?.game || "");
 }
 
 // Each tab has the game of its address; the server sets one up anew that it does not know any more.
-function openGame(table) {
-  const copy = app.view?.table === table ? app.view.copy : keptGame(table)?.copy;
-  app.wanted = table;
-  connection.send("open", { table, copy });
+function openGame(game) {
+  const copy = app.view?.game === game ? app.view.copy : keptGame(game)?.copy;
+  app.wanted = game;
+  connection.send("open", { game, copy });
 }
 
-function onTable(view) {
+function onGame(view) {
   const before = app.view, { move, isAway } = app;
-  const isNew = !before || before.table !== view.table;
+  const isNew = !before || before.game !== view.game;
   const isSame = !isNew && (isAway ? isSamePosition(before, view) : before.current === view.current);
   if (!isSame) app.pick = picking.NOTHING;
   app.move = null;
@@ -86,9 +86,9 @@ function onTable(view) {
   app.nodes = readTree(view);
   app.received = performance.now();
   if (isNew) {
-    history.replaceState(null, "", `#${view.table}`);
-    if (view.evaluates !== wantsThoughts()) sendShow();
-    holdGame(view.table);
+    history.replaceState(null, "", `#${view.game}`);
+    if (view.evaluates !== wantsEvaluation()) sendShow();
+    holdGame(view.game);
     offerGames();
   }
   keepGame(view, app.nodes.get(view.tip).depth);
@@ -105,25 +105,25 @@ function isSamePosition(before, view) {
 }
 
 async function offerGames() {
-  const { view, wanted } = app, isLost = wanted !== "" && wanted !== view.table;
+  const { view, wanted } = app, isLost = wanted !== "" && wanted !== view.game;
   app.wanted = "";
   app.offer = null;
   const games = isBlank(view.copy) ? await unfinishedGames() : [];
-  if (app.view.table !== view.table || isBlank(app.view.copy) !== isBlank(view.copy)) return;
+  if (app.view.game !== view.game || isBlank(app.view.copy) !== isBlank(view.copy)) return;
   app.offer = { isLost, games };
   draw();
 }
 
-function wantsThoughts() { return app.showsBar || app.showsLand; }
+function wantsEvaluation() { return app.showsBar || app.showsLand; }
 
-function sendShow() { connection.send("show", { evaluation: wantsThoughts() }); }
+function sendShow() { connection.send("show", { evaluation: wantsEvaluation() }); }
 
 // Drawing.
 
 function ideasShown() {
   const { view } = app;
-  if (!view.hint || !view.thought || view.thought.simulations < view.hintSimulations) return null;
-  return view.thought.ideas;
+  if (!view.hint || !view.evaluation || view.evaluation.simulations < view.hintSimulations) return null;
+  return view.evaluation.ideas;
 }
 
 function draw() {
@@ -134,7 +134,7 @@ function draw() {
   board.draw({
     position, pick: app.pick, ideas: app.pick.origin === null ? ideas : null,
     active: !editor.isOpen && view.mayPlay && !app.isWaiting, allEdges: editor.isOpen,
-    owners: app.showsLand && !editor.isOpen && !view.position.isOver ? view.thought?.owners : null,
+    owners: app.showsLand && !editor.isOpen && !view.position.isOver ? view.evaluation?.owners : null,
     wallPlayer: position.player,
   });
   panels.drawPlayers(view);
@@ -352,8 +352,8 @@ theme.addEventListener("change", () => {
 });
 applyTheme();
 addEventListener("hashchange", () => {
-  const table = location.hash.slice(1);
-  if (app.view && table && table !== app.view.table) openGame(table);
+  const game = location.hash.slice(1);
+  if (app.view && game && game !== app.view.game) openGame(game);
 });
 setInterval(() => {
   if (app.view?.clocks && $("#lost").hidden) panels.drawClocks(app.view, (performance.now() - app.received) / 1000);

@@ -7,11 +7,11 @@ const FOLLOWING = 3;
 
 export function drawPlayers(view) {
   const { position, seats, clocks } = view;
-  const people = seats.filter((seat) => seat.kind === "person").length;
+  const people = seats.filter((seat) => seat === "person").length;
   $("#players").replaceChildren(...seats.map((seat, player) => {
     const moves = !view.isOver && position.player === player;
     const person = people === 1 ? "you" : "person";
-    const who = view.names?.[player] ?? (seat.kind === "machine" ? `machine, ${seat.level}` : person);
+    const who = view.names?.[player] ?? (seat === "person" ? person : `machine, ${seat}`);
     return make("li", { class: moves ? "moves" : "", "aria-label": `${COLOURS[player]}, ${who}` },
       disc(player), make("span", { class: "who", title: who }, `${COLOURS[player]} · ${who}`),
       make("span", { class: "cells", title: "territory" }, count(position.territory[player], "cell")),
@@ -42,11 +42,11 @@ export function timeText(seconds) {
 }
 
 export function drawEvaluation(view, isShown) {
-  const bar = $("#evaluation"), { thought } = view;
+  const bar = $("#evaluation"), { evaluation } = view;
   bar.hidden = !isShown;
   if (!isShown) return;
   const result = view.result;
-  const chances = result ?? thought?.chances;
+  const chances = result ?? evaluation?.chances;
   if (!chances) {
     bar.setAttribute("aria-label", "evaluation: not yet known");
     bar.replaceChildren(make("span", { class: "unknown" }, view.isOver ? "the game is over" : "evaluating …"));
@@ -78,7 +78,7 @@ export function drawIdeas(view, ideas, on) {
   box.replaceChildren(make("h2", {}, "Hint"), make("ol", {}, ...ideas.map((idea) => make("li", {
     onmouseenter: alone(idea), onmouseleave: alone(null), onfocusin: alone(idea), onfocusout: alone(null),
   },
-    make("button", { disabled: !view.mayPlay, onclick: () => on.play(idea.move), title: "play this move" }, idea.move),
+    make("button", { disabled: !view.mayPlay, onclick: () => on.play(idea.line[0]), title: "play this move" }, idea.line[0]),
     make("span", { class: "chance" }, `wins ${percent(idea.winChance)}`),
     idea.line.length > 1 ? make("span", { class: "line" }, "then ",
       ...idea.line.slice(1, 1 + FOLLOWING).map((move) => make("span", {}, `${move} `))) : null))));
@@ -86,14 +86,14 @@ export function drawIdeas(view, ideas, on) {
 
 export function drawNote(view, wantsOwners) {
   const note = $("#note");
-  const missing = wantsOwners && view.thought && !view.thought.owners && !view.isOver;
+  const missing = wantsOwners && view.evaluation && !view.evaluation.owners && !view.isOver;
   const words = missing ? "No territory estimate: the machine for these rules has no head for it." : "";
   const preparing = "The machine is getting ready: its first move with new rules takes a while.";
-  note.textContent = view.complaint || (view.preparing ? preparing : words);
+  note.textContent = view.error || (view.preparing ? preparing : words);
   note.hidden = !note.textContent;
 }
 
-// offer: null, or games to go on with, and isLost where the page's own game could not be set up; on has open(table).
+// offer: null, or games to go on with, and isLost where the page's own game could not be set up; on has open(name).
 export function drawOffer(offer, on) {
   const box = $("#offer");
   box.hidden = !offer || !(offer.isLost || offer.games.length);
@@ -101,6 +101,6 @@ export function drawOffer(offer, on) {
   const lost = "The game of this address could not be set up again; this is a new one.";
   const words = [offer.isLost ? lost : "", offer.games.length ? "Go on with an unfinished game:" : ""];
   box.replaceChildren(make("span", {}, words.join(" ").trim()),
-    ...offer.games.map(({ table, rules, plies, at }) => make("button", { onclick: () => on.open(table) },
+    ...offer.games.map(({ name, rules, plies, at }) => make("button", { onclick: () => on.open(name) },
       `${rules}, ${count(plies, "move")}, ${new Date(at).toLocaleString([], { dateStyle: "short", timeStyle: "short" })}`)));
 }

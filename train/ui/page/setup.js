@@ -97,7 +97,7 @@ export class Setup {
     const { preset } = this, seats = [];
     for (let player = 0; player < preset.players; player++) {
       const value = $(`#seat-${player}`).value;
-      seats.push(value === "person" ? { kind: "person" } : { kind: "machine", level: value });
+      seats.push(value);
       this.seats[player] = value;
     }
     writeStore("rules", preset.name);

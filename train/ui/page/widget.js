@@ -83,10 +83,10 @@ class Game {
   onView() {
     const { view } = this, before = this.drawn;
     if (!view?.position) return;
-    if (!before || before.table !== view.table || before.current !== view.current) this.pick = picking.NOTHING;
+    if (!before || before.game !== view.game || before.current !== view.current) this.pick = picking.NOTHING;
     this.isWaiting = false;
     this.nodes = readTree(view);
-    if (!before || before.table !== view.table) this.drawChoices();
+    if (!before || before.game !== view.game) this.drawChoices();
     this.drawn = view;
     this.draw();
   }
@@ -103,13 +103,13 @@ class Game {
   // Drawing.
 
   draw() {
-    const { view } = this, { thought } = view;
-    const isFull = view.hint && thought && thought.simulations >= view.hintSimulations;
+    const { view } = this, { evaluation } = view;
+    const isFull = view.hint && evaluation && evaluation.simulations >= view.hintSimulations;
     this.error.hidden = true;
     this.board.draw({
       position: view.position, pick: this.pick, active: view.mayPlay && !this.isWaiting, allEdges: false,
-      ideas: isFull && this.pick.origin === null ? thought.ideas : null,
-      owners: view.evaluates && !view.position.isOver ? thought?.owners : null,
+      ideas: isFull && this.pick.origin === null ? evaluation.ideas : null,
+      owners: view.evaluates && !view.position.isOver ? evaluation?.owners : null,
       wallPlayer: view.position.player,
     });
     this.drawPlayers();
@@ -117,7 +117,7 @@ class Game {
     this.rules.textContent = view.rules.text;
     const earlier = view.current === view.tip ? "" : "Earlier position · ";
     const searching = view.thinking && !view.status.includes("thinking") ? " · searching …" : "";
-    this.status.textContent = view.complaint || `${earlier}${view.status}${searching}`;
+    this.status.textContent = view.error || `${earlier}${view.status}${searching}`;
     this.advice.textContent = view.mayPlay && !this.isWaiting
       ? picking.advice(view.position, this.pick, this.hasPointer) : "";
     this.undo.disabled = this.pick === picking.NOTHING;
@@ -128,9 +128,9 @@ class Game {
   }
 
   drawPlayers() {
-    const { view } = this, chances = view.evaluates ? view.result ?? view.thought?.chances : null;
+    const { view } = this, chances = view.evaluates ? view.result ?? view.evaluation?.chances : null;
     this.players.replaceChildren(...view.seats.map((seat, player) => {
-      const who = seat.kind === "machine" ? `machine, ${seat.level}` : "you";
+      const who = seat === "person" ? "you" : `machine, ${seat}`;
       const cells = view.position.territory[player];
       const isNext = !view.isOver && view.position.player === player;
       return make("li", { class: isNext ? "next" : "" }, disc(player),
@@ -156,12 +156,12 @@ class Game {
   }
 
   drawChoices() {
-    const { view } = this, { levels } = this.model.get("machine"), options = (words, chosen) => words.map((word, index) =>
+    const { view } = this, levels = this.model.get("levels"), options = (words, chosen) => words.map((word, index) =>
       make("option", { value: index, selected: index === chosen }, word));
-    const machine = view.seats.find((seat) => seat.kind === "machine");
-    const person = Math.max(0, view.seats.findIndex((seat) => seat.kind === "person"));
+    const machine = view.seats.find((seat) => seat !== "person");
+    const person = Math.max(0, view.seats.indexOf("person"));
     this.level.replaceChildren(...levels.map((level) =>
-      make("option", { value: level, selected: level === machine?.level }, level)));
+      make("option", { value: level, selected: level === machine }, level)));
     this.seat.replaceChildren(...options(view.seats.map((_, player) => `you are ${COLOURS[player]}`), person));
   }
 
@@ -208,7 +208,7 @@ class Game {
   onNew() {
     const { rules } = this.view, own = Number(this.seat.value);
     const seats = this.view.seats.map((_, player) =>
-      player === own ? { kind: "person" } : { kind: "machine", level: this.level.value });
+      player === own ? "person" : this.level.value);
     this.send("new", { rules: rules.fields, seats });
   }
 

@@ -16,12 +16,12 @@ def play(tree, *moves):
 def test_variations_hang_where_they_branch_off():
     tree = GameTree(RULES)
     first, second = play(tree, "C3", "D3")
-    tree.go(first.number)
+    tree.current = first
     (other,) = play(tree, "E3")
     assert first.children == [second, other]
     assert [node.text for node in path_to(other)] == ["", "C3", "E3"]
     assert main_line(tree.root) == [tree.root, first, second]
-    tree.promote(other.number)
+    tree.promote(other)
     assert main_line(tree.root) == [tree.root, first, other]
     assert len(actions_of(path_to(other))) == 2
 
@@ -29,7 +29,7 @@ def test_variations_hang_where_they_branch_off():
 def test_a_ply_that_was_tried_is_found_again():
     tree = GameTree(RULES)
     (first,) = play(tree, "C3")
-    tree.go(0)
+    tree.current = tree.root
     assert play(tree, "C3") == [first]
     assert len(tree) == 2
 
@@ -37,13 +37,13 @@ def test_a_ply_that_was_tried_is_found_again():
 def test_removal_takes_what_follows_and_steps_back():
     tree = GameTree(RULES)
     first, *_ = play(tree, "C3", "D3", "E3")
-    tree.remove(first.number)
+    tree.remove(first)
     assert tree.current is tree.root
     assert len(tree) == 1
     with pytest.raises(ValueError, match="the start of a game cannot be taken back"):
-        tree.remove(0)
+        tree.remove(tree.root)
     with pytest.raises(ValueError, match="node: 1 is not a position"):
-        tree.go(1)
+        tree.node(1)
 
 
 def test_illegal_moves_change_nothing():

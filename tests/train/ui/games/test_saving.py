@@ -5,12 +5,11 @@ import json
 
 import pytest
 
-from tests.support.play import PlainThinker
+from tests.support.play import PlainMachine
 from train.ui import wire
 from train.ui.games import saving
+from train.ui.games.game_session import ANALYSE, PLAY, GameSession
 from train.ui.games.game_tree import GameTree
-from train.ui.games.seats import Seat
-from train.ui.games.table import ANALYSE, PLAY, Table
 from wallgo_jax.formats import diagram, records
 from wallgo_jax.game.rules import PRESETS, Rules
 from wallgo_jax.notation import parse_action, parse_moves
@@ -18,44 +17,44 @@ from wallgo_jax.view.game_replay import replay_moves
 
 RULES = PRESETS["wallzero-4stone"]
 MOVES = ("C3", "D3", "E3", "F3", "C3->C4:up")
-PEOPLE = (Seat("person"), Seat("machine", "club"))
+PEOPLE = ("person", "club")
 
 
-def a_table():
+def a_session():
     tree = GameTree(RULES)
     for move in MOVES:
         tree.play(parse_action(move, grid=7).action)
     end = tree.current
-    tree.go(1)
+    tree.current = tree.node(1)
     tree.play(parse_action("G7", grid=7).action)
     tree.current = end
-    return Table(tree, PEOPLE, PlainThinker())
+    return GameSession(tree, PEOPLE, PlainMachine())
 
 
-def moves_of(table):
-    return [node.text for node in table.tree if node.parent is not None]
+def moves_of(session):
+    return [node.text for node in session.tree if node.parent is not None]
 
 
 def test_records_hold_the_game_and_its_variations():
-    ending, text = saving.write_game(a_table())
+    ending, text = saving.write_game(a_session())
     assert ending == "jsonl"
     record = records.from_json(text)
     assert record.players == ("person", "machine (club)")
-    assert [m for m in moves_of(a_table())][:5] == [*MOVES]
+    assert [m for m in moves_of(a_session())][:5] == [*MOVES]
     game = records.replay(record)
     assert len(game.actions) == len(MOVES)
-    again = saving.read_game(text, PlainThinker())
+    again = saving.read_game(text, PlainMachine())
     assert again.mode == ANALYSE
     assert sorted(moves_of(again)) == sorted([*MOVES, "G7"])
     assert again.tree.current.text == MOVES[-1]
 
 
 def test_a_loaded_game_keeps_the_names_of_its_players_until_it_is_played_on():
-    fields = json.loads(saving.write_game(a_table())[1]) | {"players": ["Ada <b>", "x" * 300]}
-    table = saving.read_game(json.dumps(fields), PlainThinker())
+    fields = json.loads(saving.write_game(a_session())[1]) | {"players": ["Ada <b>", "x" * 300]}
+    session = saving.read_game(json.dumps(fields), PlainMachine())
     names = ("Ada <b>", "x" * 200)
-    assert wire.table_view(table, "a")["names"] == names == saving.names_of(table)
-    again = saving.read_copy(json.loads(json.dumps(saving.write_copy(table))), PlainThinker())
+    assert wire.game_view(session, "a")["names"] == names == saving.names_of(session)
+    again = saving.read_copy(json.loads(json.dumps(saving.write_copy(session))), PlainMachine())
     assert records.from_json(saving.write_game(again)[1]).players == names
 
     async def play_on():
@@ -66,13 +65,13 @@ def test_a_loaded_game_keeps_the_names_of_its_players_until_it_is_played_on():
 
 
 def test_games_from_a_position_are_saved_as_such():
-    table = a_table()
-    tree = GameTree(RULES, diagram.parse(diagram.draw(table.tip.state)))
+    session = a_session()
+    tree = GameTree(RULES, diagram.parse(diagram.draw(session.tip.state)))
     tree.play(min(tree.current.snapshot.legal))
-    ending, text = saving.write_game(Table(tree, PEOPLE, PlainThinker()))
+    ending, text = saving.write_game(GameSession(tree, PEOPLE, PlainMachine()))
     assert ending == "json"
-    again = saving.read_game(text, PlainThinker())
-    assert again.tree.root.snapshot.stones == table.tip.snapshot.stones
+    again = saving.read_game(text, PlainMachine())
+    assert again.tree.root.snapshot.stones == session.tip.snapshot.stones
     assert len(again.tree) == 2
 
 
@@ -81,18 +80,18 @@ def test_a_game_in_a_larger_grid_is_read():
     moves = parse_moves("A1 C3 A1->B1:W1", grid=7)
     text = records.to_json(records.of_game(replay_moves(rules, moves, grid=7)))
     assert json.loads(text)["grid"] == 7
-    assert moves_of(saving.read_game(text, PlainThinker())) == ["A1", "C3", "A1->B1:right"]
+    assert moves_of(saving.read_game(text, PlainMachine())) == ["A1", "C3", "A1->B1:right"]
 
 
 @pytest.mark.parametrize("text", ["# wallzero-4stone\n1. R C3 2. B D3", "# hkoi\nC3 D3"])
 def test_moves_are_read(text):
-    assert moves_of(saving.read_game(text, PlainThinker())) == ["C3", "D3"]
+    assert moves_of(saving.read_game(text, PlainMachine())) == ["C3", "D3"]
 
 
 def test_diagrams_are_read():
-    table = saving.read_game(diagram.draw(a_table().tip.state), PlainThinker())
-    assert table.tree.root.snapshot.walls == a_table().tip.snapshot.walls
-    assert not table.tree.has_start
+    session = saving.read_game(diagram.draw(a_session().tip.state), PlainMachine())
+    assert session.tree.root.snapshot.walls == a_session().tip.snapshot.walls
+    assert not session.tree.has_start
 
 
 @pytest.mark.parametrize(
@@ -107,18 +106,15 @@ def test_diagrams_are_read():
 )
 def test_texts_that_are_no_games(text, word):
     with pytest.raises(ValueError, match=word):
-        saving.read_game(text, PlainThinker())
+        saving.read_game(text, PlainMachine())
 
 
-def test_a_copy_sets_the_table_up_again():
-    async def body():
-        table = a_table()
-        table.forfeit = (1, "resigned")
-        copy = json.loads(json.dumps(saving.write_copy(table)))
-        again = saving.read_copy(copy, PlainThinker())
-        assert saving.write_copy(again) == saving.write_copy(table)
-
-    asyncio.run(body())
+async def test_a_copy_sets_the_session_up_again():
+    session = a_session()
+    session.forfeit = (1, "resigned")
+    copy = json.loads(json.dumps(saving.write_copy(session)))
+    again = saving.read_copy(copy, PlainMachine())
+    assert saving.write_copy(again) == saving.write_copy(session)
 
 
 @pytest.mark.parametrize(
@@ -133,6 +129,6 @@ def test_a_copy_sets_the_table_up_again():
     ],
 )
 def test_copies_that_are_broken(change):
-    copy = saving.write_copy(a_table()) | change
+    copy = saving.write_copy(a_session()) | change
     with pytest.raises(ValueError, match=r"\w"):
-        saving.read_copy(copy, PlainThinker())
+        saving.read_copy(copy, PlainMachine())

@@ -1,0 +1,132 @@
+"""The functions of an iteration, compiled: sums over devices, samples of either memory, the order
+of sampling and learning, the number of steps."""
+
+import functools
+import re
+
+import jax
+import numpy as np
+import pytest
+
+from tests.support.learner import tiny
+from train.data import replay
+from train.data.config import SelfPlayConfig
+from train.data.selfplay import first_boards, make_selfplay
+from train.loop.compiled_step import learn_ahead, make_step
+from train.loop.train_step import FinishedPlies, sample, steps_due
+from train.players.basic import make_random_search
+from train.runtime.devices import all_devices
+
+SIZE, PLIES = 64, 16
+WORDS = (
+    *("--learner.value_mix=0.5", "--learner.td_steps=2", f"--learner.batch={SIZE}"),
+    f"--selfplay.plies={PLIES}",
+)
+_COLLECTIVES = re.compile(
+    r" (all-reduce|all-gather|all-to-all|collective-permute|collective-broadcast|reduce-scatter)"
+    r"(?:-start)?\("
+)
+
+
+def test_devices_sum_what_they_learn():
+    """Gradients, losses, and the statistics of each normalisation on the way there and back: no
+    weights, samples or moves are gathered, and no parameter has a sum of its own."""
+    step = make_step(tiny.config())
+    found = _COLLECTIVES.findall(step.learning.compiled.as_text())
+    assert set(found) == {"all-reduce"} and len(found) <= 12
+
+
+@functools.cache
+def numbered_plies(boards: int) -> replay.Trajectory:
+    """Plies [T, B] of random games, whose values of searches count them, row by row."""
+    play = make_selfplay(make_random_search(), SelfPlayConfig(plies=PLIES), has_root_value=True)
+    variants = tiny.variants(tiny.RULES, boards)
+
+    @jax.jit
+    def first_plies(variants):
+        return play((), variants, first_boards(variants), jax.random.key(0))[1]
+
+    plies = jax.device_get(first_plies(variants))
+    numbers = np.arange(plies.terminated.size, dtype=np.float32)
+    return plies._replace(root_value=numbers.reshape(plies.terminated.shape))
+
+
+@functools.partial(jax.jit, static_argnames="size")
+def own_values(replay_state, variant, key, *, size: int) -> replay.Sample:
+    """`replay.sample` of the values that the plies' own searches found, by the same key."""
+    return replay.sample(replay_state, variant, jax.random.fold_in(key, 0), size=size)
+
+
+@pytest.mark.parametrize("memory", ["device", "host"])
+def test_values_of_samples_are_those_of_td_steps_later(memory):
+    config = tiny.config(*WORDS, f"--replay.memory={memory}")
+    step = make_step(config, all_devices(1))
+    plies, key = numbered_plies(config.selfplay.boards), jax.random.key(1)
+    replay_state, finished = step.write(step.init().replay_state, plies)
+    assert int(finished.all) > 10
+    draw = jax.jit(functools.partial(sample, step.parts))
+    found = jax.device_get(draw(replay_state, step.parts.variants, key))
+    own = jax.device_get(
+        own_values(
+            jax.device_get(replay_state), step.parts.variants, key, size=config.learner.batch
+        )
+    )
+    row = own.root_value // plies.terminated.shape[1]
+    np.testing.assert_array_equal(found.position.ply, own.position.ply)
+    is_over = np.isnan(found.root_value)
+    assert 0 < is_over.sum() < is_over.size
+    later = row[~is_over] + 2
+    np.testing.assert_array_equal(
+        np.abs(found.root_value[~is_over]) // plies.terminated.shape[1], later
+    )
+
+
+@pytest.fixture
+def events(monkeypatch):
+    """What happens, in order."""
+    happened = []
+    monkeypatch.setattr(jax, "block_until_ready", lambda seen: happened.append(f"await {seen}"))
+    return happened
+
+
+def learned(events, steps: int) -> tuple[str, list[str]]:
+    def batch_of(index: int) -> str:
+        events.append(f"sample {index}")
+        return f"batch {index}"
+
+    def learn_from(state: str, batch: str, index: int) -> tuple[str, str]:
+        events.append(f"learn from {batch}")
+        return f"{state}{index}", f"step {index}"
+
+    return learn_ahead("state ", steps, batch_of, learn_from)
+
+
+def test_the_next_batch_is_sampled_before_a_step_is_waited_for(events):
+    assert learned(events, 3) == ("state 012", ["step 0", "step 1", "step 2"])
+    assert events == [
+        "sample 0",
+        "learn from batch 0",
+        "sample 1",
+        "learn from batch 1",
+        "sample 2",
+        "await step 0",
+        "learn from batch 2",
+        "await step 1",
+    ]
+
+
+@pytest.mark.parametrize("steps", [0, 1])
+def test_no_batch_is_sampled_in_vain(events, steps):
+    _, seen = learned(events, steps)
+    assert len(seen) == steps
+    assert [event for event in events if "sample" in event] == ["sample 0"] * steps
+
+
+@pytest.mark.parametrize(
+    ("every", "least", "expected"),
+    [(0, 0, 0), (5, 0, 0), (1, 1, 1), (31, 10, 1), (64, 30, 4), (128, 60, 8), (900, 400, 8)],
+)
+def test_few_finished_plies_make_few_steps(every, least, expected):
+    """Eight steps for the 128 plies of an iteration; none while a device has no finished game."""
+    config = tiny.config("--selfplay.boards=16", "--learner.steps=8")
+    assert steps_due(config, FinishedPlies(every, least)) == expected

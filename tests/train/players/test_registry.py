@@ -1,0 +1,237 @@
+"""Every form of a player's name makes that player; unknown names are refused in one line."""
+
+import dataclasses
+from pathlib import Path
+from types import SimpleNamespace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests.support.learner import tiny
+from tests.support.learner.saved import save_run
+from train import functions
+from train.checkpoints.store import Store
+from train.checkpoints.weights import load_network
+from train.config import config_to_dict
+from train.config.heuristics import HeuristicConfig, HeuristicsConfig
+from train.network import Variables
+from train.network.build import network_for
+from train.players import registry, searching
+from train.players.registry import make_evaluating_player, make_player
+from train.runtime.errors import UsageError
+from train.search.config import SearchConfig
+from wallgo_jax.game import actions
+
+RULES = tiny.RULES
+
+
+def complaint(name: str) -> str:
+    with pytest.raises(UsageError) as caught:
+        make_player(name, RULES)
+    message = str(caught.value)
+    assert "\n" not in message
+    return message
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory) -> Path:
+    """A run whose newest checkpoint is of iteration 10."""
+    return save_run(tmp_path_factory.mktemp("runs") / "one", seeds={9: 0, 10: 1})
+
+
+@pytest.fixture(scope="module")
+def other_run(tmp_path_factory) -> Path:
+    return save_run(tmp_path_factory.mktemp("runs") / "two", seeds={3: 2})
+
+
+@pytest.mark.parametrize("form", ["random", "greedy", "wjx", "net:{run}"])
+def test_every_name_form_plays_legally(run, states, form):
+    """Tests of their own play those that search."""
+    legal = np.asarray(jax.jit(jax.vmap(actions.legal_slots))(states))
+    name = form.format(run=run)
+    player = make_player(name, RULES)
+    assert player.name == name
+    slots = np.asarray(player.act(player.variables, states, jax.random.key(0)))
+    assert slots.shape == legal.shape[:1]
+    assert legal[np.arange(len(slots)), slots].all()
+
+
+def test_run_directory_means_its_newest_weights(run):
+    config, variables, *_ = load_network(run)
+    assert config == tiny.config()
+    assert isinstance(variables, Variables)
+    expected = tiny.new_weights(network_for(config.network, 2), 1)
+    for found, made in zip(jax.tree.leaves(variables), jax.tree.leaves(expected), strict=True):
+        np.testing.assert_array_equal(found, made)
+    for name in (f"net:{run}", f"search:{run}@2"):
+        leaves = jax.tree.leaves(make_player(name, RULES).variables)
+        for found, made in zip(leaves, jax.tree.leaves(variables), strict=True):
+            np.testing.assert_array_equal(found, made)
+
+
+def test_checkpoints_of_one_shape_share_a_program(run, other_run):
+    for name in ("net:{}", "search:{}@2"):
+        one, other = (make_player(name.format(path), RULES) for path in (run, other_run))
+        assert one.act is other.act
+        leaves = zip(jax.tree.leaves(one.variables), jax.tree.leaves(other.variables), strict=True)
+        assert any((np.asarray(a) != np.asarray(b)).any() for a, b in leaves)
+    assert make_player("greedy", RULES).act is make_player("greedy", RULES).act
+
+
+def test_simulations_are_64_unless_said(run):
+    default, said, other = (
+        make_player(f"search:{run}{count}", RULES) for count in ("", "@64", "@65")
+    )
+    assert default.act is said.act
+    assert default.act is not other.act
+
+
+def test_one_symmetry_is_the_player_itself_and_more_are_others(run):
+    for form in ("net:{}", "search:{}@2"):
+        plain = make_player(form.format(run), RULES)
+        same = make_player(f"{form.format(run)}?symmetries=1", RULES)
+        more = [make_player(f"{form.format(run)}?symmetries={n}", RULES) for n in (2, 8, 8)]
+        assert (same.name, same.act) == (plain.name, plain.act)
+        assert plain.act is not more[0].act is not more[1].act is more[2].act
+        assert more[1].name == f"{plain.name}?symmetries=8"
+
+
+def test_time_becomes_simulations_once(run, other_run, monkeypatch, capsys):
+    asked = []
+
+    def simulations_in(seconds, make_act, variables, rules):
+        asked.append((seconds, rules))
+        return 100 + len(asked)
+
+    monkeypatch.setattr(registry, "simulations_in", simulations_in)
+    monkeypatch.setattr(registry, "_SIMULATIONS", {})
+    first, again, other = (make_player(f"{p}@0.5s", RULES) for p in (run, run, other_run))
+    assert asked == [(0.5, RULES)]
+    assert capsys.readouterr().out == (
+        f"search:{run}@0.5s: 101 simulations a move here, by one board; played as "
+        f"search:{run}@101?rounds=true\n"
+    )
+    # The player is that of the simulations, so its games and records can be repeated.
+    assert first.name == again.name == f"search:{run}@101?rounds=true"
+    assert other.name == f"search:{other_run}@101?rounds=true"
+    assert first.act is other.act is make_player(f"{run}@101?rounds=true", RULES).act
+    turned = make_player(f"{run}@0.5s?symmetries=8", RULES)
+    assert turned.name == f"search:{run}@102?symmetries=8&rounds=true"
+    plain = make_player(f"{run}@0.5s?rounds=false", RULES)
+    assert plain.name == f"search:{run}@103?rounds=false"
+    heuristic = make_player("heuristic-search:wjx@2s", RULES)
+    assert heuristic.name == "heuristic-search:wjx@104?rounds=true"
+    assert asked[1:] == [(0.5, RULES), (0.5, RULES), (2.0, RULES)]
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    assert make_player("heuristic-search:wjx@2s", RULES).name == "heuristic-search:wjx@105"
+
+
+def test_rounds_of_a_search_without_rounds_are_refused():
+    name = registry.read_name("heuristic-search:wjx@4?rounds=true")
+    with pytest.raises(UsageError, match="its search is puct, which has no rounds"):
+        registry.with_named_options(SearchConfig(kind="puct"), name)
+    assert registry.with_named_options(SearchConfig(), name).rounds
+
+
+def own_search(evaluate, states, key, *, simulations, explores):
+    found = evaluate(states)
+    return found.logits.argmax(-1), jax.nn.softmax(found.logits), found.value[:, 0]
+
+
+def test_options_that_a_search_of_ones_own_does_not_read_are_refused(tmp_path):
+    custom = functions.tell("search.custom", own_search)
+    config = tiny.config()
+    config = dataclasses.replace(config, search=dataclasses.replace(config.search, custom=custom))
+    run = save_run(tmp_path / "run", seeds={1: 0}, config=config)
+    for option in ("symmetries=8", "opponents=maxn", "rounds=false"):
+        name = f"search:{run}@2?{option}"
+        assert "takes no options" in complaint(name)
+        with pytest.raises(UsageError) as caught:
+            registry.make_frozen_opponent(name, RULES)
+        assert str(caught.value) == complaint(name)
+        assert make_evaluating_player(name).name == name  # sessions search otherwise
+    # Raw policies read symmetries.
+    assert make_player(f"search:{run}@2?symmetries=1", RULES).name == f"search:{run}@2"
+    assert make_player(f"net:{run}?symmetries=8", RULES).name == f"net:{run}?symmetries=8"
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("two-ply:bob", "ethen, wjx"),
+        ("search:{run}/checkpoints/8", "there are: 9, 10"),
+    ],
+)
+def test_wrong_names_are_refused_in_one_line(run, name, said):
+    name = name.format(run=run)
+    message = complaint(name)
+    assert said.lower() in message.lower()
+    assert repr(name) in message or "checkpoints" in name
+
+
+def test_heuristics_have_weights():
+    one = make_player("wjx", RULES)
+    assert make_player("wjx", RULES).act is one.act
+    weights = HeuristicsConfig(wjx=HeuristicConfig(formula="wjx", boundary=3))
+    assert make_player("wjx", RULES, heuristics=weights).act is not one.act
+
+
+def test_a_checkpoint_of_a_run_has_a_name(run):
+    old = make_player(f"search:{run}/checkpoints/9@2", RULES)
+    expected = tiny.new_weights(network_for(tiny.config().network, 2), 0)
+    pairs = zip(jax.tree.leaves(old.variables), jax.tree.leaves(expected), strict=True)
+    for found, made in pairs:
+        np.testing.assert_array_equal(found, made)
+
+
+def test_other_rules_are_refused_unless_transfer_is_asked_for(run):
+    larger = dataclasses.replace(RULES, size=4)
+    with pytest.raises(UsageError, match=r"3x3, .* 4x4; --transfer"):
+        make_player(f"net:{run}", larger)
+    assert make_player(f"net:{run}", larger, transfer=True).name == f"net:{run}"
+
+
+def test_run_that_is_not_there(tmp_path):
+    missing, empty, file = tmp_path / "missing", tmp_path / "empty", tmp_path / "file"
+    empty.mkdir()
+    file.write_text("not a run")
+    for name, path in (
+        (f"net:{missing}", missing),
+        (f"{missing}", missing),
+        (f"search:{file}@4", file),
+        (f"net:{empty}", empty),
+    ):
+        assert complaint(name).startswith(f"{path}: no ")
+    (empty / "config.json").write_text("{}")
+    assert complaint(str(empty)).startswith(f"{empty}: no checkpoint here yet")
+
+
+def test_run_of_a_config_that_is_no_longer_valid(tmp_path):
+    config = config_to_dict(tiny.config())
+    config["network"]["blocks"] = "RQ"
+    network = network_for(tiny.config().network, 2)
+    store = Store(tmp_path, keep=1)
+    store.save(1, tiny.new_weights(network), {"nothing": np.zeros(1)}, config)
+    store.close()
+    assert "network.blocks" in complaint(f"net:{tmp_path}")
+
+
+POLICY = jnp.array([0.8, 0.0, 0.2])
+
+
+@pytest.mark.parametrize(("temperature", "share"), [(1.0, 0.8), (0.5, 0.64 / 0.68), (2.0, 2 / 3)])
+def test_slots_are_drawn_by_the_policy_at_a_temperature(temperature, share):
+    def report(variables, states, key):
+        return SimpleNamespace(policy=jnp.tile(POLICY, (4000, 1)))
+
+    act = searching._drawing_act(report, temperature)
+    drawn = np.asarray(act((), None, jax.random.key(0)))
+    assert set(drawn) == {0, 2}
+    assert (drawn == 0).mean() == pytest.approx(share, abs=0.03)
+
+
+def test_players_without_a_policy_of_their_own_refuse_a_temperature():
+    with pytest.raises(UsageError, match="only the search of a network draws at a temperature"):
+        make_player("greedy", RULES, temperature=1.0)

@@ -1,0 +1,216 @@
+"""A game: whose turn it is, takeback, analysis, clocks, and the machine's moves."""
+
+import asyncio
+
+import pytest
+
+from tests.support.play import PlainMachine
+from train.ui.games import game_session, game_tree
+from train.ui.games.clocks import Clocks, ClockSettings
+from train.ui.games.game_session import ANALYSE, PLAY, GameSession
+from train.ui.games.game_tree import GameTree, path_to
+from wallgo_jax.game.rules import PRESETS
+
+RULES = PRESETS["wallzero-4stone"]
+PERSON, MACHINE = "person", "expert"
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch):
+    monkeypatch.setattr(game_session, "PACE_SECONDS", 0.0)
+
+
+def texts(session):
+    return [node.text for node in path_to(session.tip)[1:]]
+
+
+async def until(session, is_reached):
+    """Wait for the machine, a second at most."""
+    for _ in range(1000):
+        if is_reached():
+            return
+        await asyncio.sleep(0.001)
+    raise AssertionError(f"the session stands still: {texts(session)}")
+
+
+def in_a_session(*seats, mode=PLAY):
+    """Runs a test as a coroutine of a session that somebody watches."""
+
+    def decorate(test):
+        async def run():
+            session = GameSession(GameTree(RULES), seats, PlainMachine(), mode=mode)
+            session.listen(lambda: None)
+            await test(session)
+            session.close()
+
+        run.__name__ = test.__name__
+        return run
+
+    return decorate
+
+
+@in_a_session(PERSON, MACHINE)
+async def test_machine_answers(session):
+    session.play("D4")
+    assert not session.may_play
+    with pytest.raises(ValueError, match="Blue is played by the machine"):
+        session.play("D5")
+    # Blue places twice running; the plain machine takes the first free cells.
+    await until(session, lambda: session.may_play)
+    assert texts(session) == ["D4", "A1", "B1"]
+
+
+@in_a_session(PERSON, MACHINE)
+async def test_takeback_returns_to_the_persons_choice(session):
+    session.play("D4")
+    await until(session, lambda: session.may_play)
+    session.take_back()
+    assert texts(session) == []
+    assert session.may_play
+    with pytest.raises(ValueError, match="no move of yours to take back"):
+        session.take_back()
+
+
+@in_a_session(PERSON, PERSON)
+async def test_takeback_between_people_is_one_ply(session):
+    for move in ("C3", "D3"):
+        session.play(move)
+    session.take_back()
+    assert texts(session) == ["C3"]
+
+
+@in_a_session(PERSON, PERSON)
+async def test_earlier_positions_are_for_looking(session):
+    session.play("C3")
+    session.go(0)
+    assert not session.may_play
+    with pytest.raises(ValueError, match="this is an earlier position"):
+        session.play("D3")
+    session.set_mode(ANALYSE)
+    session.play("E3")
+    assert len(session.tree.root.children) == 2
+    session.set_mode(PLAY)
+    assert texts(session) == ["E3"]
+    assert session.tree.root.children[0].text == "E3"
+
+
+@in_a_session(PERSON, MACHINE, mode=ANALYSE)
+async def test_machine_rests_in_analysis_until_play_goes_on(session):
+    session.play("C3")
+    await asyncio.sleep(0.01)
+    assert texts(session) == []
+    assert session.tree.current.text == "C3"
+    session.set_mode(PLAY)
+    await until(session, lambda: session.may_play)
+    assert texts(session)[0] == "C3"
+
+
+@in_a_session(PERSON, PERSON)
+async def test_resigned_games_are_over(session):
+    session.play("C3")
+    session.resign()
+    assert session.forfeit == (1, "resigned")
+    assert not session.may_play
+    with pytest.raises(ValueError, match="no game that a person could resign"):
+        session.resign()
+    session.take_back()
+    assert session.forfeit is None
+
+
+@in_a_session(PERSON, PERSON)
+async def test_hint_searches_deeper_than_a_glance(session):
+    session.show_evaluation(True)
+    await until(session, lambda: session.tree.current.report is not None)
+    session.ask_hint()
+    await until(session, lambda: session.tree.current.report.simulations == 256)
+    assert session._machine.asked == [(0, 64), (0, 256)]
+
+
+class FailingMachine(PlainMachine):
+    """Raises an error in place of each answer."""
+
+    def __init__(self, error):
+        super().__init__()
+        self.error = error
+
+    async def search(self, rules, node, level, *, is_move):
+        await super().search(rules, node, level, is_move=is_move)
+        raise self.error
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (RuntimeError("out of memory"), "the machine failed; the console says why"),
+        (ValueError("no room:\n a tree is full"), "no room: a tree is full"),
+    ],
+)
+async def test_a_machine_that_fails_is_not_asked_again_until_something_changes(error, told):
+    session = GameSession(GameTree(RULES), (MACHINE, PERSON), FailingMachine(error))
+    session.listen(lambda: None)
+    await until(session, lambda: session.error)
+    await asyncio.sleep(0.02)
+    assert (session.error, len(session._machine.asked)) == (told, 1)
+    assert not session.is_thinking
+    session.set_seats((PERSON, PERSON))
+    assert session.error == ""
+    session.ask_hint()
+    await until(session, lambda: session.error)
+    assert len(session._machine.asked) == 2
+    session.close()
+
+
+async def test_a_machine_without_room_for_its_move_leaves_the_view_alone(monkeypatch):
+    monkeypatch.setattr(game_tree, "MAX_NODES", 2)
+    session = GameSession(GameTree(RULES), (PERSON, MACHINE), PlainMachine())
+    session.play("D4")
+    session.go(0)
+    session.listen(lambda: None)
+    await until(session, lambda: session.error)
+    assert "already holds 2 positions" in session.error
+    assert session.tree.current is session.tree.root and texts(session) == ["D4"]
+    session.close()
+
+
+async def test_nothing_is_taken_back_where_no_time_is_left():
+    now = [0.0]
+    clocks = Clocks(ClockSettings(0.1, 0.0), 2, now=lambda: now[0])
+    session = GameSession(GameTree(RULES), (PERSON, PERSON), PlainMachine(), clocks=clocks)
+    session.play("C3")
+    session.play("D3")
+    assert clocks.running == 1
+    now[0] += 10
+    session._check_time()
+    assert session.forfeit == (1, "ran out of time")
+    assert not session.may_play and clocks.running is None
+    with pytest.raises(ValueError, match="time is over: analyse, or start a new game"):
+        session.take_back()
+    assert texts(session) == ["C3", "D3"]
+    session.set_mode(ANALYSE)
+    session.go(session.tip.parent.number)
+    session.play("E5")
+    session.take_back()
+    with pytest.raises(ValueError, match="time is over"):
+        session.set_mode(PLAY)
+    session.go(session.tip.number)
+    session.set_mode(PLAY)
+    assert session.forfeit == (1, "ran out of time")
+    session.close()
+
+
+@in_a_session(PERSON, PERSON)
+async def test_variations_taken_back_leave_the_game_as_it_ended(session):
+    session.play("C3")
+    session.play("D3")
+    session.resign()
+    session.set_mode(ANALYSE)
+    session.go(session.tip.parent.number)
+    session.play("E5")
+    session.take_back()
+    assert session.forfeit == (1, "resigned") and texts(session) == ["C3", "D3"]
+    session.go(session.tip.number)
+    session.take_back()
+    assert session.forfeit is None and texts(session) == ["C3"]
+    session.go(0)
+    with pytest.raises(ValueError, match="no move of yours to take back"):
+        session.take_back()

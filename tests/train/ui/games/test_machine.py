@@ -1,0 +1,201 @@
+"""The page's view of a search, and which engines and sessions are kept."""
+
+import asyncio
+import itertools
+import threading
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from train.players.registry import make_level_player
+from train.runtime.errors import UsageError
+from train.runtime.host import fetch
+from train.search.report import SearchReport
+from train.ui import wire
+from train.ui.games import machine as machine_lib
+from train.ui.games.game_tree import GameTree
+from train.ui.games.levels import Level
+from train.ui.games.machine import Machine
+from wallgo_jax.game.actions import NO_ACTION
+from wallgo_jax.game.rules import PRESETS, Rules
+from wallgo_jax.game.state import initial_state
+from wallgo_jax.notation import parse_action
+
+TWO, THREE = PRESETS["wallzero-4stone"], PRESETS["playwallgo-3p"]
+C3, D4, E5 = (parse_action(cell, grid=7).action for cell in ("C3", "D4", "E5"))
+
+
+def report(rules, **changes):
+    """A report of the first position, in which the first two slots were visited, the second more
+    often."""
+    state, slots = fetch(initial_state(rules)), 2
+    return SearchReport(
+        **{
+            "state": state,
+            "actions": np.array([C3, E5]),
+            "legal": np.ones(slots, bool),
+            "action": np.array(C3),
+            "prior": np.array([0.2, 0.6]),
+            "visits": np.array([9, 12]),
+            "qvalues": np.array([0.2, -0.4]),
+            "completed": np.array([0.2, -0.4]),
+            "policy": np.array([0.3, 0.7]),
+            "value": np.array(-0.1),
+            "root_visits": np.array(22),
+            "values": np.array([-0.1, 0.1]),
+            "best_values": np.array([0.2, -0.2]),
+            "network_values": np.array([0.0, 0.0]),
+            "slots": np.array([0, 1]),
+            "lines": np.array([[C3, D4, NO_ACTION], [E5, NO_ACTION, NO_ACTION]]),
+            "owners": None,
+            "margin": None,
+            "simulations": 21,
+        }
+        | changes
+    )
+
+
+def test_chances_are_those_of_the_best_move():
+    view = wire.evaluation_view(report(TWO))
+    assert view["chances"] == [0.6, 0.4]
+    assert [idea["winChance"] for idea in view["ideas"]] == [0.6, 0.3]
+    assert [idea["share"] for idea in view["ideas"]] == [0.3, 0.7]
+    assert view["ideas"][0]["line"] == ["C3", "D4"]
+
+
+def test_without_visits_the_policy_is_all_that_is_known():
+    unseen = {"visits": np.zeros(2, int), "best_values": np.array([-0.1, 0.1])}
+    view = wire.evaluation_view(report(TWO, root_visits=np.array(1), **unseen))
+    assert view["chances"] == [0.45, 0.55]
+    assert [idea["share"] for idea in view["ideas"]] == [0.7, 0.3]
+
+
+def test_of_three_players_a_loss_is_minus_a_half():
+    found = report(THREE, values=np.array([1.0, -0.5, -0.5]))
+    assert wire.evaluation_view(found)["chances"] == [1.0, 0.0, 0.0]
+
+
+class PlainSessions:
+    """Sessions that follow games and find the same in every position."""
+
+    def __init__(self, rules):
+        self.rules, self.plies, self.asked, self.is_ended = rules, {}, [], False
+        self._numbers = itertools.count(1)
+
+    def open(self, rules, *, position):
+        assert not self.is_ended
+        name = str(next(self._numbers))
+        self.plies[name] = []
+        return name
+
+    def close(self, name):
+        del self.plies[name]
+
+    def game(self, name):
+        played = tuple(self.plies[name])
+        return SimpleNamespace(ply=len(played), actions=played)
+
+    def takeback(self, name, ply):
+        del self.plies[name][ply:]
+
+    def apply(self, name, action):
+        self.plies[name].append(action)
+
+    async def evaluate(self, name, *, simulations, temperature):
+        assert temperature == simulations / 1000
+        assert not self.is_ended
+        self.asked.append((name, tuple(self.plies[name]), simulations))
+        return report(TWO)
+
+    def shut_down(self):
+        self.is_ended = True
+
+
+@pytest.fixture
+def made(monkeypatch):
+    """The engines that were made, and locks by size, for which new ones wait."""
+    found, locks = [], {}
+
+    def make(player, rules, *, options):
+        if rules.size in locks:
+            locks[rules.size].wait()
+        found.append(PlainSessions(rules))
+        return found[-1]
+
+    monkeypatch.setattr(machine_lib, "make_sessions", make)
+    yield found, locks
+    for lock in locks.values():
+        lock.set()
+
+
+def level_of(simulations):
+    return Level("any", simulations, simulations / 1000)
+
+
+def rules_of(size):
+    return Rules(size=size, stones=1, order=(0, 1))
+
+
+def test_hints_teach_the_machine_nothing(made):
+    engines, _ = made
+
+    async def body():
+        machine, tree = Machine("any"), GameTree(rules_of(3))
+        await machine.search(tree.rules, tree.root, level_of(256), is_move=False)
+        await machine.search(tree.rules, tree.root, level_of(1), is_move=True)
+        node = tree.play(min(tree.root.snapshot.legal))
+        await machine.search(tree.rules, node, level_of(1), is_move=True)
+        await machine.search(tree.rules, node, level_of(64), is_move=False)
+        return machine, tree, node.action
+
+    machine, tree, action = asyncio.run(body())
+    assert engines[0].asked == [
+        ("1", (), 256),
+        ("2", (), 1),
+        ("2", (action,), 1),
+        ("1", (action,), 64),
+    ]
+    machine.forget(tree.root)
+    assert engines[0].plies == {}
+
+
+async def test_the_engine_that_was_not_asked_for_longest_makes_room(made, monkeypatch):
+    monkeypatch.setattr(machine_lib, "MAX_ENGINES", 2)
+    engines, _ = made
+    machine = Machine("any")
+    # Engines differ by the shape of rules alone, so one position stands for all.
+    roots = {size: GameTree(rules_of(3)).root for size in (3, 4, 5)}
+    for size in (3, 4, 3, 5):
+        await machine.search(rules_of(size), roots[size], level_of(1), is_move=True)
+    await asyncio.sleep(0)
+    # A game of the engine that is gone goes on with a new one.
+    await machine.search(rules_of(4), roots[4], level_of(1), is_move=True)
+    assert [each.rules.size for each in engines] == [3, 4, 5, 4]
+    assert [each.is_ended for each in engines[:2]] == [True, True]
+    assert [each.is_ended for each in engines[2:]] == [False, False]
+    assert len(engines[0].asked) == 2 and len(engines[-1].asked) == 1
+
+
+async def test_an_engine_that_is_dropped_while_it_compiles_ends(made, monkeypatch):
+    monkeypatch.setattr(machine_lib, "MAX_ENGINES", 1)
+    engines, locks = made
+    locks[3] = threading.Event()
+    machine, root = Machine("any"), GameTree(rules_of(3)).root
+    waiting = asyncio.ensure_future(machine.search(rules_of(3), root, level_of(1), is_move=True))
+    await asyncio.sleep(0)
+    other = GameTree(rules_of(3)).root
+    await machine.search(rules_of(4), other, level_of(1), is_move=True)
+    assert machine.is_compiling
+    locks[3].set()
+    await asyncio.wait_for(waiting, 20)
+    assert not machine.is_compiling
+    first, again = (each for each in engines if each.rules.size == 3)
+    assert first.is_ended and not first.asked
+    assert not again.is_ended and len(again.asked) == 1
+
+
+@pytest.mark.parametrize("name", ["heuristic-search:wjx@512", "heuristic-search:wjx@1s", "net:x"])
+def test_a_machine_whose_name_says_how_long_it_searches_is_refused(name):
+    with pytest.raises(UsageError, match="levels"):
+        make_level_player(name)

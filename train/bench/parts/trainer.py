@@ -1,0 +1,292 @@
+"""The trainer's own self-play and learner, each beside its network alone; the device's peak.
+
+The ratio of a program to its network alone shows how near it is to the limit that the network sets.
+For self-play that is the forward pass from ready planes, with the heads that the search reads, each
+evaluation waiting for the one before; self-play's evaluations are its roots and leaves, terminal
+ones included. For the learner it is forward and backward passes. Both have the same boards or
+samples and the same devices. The peak is that of a large matrix product in the same precision. A
+multiply-add counts as two operations; convolutions count cells beyond the border too.
+
+B boards, N samples.
+"""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from train.analysis.describe import random_planes
+from train.bench.harness.timing import (
+    CHECKSUM,
+    Bench,
+    compile_program,
+    make_call_bench,
+    make_loop_bench,
+    timed,
+)
+from train.bench.parts.games import count_set
+from train.bench.parts.search import spread_boards
+from train.config import RunConfig
+from train.data.openings import no_opening
+from train.data.selfplay import Boards
+from train.loop.compiled_step import CompiledStep, make_step
+from train.loop.numbers import numbers_of
+from train.loop.train_step import TrainState
+from train.network import (
+    Network,
+    Output,
+    Part,
+    Variables,
+    cast_weights,
+    census,
+    compute_dtype,
+)
+from train.network.build import channels_of, network_for
+from train.runtime.devices import BY_BOARD, EVERYWHERE, Devices
+
+SELFPLAY, FORWARD = "self-play", "network alone"
+LEARNER, BACKWARD = "learner", "network forward and backward"
+PRODUCT, OPERATIONS = "matrix product", "operations"
+STEPS = 8
+"""Steps of the learner in one call."""
+BOARDS, MOST_POSITIONS = 256, 50_000
+"""Boards and most positions of the replay buffer that batches are sampled from."""
+CPU_SIDE, SIDE = 1024, 8192
+"""Rows and columns of the product's matrices, large enough for arithmetic to take nearly all the
+time."""
+
+
+def make_selfplay_bench(config: RunConfig, boards: int, devices: Devices) -> Bench:
+    """Compile an iteration of self-play; boards begin anywhere in their games."""
+    config = steady(config, boards, devices.count)
+    step, numbers = make_step(config, devices), numbers_of(config)
+    network = network_for(config.network, config.rules.players)
+    variables = jax.device_put(network.init(jax.random.key(0)), devices.sharding(EVERYWHERE))
+    _, positions = spread_boards(config.rules, boards, devices)
+    opening = jax.device_put(no_opening(boards), devices.sharding(BY_BOARD))
+    (_, compiled), stats = timed(lambda: ((traced := step.trace_play(0)), traced.lower().compile()))
+    sum_up = jax.jit(lambda plies: sum(map(count_set, jax.tree.leaves(plies)), jnp.uint32(0)))
+
+    def call(boards: Boards, number: int) -> tuple[Boards, dict[str, jax.Array]]:
+        key = step.keys(number).play
+        boards, plies, metrics = compiled(numbers, variables, step.variant, boards, key)
+        sums = {name: getattr(metrics.sums, name) for name in ("games", "positions", "full")}
+        return boards, sums | {CHECKSUM: sum_up(plies)}
+
+    def amounts(length: int, sums: dict[str, float]) -> dict[str, float]:
+        full = sums.pop("full")
+        return sums | {"evaluations": evaluations(config, full, sums["positions"])}
+
+    spread = Boards(positions, opening, seat=None)
+    return make_call_bench(SELFPLAY, boards, call, spread, stats, amounts)
+
+
+def steady(config: RunConfig, boards: int, batch: int) -> RunConfig:
+    """The config with those numbers of boards and samples and without its first stages: no growing
+    number of simulations, no bootstrap, no boosts of the prior. A frozen opponent is left out."""
+    return dataclasses.replace(
+        config,
+        search=dataclasses.replace(config.search, first_simulations=0, prior_boost=()),
+        selfplay=dataclasses.replace(
+            config.selfplay, boards=boards, bootstrap_iterations=0, opponent=""
+        ),
+        learner=dataclasses.replace(config.learner, batch=batch),
+    )
+
+
+def evaluations(config: RunConfig, full: float, positions: float) -> float:
+    """Number of network evaluations of self-play: one at each root and at each simulation.
+
+    Args:
+      full: positions that are searched in full.
+      positions: all that are searched.
+    """
+    simulations = config.search.simulations
+    cheap_simulations = min(config.selfplay.cheap_simulations, simulations)
+    return full * (simulations + 1) + (positions - full) * (cheap_simulations + 1)
+
+
+def make_forward_bench(config: RunConfig, boards: int, devices: Devices) -> Bench:
+    """Compile evaluations of a network in a loop, each waiting for the one before."""
+    network, planes = _network_and_planes(config, boards)
+    operations = forward_operations(config)
+
+    def evaluate(variables: Variables, own: None, planes: jax.Array, key: jax.Array):
+        output = network.evaluate(variables, planes)
+        # Never true, but all logits and values are needed to know it.
+        top = jnp.maximum(output.policy.max(axis=(1, 2, 3)), output.value.max(axis=1))
+        return planes ^ (top > 1e30)[:, None, None, None], {CHECKSUM: count_set(top < 1e30)}
+
+    def amounts(length: int, sums: dict[str, float]) -> dict[str, float]:
+        done = boards * length
+        return sums | {"evaluations": done, OPERATIONS: done * operations}
+
+    variables = cast_weights(network.init(jax.random.key(0)), config.network)
+    arguments = variables, None, planes
+    return make_loop_bench(FORWARD, boards, evaluate, arguments, devices, amounts)
+
+
+def make_learner_bench(config: RunConfig, batch: int, devices: Devices) -> Bench:
+    """Compile the trainer's steps on batches sampled from random games."""
+    boards = max(BOARDS // devices.count, 1) * devices.count
+    rows = max(min(config.replay.positions, MOST_POSITIONS) // boards, 2 * config.rules.max_plies)
+    config = steady(config, boards, batch)
+    config = dataclasses.replace(
+        config,
+        selfplay=dataclasses.replace(
+            config.selfplay, bootstrap_iterations=1, bootstrap_player="random"
+        ),
+        learner=dataclasses.replace(config.learner, steps=STEPS),
+        replay=dataclasses.replace(config.replay, positions=rows * boards),
+    )
+    step = make_step(config, devices)
+    state = _filled(step, config.selfplay.plies, rows)
+    _, stats = timed(lambda: (step.learning.trace(), step.learning.compiled))
+
+    def call(learner: Any, number: int) -> tuple[Any, dict[str, Any]]:
+        keys = step.keys(number).learn
+        learner, metrics = step.learn(learner, state.replay_state, keys, STEPS)
+        return learner, {CHECKSUM: [(each.losses.loss, each.gradient_norm) for each in metrics]}
+
+    def amounts(length: int, sums: dict[str, Any]) -> dict[str, float]:
+        steps, checks = length * STEPS, jax.tree.leaves(sums[CHECKSUM])
+        return {"steps": steps, "positions": steps * batch, CHECKSUM: _bits(sum(checks))}
+
+    return make_call_bench(LEARNER, batch, call, state.learner, stats, amounts)
+
+
+def _bits(number: float) -> int:
+    """A checksum of a number: the bits of its float32."""
+    return int(np.float32(number).view(np.uint32))
+
+
+def _filled(step: CompiledStep, plies: int, rows: int) -> TrainState:
+    """A run's first state, with a replay buffer full of the bootstrap's games."""
+    state = step.init()
+    boards, replay_state, player = state.boards, state.replay_state, state.learner.player
+    for index in range(-(-rows // plies)):
+        boards, played, _ = step.play(0, player, boards, step.keys(index).play)
+        replay_state, _ = step.write(replay_state, played)
+    return state._replace(boards=boards, replay_state=replay_state)
+
+
+def make_backward_bench(config: RunConfig, batch: int, devices: Devices) -> Bench:
+    """Compile forward and backward passes: one a call on CPU, STEPS a call on accelerators, as the
+    learner does."""
+    network, planes = _network_and_planes(config, batch)
+    step, steps_a_call = _make_backward(network), 1
+    if jax.default_backend() != "cpu":
+        step, steps_a_call = _repeat(step), STEPS
+    everywhere, by_board = devices.sharding(EVERYWHERE), devices.sharding(BY_BOARD)
+    variables = jax.device_put(_stirred(network.init(jax.random.key(0))), everywhere)
+    planes = jax.device_put(planes, by_board)
+    jitted = jax.jit(step, donate_argnums=0, out_shardings=everywhere)
+    program, operations = compile_program(jitted, (variables, planes)), step_operations(config)
+
+    def call(variables: Variables, number: int) -> tuple[Variables, dict[str, jax.Array]]:
+        value = jnp.float32(0)
+        for _ in range(STEPS // steps_a_call):
+            variables, value = program.call(variables, planes)
+        return variables, {CHECKSUM: value}
+
+    def amounts(length: int, sums: dict[str, float]) -> dict[str, float]:
+        steps, samples = length * STEPS, length * STEPS * batch
+        done = {"steps": steps, "positions": samples, OPERATIONS: samples * operations}
+        return {**done, CHECKSUM: _bits(sums[CHECKSUM])}
+
+    return make_call_bench(BACKWARD, batch, call, variables, program.stats, amounts)
+
+
+_Backward = Callable[[Any, jax.Array], tuple[Any, jax.Array]]
+"""(variables, planes [N, H, W, C]) -> variables and a loss, float32[]."""
+
+
+def _make_backward(network: Network) -> _Backward:
+    """One forward and backward pass."""
+
+    def step(variables: Any, planes: jax.Array) -> tuple[Any, jax.Array]:
+        def loss(params: Any) -> tuple[jax.Array, Any]:
+            output, stats = network.evaluate_batch(variables._replace(params=params), planes)
+            # Each output of a head gets a gradient of about the same size, and no two the same.
+            losses = [jnp.square(x - 1).mean() for x in jax.tree.leaves(output)]
+            return jnp.stack(losses).sum(), stats
+
+        (value, stats), gradient = jax.value_and_grad(loss, has_aux=True)(variables.params)
+        # The next step depends on this gradient, though the factor leaves the weights as they are.
+        params = jax.tree.map(lambda x, g: x - 1e-30 * g, variables.params, gradient)
+        return variables._replace(params=params, batch_stats=stats), value
+
+    return step
+
+
+def _repeat(step: _Backward) -> _Backward:
+    """STEPS passes as one program."""
+
+    def steps(variables: Any, planes: jax.Array) -> tuple[Any, jax.Array]:
+        variables, values = jax.lax.scan(
+            lambda v, _: step(v, planes), variables, None, length=STEPS
+        )
+        return variables, values[-1]
+
+    return steps
+
+
+def _stirred(variables: Variables) -> Variables:
+    """The weights with a little noise: last layers that begin at zero would return zero gradients
+    or, after a tiny step, subnormal numbers, which CPUs compute slowly."""
+    leaves, tree = jax.tree.flatten(variables.params)
+    keys = jax.random.split(jax.random.key(2), len(leaves))
+    moved = [
+        x + 0.05 * jax.random.normal(key, x.shape) for x, key in zip(leaves, keys, strict=True)
+    ]
+    return variables._replace(params=jax.tree.unflatten(tree, moved))
+
+
+def make_product_bench(config: RunConfig, batch: int, devices: Devices) -> Bench:
+    """Compile a chain of square matrix products, in the network's precision, on each device."""
+    side = CPU_SIDE if jax.default_backend() == "cpu" else SIDE
+    dtype = compute_dtype(config.network.dtype)
+
+    def product(factor: jax.Array, own: None, held: jax.Array, key: jax.Array):
+        after = held[0] @ factor  # All of it is needed, by the next product or as the result.
+        return after[None], {CHECKSUM: count_set(after[0])}
+
+    def amounts(length: int, sums: dict[str, float]) -> dict[str, float]:
+        return sums | {OPERATIONS: 2 * side**3 * devices.count * length}
+
+    factor_key, start_key = jax.random.split(jax.random.key(0))
+    # The scale keeps the entries of every product about as large as those of its factors.
+    factor = jax.random.normal(factor_key, (side, side), dtype) * np.asarray(side**-0.5, dtype)
+    start = jax.random.normal(start_key, (devices.count, side, side), dtype)
+    arguments = factor, None, start
+    return make_loop_bench(PRODUCT, batch, product, arguments, devices, amounts)
+
+
+def forward_operations(config: RunConfig) -> int:
+    """Operations of one evaluation of a board, with the heads that a search reads."""
+    idle = set(Output._fields) - {"policy", "value"}
+    return 2 * sum(part.multiply_adds for part in census_of(config) if part.name not in idle)
+
+
+def step_operations(config: RunConfig) -> int:
+    """Operations of one sample of a learner's step: forward with all heads, and twice as much
+    backward, except for the stem, whose planes need no gradient."""
+    parts = census_of(config)
+    return 2 * (3 * sum(part.multiply_adds for part in parts) - parts[0].multiply_adds)
+
+
+def census_of(config: RunConfig) -> tuple[Part, ...]:
+    """The parts of a config's network on a board of its rules."""
+    channels = channels_of(config.network, config.rules.players)
+    return census(config.network, channels, size=config.rules.size)
+
+
+def _network_and_planes(config: RunConfig, boards: int) -> tuple[Network, jax.Array]:
+    """The network of a config, and random planes bool[B, H, W, C] for it."""
+    players, size = config.rules.players, config.rules.size
+    channels = len(channels_of(config.network, players))
+    planes = random_planes(jax.random.key(1), boards, size, channels)
+    return network_for(config.network, players), planes

@@ -1,0 +1,270 @@
+"""What a run's self-play plays: the player of each iteration, and the rules of each board.
+
+B boards, T plies of an iteration.
+"""
+
+import dataclasses
+import enum
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from train.config import RunConfig
+from train.data.replay import Trajectory
+from train.data.selfplay import PlayoutCapSearch, make_selfplay, toss_coins
+from train.loop.numbers import unchecked
+from train.players import registry
+from train.players.basic import Player
+from train.runtime.errors import UsageError
+from train.runtime.host import fetch
+from train.runtime.numbers import is_off
+from train.search.config import boosts_at, first_iterations, simulations_at
+from train.search.engine import Budget
+from train.search.evaluator import WithOpponentVariables, evaluator_for
+from train.search.search import (
+    PriorBoost,
+    Search,
+    SearchResult,
+    cast_own_weights,
+    make_budgeted_search,
+    make_search,
+)
+from wallgo_jax.game.rules import Rules
+from wallgo_jax.game.state import State, Variant, make_variant
+
+
+class StageKind(enum.Enum):
+    """The player of a stage."""
+
+    BOOTSTRAP = "bootstrap"  # a player without weights
+    SEARCH = "search"  # the network's search
+
+
+@dataclasses.dataclass(frozen=True)
+class Stage:
+    """A part of the schedule of self-play: iterations of one stage share a program.
+
+    Attributes:
+      kind: who plays.
+      simulations: of a full search by the network; 0 in the bootstrap.
+    """
+
+    kind: StageKind
+    simulations: int
+
+
+EXACT = "exact"
+"""The kind of player that is made for one rule set."""
+BOOTSTRAP = Stage(StageKind.BOOTSTRAP, 0)
+
+
+def stage_at(config: RunConfig, iteration: int) -> Stage:
+    """The stage that an iteration, counted from 0, belongs to."""
+    if iteration < config.selfplay.bootstrap_iterations:
+        return BOOTSTRAP
+    simulations = simulations_at(config.search, iteration, config.iterations)
+    return Stage(StageKind.SEARCH, simulations)
+
+
+def stages_from(config: RunConfig, iteration: int) -> tuple[Stage, ...]:
+    """The stages of an iteration, counted from 0, and of all later ones of the run, in order."""
+    starts = {iteration, config.selfplay.bootstrap_iterations}
+    starts |= {*first_iterations(config.search, config.iterations)}
+    later = sorted(start for start in starts if iteration <= start < config.iterations)
+    return tuple(dict.fromkeys(stage_at(config, start) for start in later))
+
+
+def variables_of(config: RunConfig, weights: Any, iteration: int, opponent: Any) -> Any:
+    """The variables that an iteration's self-play takes: the learner's weights, with the boosts of
+    the prior and the weights of a frozen opponent where the run has them."""
+    if config.search.prior_boost:
+        played = max(0, iteration - config.selfplay.bootstrap_iterations)
+        # An array, so that one program serves all iterations.
+        weights = PriorBoost(weights, np.array(boosts_at(config.search, played), np.float32))
+    return weights if opponent is None else WithOpponentVariables(weights, opponent)
+
+
+def selfplay_of(
+    config: RunConfig, stage: Stage, opponent: Player | None = None
+) -> Callable[..., Any]:
+    """Make an iteration of self-play in a stage; jit it with its boards donated.
+
+    Args:
+      opponent: that of the run, which must have one if the config says so.
+    """
+    if (opponent is None) != (not config.selfplay.opponent):
+        raise ValueError("selfplay.opponent is loaded by the caller: see load_opponent")
+    options, has_root_value = config.selfplay, not is_off(config.learner.value_mix)
+    if stage.kind is StageKind.BOOTSTRAP:
+        search = make_bootstrap(config)
+        if has_root_value:
+            search = functools.partial(_search_without_value, search)
+        options = unchecked(options, policy_surprise_weight=0.0, cheap_policy_weight=0.0)
+    else:
+        search = _make_search(config, stage.simulations, opponent)
+    play = make_selfplay(
+        search,
+        options,
+        has_root_value=has_root_value,
+        opponent=None if opponent is None else opponent.report,
+    )
+    if stage.kind is StageKind.BOOTSTRAP:
+        return play
+
+    def cast_and_play(variables: Any, *rest: Any) -> Any:
+        return play(cast_own_weights(variables, config.network), *rest)
+
+    return cast_and_play
+
+
+def make_bootstrap(config: RunConfig) -> Search:
+    """The player of the first iterations.
+
+    Raises:
+      UsageError: there is no such player, it needs weights, or it cannot play the rules.
+    """
+    name = config.selfplay.bootstrap_player
+    try:
+        # All but the exact player are the same for all rules.
+        searches = [
+            registry.make_teacher(name, rules, heuristics=config.heuristics)
+            for rules in config.learned
+        ]
+        if config.mix and registry.read_name(name).kind == EXACT:
+            raise UsageError(f"player {name!r}: solves one rule set, not several at once")
+    except UsageError as error:
+        raise UsageError(f"selfplay.bootstrap_player: {error}") from None
+    return searches[0]
+
+
+def _search_without_value(
+    search: Search, variables: Any, states: State, key: jax.Array
+) -> SearchResult:
+    """A search of the bootstrap, whose values are not learned: its games teach their outcomes."""
+    result = search(variables, states, key)
+    return result._replace(value=jnp.full_like(result.value, jnp.nan))
+
+
+def _make_search(
+    config: RunConfig, simulations: int, opponent: Player | None
+) -> Search | PlayoutCapSearch:
+    """The search by the network that learns."""
+    options, evaluate = config.selfplay, evaluator_for(config.network, config.rules)
+    search_config = unchecked(config.search, simulations=simulations, first_simulations=0)
+    how: Any = {
+        "has_boosts": bool(config.search.prior_boost),
+        "model": None if opponent is None else opponent.evaluate,
+    }
+    if is_off(options.full_search_prob, 1):
+        return make_search(evaluate, search_config, explores=True, **how)
+    cheap = min(options.cheap_simulations, simulations)
+    budgets = Budget(simulations, True), Budget(cheap, options.cheap_noise)
+    return PlayoutCapSearch(make_budgeted_search(evaluate, search_config, budgets, **how))
+
+
+def count_full_plies(config: RunConfig, key: jax.Array) -> int:
+    """Number of plies of an iteration that are searched in full once the bootstrap is over.
+
+    Args:
+      config: the run.
+      key: of the iteration's self-play, which is not consumed.
+    """
+    options = config.selfplay
+    if options.full_search_prob == 1:
+        return options.plies
+    _, coin_key = split_coin_key(key)
+    return int(fetch(toss_coins(coin_key, options)).sum())
+
+
+def split_coin_key(key: jax.Array) -> jax.Array:
+    """The key of all else in an iteration's self-play, and that of its coins, which all devices
+    share: they search a ply equally deep."""
+    return jax.random.split(key)
+
+
+class BoardSums(NamedTuple):
+    """Sums over an iteration of each board, float32[B]."""
+
+    games: jax.Array  # that ended
+    length: jax.Array  # plies of these
+    red_wins: jax.Array
+    draws: jax.Array
+
+
+def rule_set_of_boards(config: RunConfig) -> np.ndarray:
+    """int[B]: the number of each board's rule set.
+
+    Boards are shared in proportion to the weights, at least one each, and dealt in turn, so that
+    any run of neighbouring boards, such as a device's, has nearly the same shares.
+    """
+    boards = config.selfplay.boards
+    weights = np.array([each.weight for each in config.rule_sets])
+    # One each, the rest by largest remainders.
+    exact = np.maximum(weights / weights.sum() * boards, 1.0)
+    while exact.sum() > boards + 1e-9:
+        spare = exact > 1.0
+        exact[spare] *= 1 - (exact.sum() - boards) / exact[spare].sum()
+        exact = np.maximum(exact, 1.0)
+    counts = np.floor(exact + 1e-9).astype(int)
+    order = np.argsort(counts - exact, kind="stable")
+    counts[order[: boards - counts.sum()]] += 1
+    assert counts.sum() == boards
+    place = np.concatenate([(np.arange(count) + 0.5) / count for count in counts])
+    owner = np.repeat(np.arange(len(counts)), counts)
+    return owner[np.argsort(place, kind="stable")]
+
+
+def rules_of_board(config: RunConfig, board: int) -> Rules:
+    """The rules that a board plays."""
+    return config.learned[int(rule_set_of_boards(config)[board])]
+
+
+def variants_of(config: RunConfig) -> Variant:
+    """The rules of each board, NumPy arrays [B]: in one grid, with room for the most stones."""
+    # In NumPy: nothing is on a device until each process places its own part.
+    variants = [
+        make_variant(rules, grid=config.grid_side, stones=config.stones) for rules in config.learned
+    ]
+    boards = rule_set_of_boards(config)
+
+    def lay_out(*leaves: Any) -> np.ndarray:
+        if len(leaves) == 1:
+            return np.broadcast_to(np.asarray(leaves[0]), (len(boards), *np.shape(leaves[0])))
+        return np.stack(leaves)[boards]
+
+    return jax.tree.map(lay_out, *variants)
+
+
+def sum_by_board(plies: Trajectory) -> BoardSums:
+    """Sum the games that ended within plies [T, B] by board."""
+    rewards, ended = plies.step_outcome.rewards, plies.terminated
+    length = jnp.where(ended, plies.position.ply + 1, 0)
+    draws = ended & (rewards == 0).all(axis=-1)
+    sums = (ended, length, rewards[..., 0] > 0, draws)
+    return BoardSums(*(each.astype(jnp.float32).sum(axis=0) for each in sums))
+
+
+def figures_by_rules(config: RunConfig, sums: BoardSums) -> dict[str, dict[str, float | None]]:
+    """Figures of an iteration for its row of metrics, by the names of the rule sets; a draw counts
+    as an equal share of a win for each player.
+
+    Args:
+      config: of the run.
+      sums: read by the host.
+    """
+    figures, owner = {}, rule_set_of_boards(config)
+    for number, each in enumerate(config.rule_sets):
+        is_of_set = owner == number
+        games, length, red_wins, draws = (float(np.asarray(x)[is_of_set].sum()) for x in sums)
+        figures[each.name] = {
+            "games": games,
+            "positions": float(is_of_set.sum() * config.selfplay.plies),
+            "mean_length": length / games if games else None,
+            "red_win_rate": (red_wins + draws / config.rules.players) / games if games else None,
+            "draw_rate": draws / games if games else None,
+        }
+    return figures

@@ -1,0 +1,144 @@
+"""The networks of trained players, by the players' names, and the rules that they have learned."""
+
+import contextlib
+import dataclasses
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from train.checkpoints import pretrained, weights
+from train.checkpoints.weights import TrainedNetwork
+from train.config import RunConfig
+from train.players.names import MODEL, PLAYER_KINDS, PlayerName, read_name, read_network_name
+from train.runtime.errors import UsageError
+from train.runtime.files import reason_of
+from wallgo_jax.game.rules import PRESETS, Rules, name_of
+
+
+def load_network(name: str | PlayerName) -> TrainedNetwork:
+    """Load the network of a trained player, named as `train.players.names` says.
+
+    Raises:
+      UsageError: the player has no network, or it cannot be read.
+    """
+    read = read_network_name(name) if isinstance(name, str) else name
+    model = model_of(read)
+    if model is not None:
+        return weights.load_pretrained(model)
+    with _reading(Path(read.target)) as path:
+        return weights.load_network(path)
+
+
+def network_config(name: PlayerName) -> RunConfig:
+    """The config of the run that a trained player is from; its weights are not read.
+
+    Raises:
+      UsageError: it cannot be read.
+    """
+    model = model_of(name)
+    if model is not None:
+        return pretrained.read_config(model)
+    with _reading(Path(name.target)) as path:
+        return weights.read_network_config(path)
+
+
+@contextlib.contextmanager
+def _reading(path: Path) -> Iterator[Path]:
+    """Turn an OSError, such as of a name too long or a closed folder, into one line."""
+    try:
+        yield path
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {reason_of(error)}") from None
+
+
+def model_of(name: PlayerName) -> str | None:
+    """The model that a name means, `NAME` of pretrained:NAME or net:pretrained:NAME, if any."""
+    if PLAYER_KINDS[name.kind].target == MODEL:
+        return name.target
+    kind, colon, model = name.target.partition(":")
+    return model if colon and kind == "pretrained" else None
+
+
+def common_rules(names: Iterable[str], *, are_networks: bool = False) -> Rules | None:
+    """The rules that all trained ones of these players have learned, the first of the first player
+    among them where there are several; None where none is trained.
+
+    Args:
+      names: of players.
+      are_networks: the names are of networks, so a path that does not exist is called that.
+
+    Raises:
+      UsageError: two have learned no rules in common, or a name is wrong.
+    """
+    read = read_network_name if are_networks else read_name
+    trained = [name for name in dict.fromkeys(map(read, names)) if name.has_network]
+    learned = [network_config(name).learned for name in trained]
+    common = learned[0] if learned else ()
+    for name, its in zip(trained, learned, strict=True):
+        shared = tuple(rules for rules in common if rules in its)
+        if not shared:
+            known, its_words = _tell_unlearned(learned[0], its)
+            transfer = "" if are_networks else ", and --transfer lets both play it"
+            raise UsageError(
+                f"{trained[0].text} has learned {known}, {name.text} {its_words}: --rules says "
+                f"which to play{transfer}"
+            )
+        common = shared
+    return common[0] if common else None
+
+
+def refuse_other_rules(
+    name: str, learned: Sequence[Rules], rules: Rules, *, transfer: bool | None = None
+) -> None:
+    """Refuse rules that a trained player cannot play with a UsageError.
+
+    Args:
+      name: of the player, for the message.
+      learned: the rules that it was trained on, at least one.
+      rules: those that it is asked to play.
+      transfer: let it play others, for as many players; None where nobody can ask for that.
+    """
+    if learned[0].players != rules.players:
+        raise UsageError(
+            f"player {name!r}: learned games of {learned[0].players} players, the rules are for "
+            f"{rules.players}"
+        )
+    if rules not in learned and not transfer:
+        known, asked = _tell_unlearned(learned, [rules])
+        hint = "; --transfer lets networks play rules they have not learned"
+        raise UsageError(
+            f"player {name!r}: learned {known}, asked to play {asked}"
+            f"{'' if transfer is None else hint}"
+        )
+
+
+def _tell_unlearned(learned: Sequence[Rules], others: Sequence[Rules]) -> tuple[str, str]:
+    """Rules that a network has learned, and others, in words."""
+    if len(learned) == len(others) == 1:
+        return tell_apart(learned[0], others[0])
+    names = [_tell(rules) for rules in learned]
+    # Others that are called like learned ones say in what they differ.
+    alike = [
+        next((own for own in learned if _tell(own) == _tell(rules)), rules) for rules in others
+    ]
+    told = [tell_apart(own, rules)[1] for own, rules in zip(alike, others, strict=True)]
+    return ", ".join(names), ", ".join(told)
+
+
+def tell_apart(one: Rules, other: Rules) -> tuple[str, str]:
+    """Both rules in words: their names, or what differs where neither is a preset."""
+    words = _tell(one), _tell(other)
+    fields = [field.name for field in dataclasses.fields(Rules)]
+    changed = [name for name in fields if getattr(one, name) != getattr(other, name)]
+    if words[0] != words[1] or not changed:
+        return words
+
+    def in_full(rules: Rules) -> str:
+        values = ", ".join(f"{name} {getattr(rules, name)}" for name in changed)
+        return f"{_tell(rules)} ({values})"
+
+    return in_full(one), in_full(other)
+
+
+def _tell(rules: Rules) -> str:
+    name = name_of(rules)
+    return name if name in PRESETS else f"custom rules on {rules.size}x{rules.size}"

@@ -1,0 +1,347 @@
+"""Makes players from their names: to play, to teach self-play, to be its frozen opponent."""
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from train.checkpoints import weights
+from train.checkpoints.calibration import of_card
+from train.checkpoints.weights import TrainedNetwork
+from train.config.heuristics import HeuristicConfig, HeuristicsConfig
+from train.network import cast_weights
+from train.players.basic import (
+    Act,
+    Player,
+    make_greedy_player,
+    make_random_player,
+    report_of,
+)
+from train.players.external import MOVE_SECONDS, make_external_player
+from train.players.heuristics import (
+    make_heuristic_evaluator,
+    make_heuristic_player,
+    make_two_ply_player,
+)
+from train.players.names import PlayerName, read_name
+from train.players.networks import (
+    common_rules,
+    load_network,
+    network_config,
+    refuse_other_rules,
+)
+from train.players.searching import RAW_POLICY, evaluating_player, network_player
+from train.players.time_budget import PROBE, simulations_in
+from train.runtime.errors import UsageError
+from train.runtime.host import fetch
+from train.search.config import SearchConfig
+from train.search.evaluator import WithOpponentVariables
+from train.search.gumbel import pay_for_one_board
+from train.search.search import Search, make_search
+from train.solver.exact_player import make_exact_act
+from wallgo_jax.game.rules import Rules
+
+__all__ = [
+    "PlayerName",
+    "common_rules",
+    "load_network",
+    "make_frozen_opponent",
+    "make_modelling_player",
+    "make_player",
+    "make_teacher",
+    "network_config",
+    "read_name",
+]
+
+_DEFAULT_HEURISTICS = HeuristicsConfig()
+
+
+def make_player(
+    name: str | Player,
+    rules: Rules,
+    *,
+    heuristics: HeuristicsConfig = _DEFAULT_HEURISTICS,
+    transfer: bool = False,
+    move_seconds: float = MOVE_SECONDS,
+    temperature: float = 0.0,
+) -> Player:
+    """Make the player of a name, ready to play the rules.
+
+    Args:
+      name: see `train.players.names`. A budget of time becomes simulations, in rounds where they
+        are faster, which is printed; the player has the name of that many simulations. A player
+        stays as it is.
+      rules: the rules to play.
+      heuristics: weights of `ethen` and `wjx`.
+      transfer: let networks play rules that they were not trained on.
+      move_seconds: that a program may take for a move.
+      temperature: of a network's search, see `train.players.searching.evaluating_player`.
+
+    Raises:
+      UsageError: there is no such kind, target or checkpoint, it is for other rules, or it cannot
+        draw moves at a temperature.
+    """
+    if isinstance(name, Player):
+        return name
+    read = read_name(name)
+    if temperature and read.kind not in ("search", "pretrained"):
+        raise UsageError(f"player {name!r}: only the search of a network draws at a temperature")
+    match read.kind:
+        case "random":
+            return make_random_player()
+        case "greedy":
+            return make_greedy_player()
+        case "ethen" | "wjx":
+            return make_heuristic_player(read.kind, heuristic_of(read, read.kind, heuristics))
+        case "two-ply":
+            return make_two_ply_player(read.full, heuristic_of(read, read.target, heuristics))
+        case "exact":
+            return Player("exact", *make_exact_act(rules))
+        case "external":
+            return make_external_player(read.target, seconds=move_seconds)
+    trained = load_network(read) if read.has_network else None
+    if trained is not None:
+        refuse_other_rules(name, trained.config.learned, rules, transfer=transfer)
+        if read.kind != "net":
+            refuse_unread_options(trained.config.search, read)
+    options: Any = {"heuristics": heuristics, "transfer": transfer, "temperature": temperature}
+
+    def make(name: PlayerName) -> Player:
+        return _make_evaluating(name, trained, rules, **options)
+
+    return make(read if read.seconds is None else _in_simulations(read, make, rules))
+
+
+def make_evaluating_player(
+    name: str,
+    *,
+    heuristics: HeuristicsConfig | None = None,
+    transfer: bool = False,
+) -> Player:
+    """Make a player for searches that are not its own: of any time and options, by any rules. Its
+    variables are in the dtype that its network computes in.
+
+    Args:
+      name: of a player that searches or has a network.
+      heuristics: weights of `ethen` and `wjx`.
+      transfer: let networks play rules that they were not trained on.
+
+    Raises:
+      UsageError: there is no such player, or it has nothing to evaluate positions with.
+    """
+    read = read_name(name)
+    if read.kind != "heuristic-search" and not read.has_network:
+        allowed = "players with a network or a search"
+        raise UsageError(f"player {name!r}: cannot evaluate positions; allowed: {allowed}")
+    trained = load_network(read) if read.has_network else None
+    weighed = heuristics or _DEFAULT_HEURISTICS
+    player = _make_evaluating(read, trained, None, heuristics=weighed, transfer=transfer)
+    if trained is None:
+        return player
+    return player._replace(
+        variables=cast_weights(trained.variables, trained.config.network),
+        calibration=of_card(trained.about, where=trained.source),
+    )
+
+
+def make_level_player(name: str) -> Player:
+    """Make a player whose simulations a level of play says, by `make_evaluating_player`.
+
+    Raises:
+      UsageError: there is no such player, it does not search, or its name says how long.
+    """
+    read = read_name(name)
+    if read.has_budget or read.kind == "net":
+        raise UsageError(
+            f"player {name!r}: name one that searches, without simulations; levels say them"
+        )
+    return make_evaluating_player(name)
+
+
+def check_rules(player: Player, rules: Rules) -> None:
+    """Refuse rules that a player has not learned with a UsageError."""
+    if player.learned:
+        refuse_other_rules(player.name, player.learned, rules, transfer=player.transfer)
+
+
+def _make_evaluating(
+    name: PlayerName,
+    trained: TrainedNetwork | None,
+    rules: Rules | None,
+    *,
+    heuristics: HeuristicsConfig,
+    transfer: bool,
+    temperature: float = 0.0,
+) -> Player:
+    """The player of a network, or of a heuristic's search; a budget of time is not read, and
+    without rules it plays the first ones that it has learned."""
+    own = SearchConfig() if trained is None else trained.config.search
+    options: dict[str, Any] = {
+        "search": with_named_options(own, name),
+        "simulations": RAW_POLICY if name.kind == "net" else name.budget,
+    }
+    if trained is None:
+        evaluate = make_heuristic_evaluator(heuristic_of(name, name.target, heuristics))
+        player = evaluating_player(name.full, (), evaluate, **options)
+    else:
+        options |= {"symmetries": name.symmetries, "temperature": temperature}
+        config = trained.config
+        player = network_player(
+            name.full, trained.variables, config, rules or config.rules, **options
+        )
+    if name.seconds is not None:
+        player = player._replace(simulations=None, seconds=name.seconds)
+    return player._replace(trained=trained, transfer=transfer or trained is None)
+
+
+def _in_simulations(
+    name: PlayerName, make: Callable[[PlayerName], Player], rules: Rules
+) -> PlayerName:
+    """The name with the simulations that fit into its time here."""
+    probe = make(name.with_simulations(PROBE))
+    if name.rounds is None and not probe.search.rounds and pay_for_one_board(probe.search):
+        name = name._replace(rounds=True)
+        probe = make(name.with_simulations(PROBE))
+    assert name.seconds is not None
+    measured = probe.act, rules, name.seconds
+    if measured not in _SIMULATIONS:
+        count = simulations_in(
+            name.seconds, lambda n: make(name.with_simulations(n)).act, probe.variables, rules
+        )
+        _SIMULATIONS[measured] = count
+        print(
+            f"{read_name(name.text).full}: {count} simulations a move here, by one board; played "
+            f"as {name.with_simulations(count).full}"
+        )
+    return name.with_simulations(_SIMULATIONS[measured])
+
+
+_SIMULATIONS: dict[tuple[Act, Rules, float], int] = {}
+"""Simulations by what was timed: players that differ in weights alone are timed once, so that the
+same time is the same number for them."""
+
+
+def make_teacher(name: str, rules: Rules, *, heuristics: HeuristicsConfig) -> Search:
+    """Make a player without weights into a search, which keeps the noise of self-play if it has
+    any.
+
+    Args:
+      name: `kind[:target][@simulations]`, see `train.players.names`.
+      rules: the rules to play.
+      heuristics: weights of `ethen` and `wjx`.
+
+    Raises:
+      UsageError: there is no such player, it needs weights, is a program or has time for a budget,
+        or it cannot play the rules.
+    """
+    read = _read_for_selfplay(name)
+    if read.has_network or read.kind == "external":
+        what = "needs weights" if read.has_network else "is a program"
+        raise UsageError(f"player {name!r}: {what}; allowed: players that need neither")
+    player = make_player(name, rules, heuristics=heuristics)
+    if player.evaluate is not None:
+        # With noise: without it the games of all boards would be the same.
+        options = SearchConfig(simulations=read.budget)
+        if read.considered:
+            options = dataclasses.replace(options, max_considered_actions=read.considered)
+        return make_search(player.evaluate, with_named_options(options, read), explores=True)
+    report = report_of(player)
+    return lambda variables, states, key: report(player.variables, states, key)
+
+
+def make_frozen_opponent(name: str, rules: Rules, *, kept: Path | None = None) -> Player:
+    """Load a trained player that does not learn, for games by these rules.
+
+    Args:
+      name: see `train.players.names`.
+      rules: the rules to play.
+      kept: a folder with its weights, which are read in place of those that the name means now.
+
+    Returns:
+      The player; its variables are NumPy arrays.
+
+    Raises:
+      UsageError: there is no such player, it has no weights, its budget is time, its search does
+        not take the options of the name, or it has learned other rules.
+    """
+    read = _read_for_selfplay(name)
+    if not read.has_network:
+        raise UsageError(f"player {name!r}: has no weights; allowed: players with a network")
+    trained = load_network(read) if kept is None else weights.load_network(kept)
+    refuse_other_rules(name, trained.config.learned, rules)
+    if read.kind != "net":
+        refuse_unread_options(trained.config.search, read)
+    trained = trained._replace(variables=fetch(trained.variables))
+    return _make_evaluating(read, trained, rules, heuristics=_DEFAULT_HEURISTICS, transfer=False)
+
+
+def _read_for_selfplay(name: str) -> PlayerName:
+    read = read_name(name)
+    if read.seconds is not None:
+        raise UsageError(
+            f"player {name!r}: self-play counts simulations, not seconds, so that a seed repeats it"
+        )
+    return read
+
+
+def make_modelling_player(
+    name: str, trained: TrainedNetwork, opponent: Player, *, simulations: int
+) -> Player:
+    """A network that searches as its self-play against a frozen opponent does, without noise: the
+    opponent's moves in the tree follow the opponent's raw policy.
+
+    Args:
+      name: of the player.
+      trained: its network.
+      opponent: whom it plays.
+      simulations: of each move.
+    """
+    variables, config = WithOpponentVariables(trained.variables, opponent.variables), trained.config
+    how: dict[str, Any] = {"simulations": simulations, "model": opponent.evaluate}
+    return network_player(name, variables, config, config.rules, **how)._replace(trained=trained)
+
+
+def heuristic_of(player: PlayerName, name: str, heuristics: HeuristicsConfig) -> HeuristicConfig:
+    """The weights of a heuristic, which a player's name names.
+
+    Raises:
+      UsageError: there is no such heuristic.
+    """
+    if name not in ("ethen", "wjx"):
+        raise UsageError(
+            f"player {player.text!r}: no heuristic {name!r}; known heuristics: ethen, wjx"
+        )
+    return getattr(heuristics, name)
+
+
+def with_named_options(options: SearchConfig, name: PlayerName) -> SearchConfig:
+    """A search's options with the `opponents`, `rounds` and `considered` that a player's name says.
+
+    Raises:
+      UsageError: the other options do not go with them.
+    """
+    if (name.rounds or name.considered) and options.kind != "gumbel":
+        raise UsageError(
+            f"player {name.text!r}: its search is {options.kind}, which has no rounds and "
+            "considers every action; leave out rounds and considered"
+        )
+    considered = name.considered or options.player_max_considered_actions
+    try:
+        return dataclasses.replace(
+            options,
+            opponents=name.opponents or options.opponents,
+            rounds=options.rounds if name.rounds is None else name.rounds,
+            player_max_considered_actions=considered,
+        )
+    except ValueError as error:
+        raise UsageError(f"player {name.text!r}: search.{error}") from None
+
+
+def refuse_unread_options(options: SearchConfig, name: PlayerName) -> None:
+    """Refuse options of a player's name where its search is a function that Python passes, which
+    reads none of them, with a UsageError."""
+    if options.custom and name.options_text:
+        raise UsageError(
+            f"player {name.text!r}: its run has a search of its own, which takes no options; leave "
+            f"out {name.options_text}"
+        )

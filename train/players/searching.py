@@ -1,0 +1,141 @@
+"""Players that evaluate positions: a raw policy, or a search that a network or a heuristic guides.
+
+Players of equal configs share one compiled program, whatever their weights.
+"""
+
+import functools
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from train.checkpoints.weights import TrainedNetwork
+from train.config import RunConfig
+from train.network import NetworkConfig, Output
+from train.network.build import network_for, observer_for
+from train.players.basic import Act, Player, act_by
+from train.search.config import SearchConfig, as_player
+from train.search.evaluator import Evaluator, evaluator_for, make_symmetric_evaluator
+from train.search.puct import draw_at
+from train.search.reporting import EvaluateHeads
+from train.search.search import Search, SearchResult, cast_own_weights, make_search
+from wallgo_jax.game.rules import Rules
+from wallgo_jax.game.state import State
+
+RAW_POLICY = 0
+"""Simulations of a player that does not search."""
+
+
+def network_player(
+    name: str, variables: Any, config: RunConfig, rules: Rules, **options: Any
+) -> Player:
+    """A player of a run's weights, which searches as the run does unless `search` is among the
+    options; the rest is as in `evaluating_player`."""
+    options = {"search": config.search} | options
+    evaluate = evaluator_for(config.network, rules)
+    player = evaluating_player(name, variables, evaluate, network=config.network, **options)
+    return player._replace(
+        evaluate_heads=_make_heads(config.network, rules.players),
+        trained=TrainedNetwork(config, variables, name, "this process", None, {}),
+    )
+
+
+@functools.cache
+def _make_heads(config: NetworkConfig, players: int) -> EvaluateHeads:
+    def evaluate_heads(variables: Any, states: State) -> Output:
+        network, observe = network_for(config, players), observer_for(config)
+        planes = jax.vmap(lambda state: observe(state, None))(states)
+        return network.evaluate(variables, jnp.asarray(planes))
+
+    return evaluate_heads
+
+
+def evaluating_player(
+    name: str,
+    variables: Any,
+    evaluate: Evaluator,
+    search: SearchConfig,
+    *,
+    simulations: int = RAW_POLICY,
+    symmetries: int = 1,
+    temperature: float = 0.0,
+    model: Evaluator | None = None,
+    network: NetworkConfig | None = None,
+) -> Player:
+    """A player of an evaluator, without exploration noise.
+
+    Args:
+      name: of the player.
+      variables: of the evaluator.
+      evaluate: evaluates roots and leaves.
+      search: options of the search; the budget and its growth are not read.
+      simulations: at every ply of a game; RAW_POLICY plays the likeliest slot.
+      symmetries: turned copies of the root, 1 to 8, whose mean evaluation a search begins with, or
+        the raw policy is.
+      temperature: 0 plays what the search chooses; else a slot is drawn with chances
+        policy^(1 / temperature) of the search's policy.
+      model: of the opponent, as in `make_search`.
+      network: config of the network whose weights the variables are, None for none.
+    """
+    options = as_player(search, simulations or search.simulations)
+    if simulations == RAW_POLICY:
+        report = _raw_report(make_symmetric_evaluator(evaluate, symmetries))
+    else:
+        report = _search_report(evaluate, options, symmetries, model, network)
+    return Player(
+        name=name,
+        variables=variables,
+        act=_drawing_act(report, temperature) if temperature else act_by(report),
+        report=report,
+        evaluate=evaluate,
+        search=options,
+        symmetries=symmetries,
+        simulations=simulations,
+    )
+
+
+@functools.cache
+def _raw_report(evaluate: Evaluator) -> Search:
+    """An evaluator's likeliest slot as a search, whose policy is the raw one."""
+
+    def search(variables: Any, states: State, key: jax.Array) -> SearchResult:
+        del key
+        logits, value = evaluate(variables, states)
+        return SearchResult(
+            slot=logits.argmax(axis=-1).astype(jnp.int32),
+            policy=jax.nn.softmax(logits, axis=-1),
+            value=value[:, 0],
+            surprise=jnp.zeros_like(value[:, 0]),
+            prior=logits,
+        )
+
+    return search
+
+
+@functools.cache
+def _search_report(
+    evaluate: Evaluator,
+    options: SearchConfig,
+    symmetries: int,
+    model: Evaluator | None,
+    network: NetworkConfig | None,
+) -> Search:
+    def search(variables: Any, states: State, key: jax.Array) -> SearchResult:
+        # Made where it is traced: a session that searches otherwise needs no search of a run's own.
+        choose = make_search(evaluate, options, explores=False, symmetries=symmetries, model=model)
+        # Cast once, before the search begins.
+        cast = variables if network is None else cast_own_weights(variables, network)
+        return choose(cast, states, key)
+
+    return search
+
+
+@functools.cache
+def _drawing_act(report: Search, temperature: float) -> Act:
+    @jax.jit
+    def act(variables: Any, states: State, key: jax.Array) -> jax.Array:
+        search_key, draw_key = jax.random.split(key)
+        policy = report(variables, states, search_key).policy
+        return draw_at(draw_key, policy, temperature)
+
+    return act

@@ -1,1 +1,0 @@
-"""A run's compiled programs: state, self-play, replay, learning, and the memory that they need."""

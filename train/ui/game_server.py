@@ -1,0 +1,163 @@
+"""All games of a server, by names that cannot be guessed."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import secrets
+from typing import Annotated, Any
+
+from pydantic import BaseModel, Field
+
+from train.ui.games import saving
+from train.ui.games.clocks import Clocks, ClockSettings
+from train.ui.games.game_session import PLAY, GameSession
+from train.ui.games.game_tree import GameTree
+from train.ui.games.levels import DEFAULT_LEVEL
+from train.ui.games.machine import Machine
+from train.ui.games.puzzles import OPEN, PuzzleBook
+from train.ui.games.seats import PERSON, Seat
+from train.ui.reviewing import Reviewer
+from wallgo_jax.formats import diagram
+from wallgo_jax.game.rules import Rules
+
+MAX_GAMES = 32
+_NAME = re.compile(r"[A-Za-z0-9_-]{12}")
+
+
+class Message(BaseModel):
+    """A message of a page: its type, and the fields that messages of that type use."""
+
+    type: str
+    game: str = ""
+    saved: Any = Field(default=None, alias="copy")
+    rules: Any = None  # as `saving.read_rules` takes them
+    position: str | None = None
+    seats: tuple[Seat, ...] | None = None
+    clock: ClockSettings | None = None
+    mode: saving.Mode = PLAY
+    node: Annotated[int | None, Field(strict=True)] = None
+    move: Annotated[str, Field(max_length=40)] = ""
+    text: str = ""
+    puzzle: str = ""
+    evaluation: bool = False
+    theme: str = ""
+
+
+class GameServer:
+    """The games of a server.
+
+    Attributes:
+      default_rules: of the first game of a page.
+      player: name of the machine in all seats; empty for the one that comes with the rules.
+      reviewer: reviews the games.
+      puzzles: to solve.
+    """
+
+    def __init__(
+        self,
+        machine: Machine,
+        default_rules: Rules,
+        *,
+        player: str = "",
+        reviewer: Reviewer | None = None,
+        puzzles: PuzzleBook | None = None,
+    ) -> None:
+        """Open a server without games."""
+        self.default_rules, self.player = default_rules, player
+        self.reviewer = reviewer or Reviewer()
+        self.puzzles = puzzles or PuzzleBook()
+        self._machine = machine
+        self._games: dict[str, GameSession] = {}  # the one found last comes last
+
+    def __len__(self) -> int:
+        return len(self._games)
+
+    def find(self, name: str) -> GameSession | None:
+        """The game of a name, which becomes the last one to be cleared away."""
+        if name in self._games:
+            self._games[name] = self._games.pop(name)
+        return self._games.get(name)
+
+    def close(self) -> None:
+        """Close all games."""
+        for session in self._games.values():
+            session.close()
+        self._games.clear()
+
+    async def begin(self, message: Message) -> tuple[str, GameSession]:
+        """Set up the game that a message of one of BEGINNINGS asks for; returns its name, too.
+
+        Raises:
+          ValueError: what is wrong with the message, or every game is watched.
+        """
+        if message.type == "open":
+            return await self._open(message)
+        session = await asyncio.to_thread(BEGINNINGS[message.type], self, message)
+        return self._add(session)
+
+    async def _open(self, message: Message) -> tuple[str, GameSession]:
+        """Find a game; else set it up anew under its name from the page's copy; else start one."""
+        if (session := self.find(message.game)) is not None:
+            return message.game, session
+        try:
+            session = await asyncio.to_thread(self._restore, message)
+        except (ValueError, TypeError, KeyError):  # No copy, or one of another version.
+            return await self.begin(Message(type="new"))
+        if (other := self.find(message.game)) is not None:
+            return message.game, other  # Another page that shows it was faster.
+        return self._add(session, message.game)
+
+    def _add(self, session: GameSession, name: str = "") -> tuple[str, GameSession]:
+        """Keep a game under its earlier name, if that is one of a server, else under a new one; the
+        game that nobody has looked at for longest makes room for it."""
+        if len(self._games) >= MAX_GAMES:
+            idle = [each for each, other in self._games.items() if not other.is_watched]
+            if not idle:
+                raise ValueError(f"all {MAX_GAMES} games are in use; close a page first")
+            self._games.pop(idle[0]).close()
+        self._machine.prepare(session.tree.rules)
+        name = name if _NAME.fullmatch(name) else secrets.token_urlsafe(9)
+        self._games[name] = session
+        return name, session
+
+    def _start(self, message: Message) -> GameSession:
+        if message.position is not None:
+            state = diagram.parse(message.position)
+            tree = GameTree(diagram.rules_of(state), state)
+        else:
+            tree = GameTree(self._rules_of(message))
+        players = tree.rules.players
+        seats = message.seats or (PERSON, *[DEFAULT_LEVEL] * (players - 1))
+        clocks = message.clock and Clocks(message.clock, players)
+        return GameSession(tree, seats, self._machine, clocks=clocks, mode=message.mode)
+
+    def _load(self, message: Message) -> GameSession:
+        if not message.text.strip():
+            raise ValueError("load: needs the text of a game")
+        return saving.read_game(message.text, self._machine, self._rules_of(message))
+
+    def _pose(self, message: Message) -> GameSession:
+        task = self.puzzles.pose(message.puzzle)
+        tree = GameTree(task.puzzle.record.rules)
+        for action in task.puzzle.record.actions:
+            tree.play(action)
+        return GameSession(tree, [PERSON] * tree.rules.players, self._machine, task=task)
+
+    def _restore(self, message: Message) -> GameSession:
+        puzzle = message.saved["puzzle"]
+        if puzzle is not None and puzzle["state"] == OPEN:
+            return self._pose(Message(type="puzzle", puzzle=puzzle["key"]))
+        return saving.read_copy(message.saved, self._machine)
+
+    def _rules_of(self, message: Message) -> Rules:
+        return self.default_rules if message.rules is None else saving.read_rules(message.rules)
+
+
+BEGINNINGS = {
+    "open": GameServer._restore,
+    "new": GameServer._start,
+    "load": GameServer._load,
+    "puzzle": GameServer._pose,
+}
+"""Messages that set a game up."""

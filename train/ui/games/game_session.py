@@ -1,0 +1,409 @@
+"""A game that people and machines play at one board; the referee decides what is allowed."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from train.ui.games.clocks import Clocks
+from train.ui.games.game_tree import GameTree, Node, path_to
+from train.ui.games.levels import GLANCE, HINT, LEVELS, Level
+from train.ui.games.machine import Machine
+from train.ui.games.puzzles import OPEN, SHOWN, SOLVED, PuzzleTask
+from train.ui.games.seats import PERSON
+from wallgo_jax.notation import COLOURS, parse_action
+from wallgo_jax.view.illegality import illegality
+
+PLAY, ANALYSE = "play", "analyse"
+PACE_SECONDS = 0.3
+"""Least time of a machine's move, so that people see it."""
+_NO_TIME = "the time is over: analyse, or start a new game"
+_LOG = logging.getLogger(__name__)
+
+
+class ReviewStatus(NamedTuple):
+    """The progress of a review.
+
+    Attributes:
+      tip: number of the last position of the line that is reviewed.
+      share: of the search that is done, 0 to 1.
+      name: of the finished review on the server, or empty.
+      accuracy: of each player in per cent, None where a player made no move; empty until it is
+        finished.
+      error: why there is no review, or empty.
+    """
+
+    tip: int
+    share: float = 0.0
+    name: str = ""
+    accuracy: tuple[int | None, ...] = ()
+    error: str = ""
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it is neither finished nor failed."""
+        return not self.name and not self.error
+
+
+class GameSession:
+    """One game: in play the seats take turns; in analysis any ply can be tried anywhere.
+
+    The actions of people raise a ValueError, one line, where the game does not allow them.
+
+    Attributes:
+      tree: the game and its variations.
+      seats: PERSON or the machine's level, for each colour.
+      mode: PLAY or ANALYSE.
+      tip: the end of the line that is played.
+      clocks: None without clocks.
+      task: the puzzle that is set here, or None.
+      forfeit: a loss off the board as (player, reason), or None.
+      shows_evaluation: whether each position is evaluated.
+      hint: number of the position that a hint was asked for, or None.
+      is_thinking: whether a search goes on for this game.
+      error: why the machine cannot go on until something changes, or empty.
+      review: progress of the latest review, or None.
+    """
+
+    def __init__(
+        self,
+        tree: GameTree,
+        seats: Sequence[str],
+        machine: Machine,
+        *,
+        clocks: Clocks | None = None,
+        mode: str = PLAY,
+        task: PuzzleTask | None = None,
+    ) -> None:
+        """Set up a game at the current position of a tree.
+
+        Args:
+          tree: the game so far.
+          seats: one for each player.
+          machine: searches for its moves, hints and evaluations.
+          clocks: None for no limit of time.
+          mode: PLAY or ANALYSE.
+          task: a puzzle whose position this is.
+
+        Raises:
+          ValueError: there is not one seat for each player.
+        """
+        self.tree, self.mode, self.clocks, self.task = tree, mode, clocks, task
+        self.tip = tree.current
+        self.seats = self._checked(seats)
+        self.forfeit: tuple[int, str] | None = None
+        self.shows_evaluation = False
+        self.hint: int | None = None
+        self.is_thinking, self.error = False, ""
+        self.review: ReviewStatus | None = None
+        self._machine = machine
+        self._listeners: list[Callable[[], None]] = []
+        self._worker: asyncio.Task[None] | None = None
+        self._alarm: asyncio.TimerHandle | None = None
+
+    # Listeners.
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether anybody looks at the game; machines wait until somebody does."""
+        return bool(self._listeners)
+
+    def listen(self, listener: Callable[[], None]) -> None:
+        """Call a function after each change from now on."""
+        self._listeners.append(listener)
+        self._set_clocks()
+        self._go_on()
+
+    def leave(self, listener: Callable[[], None]) -> None:
+        """Stop calling a function."""
+        if listener in self._listeners:
+            self._listeners.remove(listener)
+
+    async def wait_while(self, is_waiting: Callable[[], bool]) -> None:
+        """Wait for the change after which something no longer holds, or the machine fails."""
+        changed = asyncio.Event()
+        self.listen(changed.set)
+        try:
+            while is_waiting() and not self.error:
+                changed.clear()
+                await changed.wait()
+        finally:
+            self.leave(changed.set)
+
+    def close(self) -> None:
+        """End the game: nothing is searched or timed for it any more."""
+        self._listeners.clear()
+        for waiting in (self._worker, self._alarm):
+            if waiting is not None:
+                waiting.cancel()
+        self._machine.forget(self.tree.root)
+
+    # The state of the game.
+
+    @property
+    def is_preparing(self) -> bool:
+        """Whether a search waits for programs that are being compiled."""
+        return self.is_thinking and not self._machine.is_ready(self.tree.rules)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the line that is played has ended, on the board or off it."""
+        return self.forfeit is not None or self.tip.snapshot.is_over
+
+    @property
+    def is_machines_turn(self) -> bool:
+        """Whether the machine moves next, without being asked."""
+        is_machine = self.seats[self.tip.snapshot.player] != PERSON
+        return self.mode == PLAY and not self.is_over and is_machine
+
+    @property
+    def may_play(self) -> bool:
+        """Whether a person may play in the current position."""
+        if self.mode == ANALYSE:
+            return not self.tree.current.snapshot.is_over
+        return self.tree.current is self.tip and not self.is_over and not self.is_machines_turn
+
+    @property
+    def is_posed(self) -> bool:
+        """Whether a puzzle waits for its solution: nothing is evaluated, and wrong moves are not
+        played."""
+        return self.task is not None and self.task.state == OPEN
+
+    @property
+    def _is_time_over(self) -> bool:
+        """Whether the game was lost on time, so that nobody can play on."""
+        clocks, forfeit = self.clocks, self.forfeit
+        return clocks is not None and forfeit is not None and clocks.left(forfeit[0]) <= 0
+
+    # Actions of people.
+
+    def play(self, move: str) -> None:
+        """Play a person's move, in any notation, in the current position."""
+        snapshot = self.tree.current.snapshot
+        if not self.may_play:
+            raise ValueError(self._why_not_play())
+        action, player = parse_action(move, grid=snapshot.grid)
+        if player is not None and player != snapshot.player:
+            raise ValueError(f"{COLOURS[snapshot.player]} is to move, not {COLOURS[player]}")
+        if self.task is None or not self.is_posed:
+            self._move(action)
+        elif action not in snapshot.legal:
+            raise ValueError(illegality(snapshot, action))
+        elif action == self.task.puzzle.solution:
+            self._solve(self.task, SOLVED)
+        else:
+            self.task.note(action)
+        self._changed()
+
+    def show_solution(self) -> None:
+        """Give a puzzle up: its solution is played."""
+        if self.task is None or not self.is_posed:
+            raise ValueError("there is no puzzle to solve")
+        self._solve(self.task, SHOWN)
+        self._changed()
+
+    def take_back(self) -> None:
+        """Take back to where a person last chose; in analysis, one ply."""
+        is_play = self.mode == PLAY
+        if is_play and self._is_time_over:
+            raise ValueError(_NO_TIME)
+        node = self.tip if is_play else self.tree.current
+        has_person = is_play and PERSON in self.seats
+        while has_person and node.mover is not None and self.seats[node.mover] != PERSON:
+            assert node.parent is not None, "a node with a mover has a parent"
+            node = node.parent
+        if node.parent is None and not (is_play and self.forfeit is not None):
+            raise ValueError("there is no move of yours to take back")
+        is_of_game = is_play or node in path_to(self.tip)
+        if node.parent is not None:
+            self.tree.remove(node)
+            self.tree.current = node.parent
+            self.tip = node.parent if is_of_game else self.tip
+        if is_of_game and not self._is_time_over:
+            self.forfeit = None
+        self._changed()
+
+    def go(self, number: int | None) -> None:
+        """Look at another position."""
+        self.tree.current = self.tree.node(number)
+        self._changed()
+
+    def remove(self, number: int | None) -> None:
+        """Take a variation out of the tree."""
+        node = self.tree.node(number)
+        is_of_game = node in path_to(self.tip)
+        if self.mode == PLAY and is_of_game:
+            raise ValueError("these moves are the game; take them back, or analyse first")
+        self.tree.remove(node)
+        if is_of_game and node.parent is not None:
+            self.tip = node.parent
+        self._changed()
+
+    def set_mode(self, mode: str) -> None:
+        """Turn to analysis, or play on from the current position."""
+        if mode == PLAY and self.mode == ANALYSE:
+            if self.tree.current is not self.tip:
+                if self._is_time_over:
+                    raise ValueError(_NO_TIME)
+                self.forfeit = None
+            self.tip = self.tree.current
+            self.tree.promote(self.tip)
+            self.tree.names = None
+        self.mode = mode
+        self._changed()
+
+    def set_seats(self, seats: Sequence[str]) -> None:
+        """Change who plays each colour."""
+        self.seats = self._checked(seats)
+        self._changed()
+
+    def resign(self) -> None:
+        """Give the game up for the player to move, or the only person."""
+        people = [player for player, seat in enumerate(self.seats) if seat == PERSON]
+        if self.is_over or not people or self.mode == ANALYSE:
+            raise ValueError("there is no game that a person could resign")
+        mover = self.tip.snapshot.player
+        self.forfeit = (mover if mover in people else people[0], "resigned")
+        self._changed()
+
+    def ask_hint(self) -> None:
+        """Search the current position for a hint."""
+        if self.tree.current.snapshot.is_over:
+            raise ValueError("the game is over: there is no move to hint at")
+        self.hint = self.tree.current.number
+        self._changed()
+
+    def show_evaluation(self, is_shown: bool) -> None:
+        """Evaluate each position from now on, or stop."""
+        self.shows_evaluation = is_shown
+        self._changed()
+
+    def set_review(self, status: ReviewStatus) -> None:
+        """Note the progress of a review of the game."""
+        self.review = status
+        self._notify()
+
+    # The course of the game.
+
+    def _checked(self, seats: Sequence[str]) -> tuple[str, ...]:
+        players = self.tree.rules.players
+        if len(seats) != players:
+            raise ValueError(f"seats: {len(seats)} are given, for {players} players")
+        return tuple(seats)
+
+    def _why_not_play(self) -> str:
+        if self.tree.current.snapshot.is_over or self.is_over:
+            return "the game is over"
+        if self.tree.current is not self.tip:
+            return "this is an earlier position: go to the last move, or analyse"
+        return f"{COLOURS[self.tree.current.snapshot.player]} is played by the machine"
+
+    def _solve(self, task: PuzzleTask, state: str) -> None:
+        """Play the line of the puzzle's solution, and look at the position after its first move."""
+        task.state, self.mode = state, ANALYSE
+        self.tree.current = self.tip
+        for action in task.line:
+            if action not in self.tree.current.snapshot.legal:
+                break
+            self.tree.play(action)
+        self.tree.current, self.tip = self.tip.children[0], self.tree.current
+
+    def _move(self, action: int) -> None:
+        mover = self.tree.current.snapshot.player
+        node = self.tree.play(action)
+        if self.mode == PLAY:
+            self.tip = node
+            if self.clocks is not None and self.clocks.running is not None:
+                self.clocks.add_increment(mover)
+
+    def _changed(self) -> None:
+        """Go on after an action of a person; the machine may be able to, again."""
+        self.error = ""
+        self._update()
+
+    def _update(self) -> None:
+        self._set_clocks()
+        self._notify()
+        self._go_on()
+
+    def _notify(self) -> None:
+        for listener in list(self._listeners):
+            listener()
+
+    def _set_clocks(self) -> None:
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+        if self.clocks is None:
+            return
+        # Nobody's time runs before the first move.
+        if self.mode == ANALYSE or self.is_over or self.tip.parent is None:
+            self.clocks.stop()
+            return
+        mover = self.tip.snapshot.player
+        self.clocks.start(mover)
+        loop = asyncio.get_running_loop()
+        self._alarm = loop.call_later(self.clocks.left(mover) + 0.01, self._check_time)
+
+    def _check_time(self) -> None:
+        flagged = self.clocks.flagged if self.clocks is not None else None
+        if flagged is not None and not self.is_over:
+            self.forfeit = (flagged, "ran out of time")
+        self._update()
+
+    def _go_on(self) -> None:
+        if self._worker is None and self.is_watched and self._next_search() is not None:
+            self._worker = asyncio.get_running_loop().create_task(self._work())
+
+    async def _work(self) -> None:
+        """Search while there is something to search."""
+        try:
+            while self.is_watched and (search := self._next_search()) is not None:
+                node, level, is_move = search
+                self.is_thinking = is_move or self.hint == node.number
+                self._notify()
+                await self._search(node, level, is_move=is_move)
+        except ValueError as error:
+            self.error = " ".join(str(error).split())
+        except Exception:
+            _LOG.exception("the machine failed")
+            self.error = "the machine failed; the console says why"
+        finally:
+            self._worker, self.is_thinking = None, False
+            with contextlib.suppress(RuntimeError):  # The loop is closed at the end of the server.
+                self._update()
+
+    def _next_search(self) -> tuple[Node, Level, bool] | None:
+        """The position to search next, at which level, and whether to move there."""
+        if self.error or self.is_posed:
+            return None
+        if self.is_machines_turn:
+            return self.tip, LEVELS[self.seats[self.tip.snapshot.player]], True
+        node = self.tree.current
+        if node.snapshot.is_over:
+            return None
+        done = 0 if node.report is None else node.report.simulations
+        if self.hint == node.number and done < HINT.simulations:
+            return node, HINT, False
+        if self.shows_evaluation and done < GLANCE.simulations:
+            return node, GLANCE, False
+        return None
+
+    async def _search(self, node: Node, level: Level, *, is_move: bool) -> None:
+        pause = asyncio.sleep(PACE_SECONDS if is_move else 0)
+        search = self._machine.search(self.tree.rules, node, level, is_move=is_move)
+        report, _ = await asyncio.gather(search, pause)
+        if node.report is None or node.report.simulations <= report.simulations:
+            node.report = report
+        # People may have changed everything since.
+        if is_move and node is self.tip and self.is_machines_turn:
+            seen, self.tree.current = self.tree.current, node
+            try:
+                self._move(int(report.action))
+            finally:
+                if seen is not node:
+                    self.tree.current = seen
+        self._update()

@@ -1,0 +1,145 @@
+"""The machine of a board: searches positions of games in engine sessions."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import itertools
+import secrets
+
+from train.engine.sessions import Sessions, make_sessions
+from train.engine.trees.options import EngineOptions
+from train.search.report import SearchReport
+from train.ui.games.game_tree import Node, actions_of, path_to
+from train.ui.games.levels import Level, opponent_for
+from wallgo_jax.game.rules import Rules
+from wallgo_jax.game.state import Sizes, sizes_of
+
+MAX_ENGINES = 4
+_Engine = asyncio.Future[Sessions]
+
+
+class Machine:
+    """Searches by engine sessions: one engine a shape of rules, two sessions a game.
+
+    A session keeps what it has searched. So machines' moves have a session apart: hints and
+    evaluations, which search longer, would make a weak level stronger.
+    """
+
+    def __init__(self, player: str = "") -> None:
+        """Prepare without compiling anything.
+
+        Args:
+          player: a name of docs/players.md, in place of the one that `levels` chooses.
+        """
+        self._player = player
+        self._engines: dict[tuple[str, Sizes], _Engine] = {}  # the one asked last comes last
+        self._compiling: set[_Engine] = set()
+        self._games: dict[tuple[Node, bool], tuple[Sessions, str]] = {}  # by root and is_move
+        self._turns: dict[Node, asyncio.Lock] = {}
+
+    async def search(
+        self, rules: Rules, node: Node, level: Level, *, is_move: bool
+    ) -> SearchReport:
+        """Search a position in which the game goes on; the report's action is the level's move.
+
+        Args:
+          rules: of the game.
+          node: the position.
+          level: simulations and temperature.
+          is_move: whether the machine is to move there; such searches learn nothing from others.
+
+        Raises:
+          UsageError: no machine can play these rules.
+        """
+        path = path_to(node)
+        async with self._turns.setdefault(path[0], asyncio.Lock()):
+            sessions = await self._sessions(rules)
+            report = await sessions.evaluate(
+                self._follow(sessions, rules, path, is_move=is_move),
+                simulations=level.simulations,
+                temperature=level.temperature,
+            )
+        return dataclasses.replace(report, simulations=level.simulations)
+
+    def forget(self, root: Node) -> None:
+        """Drop the sessions of a game that nobody plays any more."""
+        self._turns.pop(root, None)
+        for is_move in (False, True):
+            if (root, is_move) in self._games:
+                sessions, name = self._games.pop((root, is_move))
+                sessions.close(name)
+
+    def shut_down(self) -> None:
+        """End all engines."""
+        for engine in self._engines.values():
+            if engine.done():
+                self._end(engine)
+        self._engines.clear()
+
+    @property
+    def is_compiling(self) -> bool:
+        """Whether a thread compiles something, which nothing stops."""
+        return bool(self._compiling)
+
+    def prepare(self, rules: Rules) -> _Engine:
+        """The engine for these rules, compiled in a thread when it is first asked for."""
+        player = self._player or opponent_for(rules).name
+        key = player, sizes_of(rules)
+        engine = self._engines.pop(key, None)
+        if engine is None:
+            if len(self._engines) >= MAX_ENGINES:
+                oldest = next(iter(self._engines))
+                self._engines.pop(oldest).add_done_callback(self._end)
+            options = EngineOptions(
+                batch_sizes=(1,), trees=16, nodes=2048, seed=secrets.randbelow(2**31)
+            )
+            compiling = asyncio.to_thread(make_sessions, player, rules, options=options)
+            engine = asyncio.ensure_future(compiling)
+            self._compiling.add(engine)
+            engine.add_done_callback(self._note)
+        self._engines[key] = engine
+        return engine
+
+    def is_ready(self, rules: Rules) -> bool:
+        """Whether everything for these rules is compiled."""
+        return self.prepare(rules).done()
+
+    async def _sessions(self, rules: Rules) -> Sessions:
+        """The sessions for these rules, once they are compiled. Until the caller waits again,
+        nothing ends them."""
+        while True:
+            engine = self.prepare(rules)
+            sessions = await asyncio.shield(engine)
+            if engine in self._engines.values():  # Others may have been asked for meanwhile.
+                return sessions
+
+    def _note(self, engine: _Engine) -> None:
+        """Note that an engine is compiled. One that failed is forgotten: the next search tries
+        again."""
+        self._compiling.discard(engine)
+        if engine.cancelled() or engine.exception() is not None:
+            self._engines = {k: other for k, other in self._engines.items() if other is not engine}
+
+    def _end(self, engine: _Engine) -> None:
+        """End a compiled engine, unless it failed, and its sessions."""
+        if engine.cancelled() or engine.exception() is not None:
+            return
+        sessions = engine.result()
+        self._games = {key: game for key, game in self._games.items() if game[0] is not sessions}
+        sessions.shut_down()
+
+    def _follow(self, sessions: Sessions, rules: Rules, path: list[Node], *, is_move: bool) -> str:
+        """Bring a session of the game to a position, with what it has searched on the way; returns
+        its name."""
+        key, actions = (path[0], is_move), actions_of(path)
+        if key not in self._games or self._games[key][0] is not sessions:
+            self._games[key] = sessions, sessions.open(rules, position=path[0].state)
+        name = self._games[key][1]
+        standing = sessions.game(name)
+        pairs = zip(standing.actions, actions, strict=False)
+        shared = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
+        sessions.takeback(name, standing.ply - len(standing.actions) + shared)
+        for action in actions[shared:]:
+            sessions.apply(name, action)
+        return name
