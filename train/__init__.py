@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from train.api.players import Player, make_player
     from train.api.reviews import Review, load_game, review_game
     from train.api.runs import ReplayStatistics, Run, resume, run, start
-    from train.api.searches import SearchReport
     from train.api.selfplay import SelfPlay, selfplay
     from train.api.states import step
     from train.config import RunConfig
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from train.network import Output, slot_logits
     from train.runtime.errors import UsageError
     from train.search.evaluator import Evaluation
+    from train.search.report import SearchReport
     from train.ui.notebook import play
 
 __all__ = [
@@ -77,7 +77,6 @@ _FILES = {
     "players": ("Player", "make_player"),
     "reviews": ("Review", "load_game", "review_game"),
     "runs": ("ReplayStatistics", "Run", "resume", "run", "start"),
-    "searches": ("SearchReport",),
     "selfplay": ("SelfPlay", "selfplay"),
     "states": ("step",),
 }
@@ -85,6 +84,7 @@ _OTHERS = {
     "Evaluation": "search.evaluator",
     "Output": "network",
     "RunConfig": "config",
+    "SearchReport": "search.report",
     "TrainingTargets": "learning.losses",
     "UsageError": "runtime.errors",
     "play": "ui.notebook",

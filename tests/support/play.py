@@ -5,10 +5,11 @@ import contextlib
 import threading
 from collections.abc import Iterator, Sequence
 
+import numpy as np
 from aiohttp import web
 
-from train.engine.answers import Candidate, Evaluation
 from train.puzzles.puzzle_file import Puzzle
+from train.search.report import SearchReport
 from train.ui.game_server import GameServer
 from train.ui.games.game_tree import Node
 from train.ui.games.levels import Level
@@ -18,7 +19,7 @@ from train.ui.reviewing import Reviewer
 from train.ui.server import make_app
 from wallgo_jax.formats.records import Record
 from wallgo_jax.game.rules import PRESETS, Rules
-from wallgo_jax.notation import CANONICAL_SIDES, format_action, parse_action
+from wallgo_jax.notation import parse_action
 
 
 class PlainMachine(Machine):
@@ -30,24 +31,36 @@ class PlainMachine(Machine):
         super().__init__(player)
         self.asked: list[tuple[int, int]] = []
 
-    async def search(self, rules: Rules, node: Node, level: Level, *, is_move: bool) -> Evaluation:
+    async def search(
+        self, rules: Rules, node: Node, level: Level, *, is_move: bool
+    ) -> SearchReport:
         self.asked.append((node.number, level.simulations))
         await asyncio.sleep(0)
         legal, players = sorted(node.snapshot.legal), rules.players
-        moves = [format_action(each, grid=rules.size, sides=CANONICAL_SIDES) for each in legal]
-        return Evaluation(
-            session="",
-            ply=node.snapshot.ply,
-            player=node.snapshot.player,
-            best_move=moves[0],
-            action=legal[0],
-            evaluation=0.0 if players == 2 else (0.0,) * players,
-            win_chance=1 / players,
+        actions, values = np.array(legal, np.int32), np.zeros(players, np.float32)
+        each, cells = np.ones(len(legal), np.float32), (node.state.grid, node.state.grid)
+        owners = np.array([*[1 / players] * players, 0.0], np.float32)
+        return SearchReport(
+            state=node.state,
+            actions=actions,
+            legal=each > 0,
+            action=actions[0],
+            prior=each / len(legal),
+            visits=each.astype(np.int32),
+            qvalues=0 * each,
+            completed=0 * each,
+            policy=each / len(legal),
+            value=values[0],
+            root_visits=np.array(2, np.int32),
+            values=values,
+            best_values=values,
+            network_values=values,
+            slots=np.arange(len(legal)),
+            lines=actions[:, None],
+            owners=np.broadcast_to(owners, (*cells, players + 1)),
+            margin=None,
+            rules=rules,
             simulations=level.simulations,
-            visits=1,
-            candidates=tuple(Candidate(m, 1 / len(moves), 1, 0.0, 0.5, (m,)) for m in moves),
-            policy=tuple((move, 1 / len(moves)) for move in moves),
-            owners=((*[1 / players] * players, 0.0),) * rules.size**2,
         )
 
     def prepare(self, rules: Rules) -> asyncio.Future:

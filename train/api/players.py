@@ -12,7 +12,7 @@ import numpy as np
 import wallgo_jax
 from train.api.common.tables import callback_errors, key_of
 from train.api.configs import read_rules
-from train.api.searches import SearchReport, change_search, search_states
+from train.api.searches import change_search, search_states
 from train.api.states import Batch, States, actions_of, batch_of, check_rules
 from train.checkpoints.weights import TrainedNetwork
 from train.config import RunConfig, config_to_dict
@@ -23,6 +23,7 @@ from train.players.searching import network_player
 from train.ratings import pool
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
+from train.search.report import SearchReport
 from train.solver.exact_player import NAME as EXACT
 from wallgo_jax.env import WallGo
 from wallgo_jax.game.rules import Rules

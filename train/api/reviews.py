@@ -5,23 +5,19 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from train.api.common.tables import progress_bar, to_dataframe
+from train.api.common.tables import progress_bar
 from train.api.configs import read_rules
 from train.review import game_review
-from train.review.analyst import analyst_of_game
-from train.review.figure import review_figure
-from train.review.game_review import GameReview, ReviewedMove
+from train.review.game_review import GameReview
 from train.review.page import draw_review
+from train.review.player import player_for_game
 from train.runtime.errors import UsageError
 from train.runtime.files import replace_text
 from wallgo_jax import render
-from wallgo_jax.cli.sources import SourceRequest, read_games
+from wallgo_jax.cli.sources import LoadedGame, SourceRequest, read_games
 from wallgo_jax.formats import records
 from wallgo_jax.formats.records import Record
 from wallgo_jax.game.rules import PRESETS, Rules
-from wallgo_jax.notation import format_action
 from wallgo_jax.view.game_replay import Game
 
 _DEFAULT_RULES = PRESETS["wallzero-4stone"]
@@ -40,73 +36,33 @@ def load_game(
     Raises:
       UsageError: what is wrong with it, where, and what is allowed.
     """
-    if game < 1:
-        raise UsageError(f"game {game}: games are numbered from 1")
     default = _DEFAULT_RULES if rules is None else read_rules(rules)
+    return load_source(SourceRequest(str(source), game=game, default_rules=default)).game
+
+
+def load_source(request: SourceRequest) -> LoadedGame:
+    """Load one game of a source, with the players' names where they are known.
+
+    Raises:
+      UsageError: as `load_game`.
+    """
     try:
-        return next(read_games(SourceRequest(str(source), game=game, default_rules=default))).game
+        if request.game < 1:
+            raise ValueError(f"--game {request.game}: games are numbered from 1")
+        return next(read_games(request))
     except ValueError as error:
         raise UsageError(" ".join(str(error).split())) from None
     except OSError as error:
-        raise UsageError(f"{source}: cannot be read: {error.strerror}") from None
+        raise UsageError(f"{request.source}: cannot be read: {error.strerror}") from None
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
-class Review:
-    """A game with what a search says of each move; draws itself in a notebook.
-
-    Attributes:
-      found: values, win chances and owners in every position.
-    """
-
-    found: GameReview
-
-    def __repr__(self) -> str:
-        scores = ", ".join("-" if each is None else f"{each:.0f} %" for each in self.accuracy)
-        return f"<review of {len(self.moves)} plies by {self.found.analyst}: accuracy {scores}>"
-
-    @property
-    def moves(self) -> tuple[ReviewedMove, ...]:
-        """The moves with their grades, from the side of the player who made each."""
-        return self.found.moves
-
-    @property
-    def accuracy(self) -> tuple[float | None, ...]:
-        """The accuracy of each player in per cent."""
-        return self.found.accuracy
-
-    @property
-    def chances(self) -> np.ndarray:
-        """float[T + 1, P]: win chances in each position."""
-        return self.found.chances
-
-    def rows(self) -> list[dict[str, Any]]:
-        """A dict for each move."""
-        grid = self.found.game.grid
-        return [
-            {
-                "ply": move.ply,
-                "player": move.mover,
-                "move": format_action(move.action, grid=grid),
-                "grade": move.grade.name,
-                "before": move.before,
-                "after": move.after,
-                "best": format_action(move.searched.best.action, grid=grid),
-            }
-            for move in self.moves
-        ]
-
-    def to_dataframe(self) -> Any:
-        """`rows` as a table of pandas."""
-        return to_dataframe(self.rows())
-
-    def figure(self) -> Any:
-        """The win chances over the game as a figure of matplotlib."""
-        return review_figure(self.found)
+class Review(GameReview):
+    """A review that draws itself as a page, and so in a notebook."""
 
     def page(self, *, theme: str = "auto") -> str:
         """The review as one HTML page, `light`, `dark` or `auto`."""
-        return draw_review(self.found, theme=theme)
+        return draw_review(self, theme=theme)
 
     def write(self, path: str | Path) -> None:
         """Write the page.
@@ -149,10 +105,9 @@ def review_game(
         raise UsageError(str(error)) from None
     played = played if isinstance(played, Game) else load_game(played)
     calibrated = None if calibration is None else Path(calibration)
-    analyst = analyst_of_game(played, player or "", transfer=transfer, calibration=calibrated)
+    asked = player_for_game(played, player or "", transfer=transfer, calibration=calibrated)
     live = sum(not state.position.terminated for state in played.states)
-    total = live * analyst.search.simulations
+    total = live * asked.search.simulations
     with progress_bar("review", total, is_shown=progress) as on_progress:
-        return Review(
-            game_review.review_game(analyst, played, players=names, on_progress=on_progress)
-        )
+        review = game_review.review_game(asked, played, players=names, on_progress=on_progress)
+    return Review(**vars(review))

@@ -93,8 +93,7 @@ def _play_round(engine: Sessions, names: Sequence[str]) -> float:
     answers = [one.result() for one in asked]
     took = time.perf_counter() - began
     for name, answer in zip(names, answers, strict=True):
-        assert answer.action is not None
-        if engine.apply(name, answer.action).is_over:
+        if engine.apply(name, int(answer.action)).is_over:
             engine.close(name)
             engine.open(name=name)
     return took

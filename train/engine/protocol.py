@@ -7,15 +7,19 @@ an AlphaZero-Style AI for a New Board Game", section "The Protocol", and its rep
 """
 
 import asyncio
-import contextlib
-import dataclasses
 import json
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from typing import Any, NoReturn, TypeVar
+import weakref
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal, NoReturn
 
-from train.engine.answers import Candidate, Evaluation, SessionError, Standing
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, TypeAdapter, ValidationError
+
+from train.engine.games import SessionGame
 from train.engine.sessions import Sessions
+from train.runtime.errors import UsageError
+from train.search.report import Candidate, SearchReport, canonical_move
 from wallgo_jax.game import rules as rules_lib
 from wallgo_jax.game.rules import Rules, name_of
 from wallgo_jax.game.state import sizes_of
@@ -24,17 +28,51 @@ MAX_NAME = 200
 """Longest name of a session, in characters."""
 MAX_MESSAGE = 65_536
 """Longest request, in bytes."""
-
-_TOO_LARGE = 2**63
 MAX_ERROR = 400
 """Longest error, in characters."""
 
-T = TypeVar("T", bound=int | float | None)
-
-Request = Mapping[str, Any]
 Response = dict[str, Any]
 
 _LOG = logging.getLogger(__name__)
+
+
+class _Request(BaseModel):
+    """What every request has; the keys are those of the protocol."""
+
+    model_config = ConfigDict(strict=True)
+    bgsId: Annotated[str, Field(min_length=1, max_length=MAX_NAME)]  # noqa: N815
+
+
+class _Start(_Request):
+    type: Literal["start_game_session"]
+    rules: str | dict[str, Any] | None = None
+    moves: list[str] = []
+    simulations: int | None = None
+    seconds: float | None = None
+
+
+class _Evaluate(_Request):
+    type: Literal["evaluate_position"]
+    expectedPly: int | None = None  # noqa: N815
+    simulations: int | None = None
+    seconds: float | None = None
+    temperature: float | None = None
+    details: bool = False
+
+
+class _Apply(_Request):
+    type: Literal["apply_move"]
+    expectedPly: int | None = None  # noqa: N815
+    move: str
+
+
+class _End(_Request):
+    type: Literal["end_game_session"]
+
+
+_REQUESTS: TypeAdapter[Any] = TypeAdapter(
+    Annotated[_Start | _Evaluate | _Apply | _End, Discriminator("type")]
+)
 _NO_MOVE: Response = {"ply": None, "bestMove": "", "evaluation": 0.0}
 _RESPONSES: dict[str, tuple[str, Response]] = {
     "start_game_session": ("game_session_started", {}),
@@ -52,41 +90,37 @@ class Protocol:
         """The first of the engines is the one for sessions that name no rules."""
         self._engines = engines
         self._sessions: dict[str, Sessions] = {}
-        self._turns: dict[str, _Turn] = {}
-        self._answers: dict[str, Callable[[str, Request], Awaitable[Response]]] = {
-            "start_game_session": self._start,
-            "evaluate_position": self._evaluate,
-            "apply_move": self._apply,
-            "end_game_session": self._end,
-        }
+        # asyncio's locks are fair, so requests of a session keep their order.
+        self._turns: weakref.WeakValueDictionary[str, asyncio.Lock] = weakref.WeakValueDictionary()
 
     async def answer(self, line: bytes) -> Response:
         """The response to a request as it was read. Those of one session are answered in the order
         in which this was called."""
         try:
-            request = _read(line)
-        except SessionError as error:
+            fields = _read(line)
+        except UsageError as error:
             return failure(str(error))
-        kind, name = request.get("type"), request.get("bgsId")
+        name, kind = fields.get("bgsId"), fields.get("type")
         shown = name if isinstance(name, str) and len(name) <= MAX_NAME else None
         if not isinstance(kind, str) or kind not in _RESPONSES:
-            known = ", ".join(_RESPONSES)
-            return failure(f"type: {_short(kind)} is not one of {known}", shown)
+            return failure(f"type: not one of {', '.join(_RESPONSES)}", shown)
         called, on_failure = _RESPONSES[kind]
-        head: Response = {"type": called, "bgsId": shown}
+        response: Response = {"type": called, "bgsId": shown}
         try:
-            if shown is None or not shown:
-                raise SessionError(f"bgsId: not a text of 1 to {MAX_NAME} characters")
-            async with self._turn(shown):
-                found = await self._answers[kind](shown, request)
-        except SessionError as error:
-            known_ply = {"ply": self._ply(shown)} if "ply" in on_failure else {}
-            return head | on_failure | known_ply | {"success": False, "error": _line(error)}
+            request = _REQUESTS.validate_python(fields)
+            turn = self._turns.setdefault(request.bgsId, asyncio.Lock())
+            async with turn:
+                response |= await self._answer(request)
+        except (UsageError, ValidationError) as error:
+            engine = self._sessions.get(shown or "")
+            if "ply" in on_failure and engine is not None and shown is not None:
+                on_failure = on_failure | {"ply": engine.game(shown).ply}
+            return response | on_failure | {"success": False, "error": _line(error)}
         except Exception as error:
             _LOG.exception("session %s", shown)
-            told = f"internal error: {type(error).__name__}: {error}"
-            return head | on_failure | {"success": False, "error": _line(told)}
-        return head | found | {"success": True, "error": ""}
+            text = f"internal error: {type(error).__name__}: {error}"
+            return response | on_failure | {"success": False, "error": _line(text)}
+        return response | {"success": True, "error": ""}
 
     def close(self) -> None:
         """End all sessions."""
@@ -94,103 +128,41 @@ class Protocol:
             engine.shut_down()
         self._sessions.clear()
 
-    async def _start(self, name: str, request: Request) -> Response:
-        if name in self._sessions:
-            raise SessionError(f"session {name!r} is open already; end it first, or choose a name")
-        rules = self._rules(request.get("rules"))
-        moves = request.get("moves", [])
-        if not isinstance(moves, list) or not all(isinstance(move, str) for move in moves):
-            raise SessionError("moves: not a list of texts, such as ['C3', 'E5']")
-        engine = self._engine_for(rules)
-        engine.open(
-            rules,
-            moves=moves,
-            name=name,
-            simulations=_integer(request, "simulations"),
-            seconds=_number(request, "seconds"),
-        )
-        self._sessions[name] = engine
-        standing = engine.standing(name)
-        return {"rules": name_of(rules), "ply": standing.ply, "result": _result(standing)}
-
-    async def _evaluate(self, name: str, request: Request) -> Response:
-        details = request.get("details", False)
-        if not isinstance(details, bool):
-            raise SessionError(f"details: {_short(details)} is not true or false")
-        found = await self._engine_of(name).evaluate(
-            name,
-            simulations=_integer(request, "simulations"),
-            seconds=_number(request, "seconds"),
-            temperature=_number(request, "temperature") or 0.0,
-            details=details,
-            expected_ply=_integer(request, "expectedPly"),
-        )
-        return _evaluation(found)
-
-    async def _apply(self, name: str, request: Request) -> Response:
-        engine, move = self._engine_of(name), request.get("move")
-        if not isinstance(move, str):
-            raise SessionError(f"move: {_short(move)} is not a text such as C3 or B6->B5:W0")
-        standing = engine.apply(name, move, expected_ply=_integer(request, "expectedPly"))
-        return {"ply": standing.ply, "result": _result(standing)}
-
-    async def _end(self, name: str, request: Request) -> Response:
-        self._engine_of(name).close(name)
+    async def _answer(self, request: Any) -> Response:
+        name = request.bgsId
+        # A session that is not open is the first engine's to refuse.
+        engine = self._sessions.get(name, self._engines[0])
+        match request:
+            case _Start(simulations=simulations, seconds=seconds, moves=moves):
+                rules = self._rules(request.rules)
+                if name not in self._sessions:
+                    fits = (each for each in self._engines if each.sizes == sizes_of(rules))
+                    engine = next(fits, engine)
+                engine.open(rules, moves=moves, name=name, simulations=simulations, seconds=seconds)
+                self._sessions[name] = engine
+                return {"rules": name_of(rules)} | _standing(engine.game(name))
+            case _Apply(move=move, expectedPly=ply):
+                return _standing(engine.apply(name, move, expected_ply=ply))
+            case _Evaluate(simulations=simulations, seconds=seconds, expectedPly=ply):
+                report = await engine.evaluate(
+                    name,
+                    simulations=simulations,
+                    seconds=seconds,
+                    temperature=request.temperature or 0.0,
+                    expected_ply=ply,
+                )
+                return format_evaluation(report, details=request.details)
+        engine.close(name)
         del self._sessions[name]
         return {}
 
-    def _engine_of(self, name: str) -> Sessions:
-        if name not in self._sessions:
-            known = [*self._sessions]
-            more = ", ..." if len(known) > 8 else ""
-            told = (", ".join(map(repr, known[:8])) + more) or "none"
-            raise SessionError(f"session {name!r} is not open; open sessions: {told}")
-        return self._sessions[name]
-
-    def _engine_for(self, rules: Rules) -> Sessions:
-        for engine in self._engines:
-            if engine.sizes == sizes_of(rules):
-                return engine
-        # Its first engine says what it plays.
-        return self._engines[0]
-
-    def _rules(self, asked: Any) -> Rules:
+    def _rules(self, asked: str | dict[str, Any] | None) -> Rules:
+        if asked is None:
+            return self._engines[0].rules
         try:
-            if asked is None:
-                return self._engines[0].rules
-            if isinstance(asked, dict):
-                return Rules.from_dict(asked)
-            if isinstance(asked, str):
-                return rules_lib.named(asked)
+            return rules_lib.named(asked) if isinstance(asked, str) else Rules.from_dict(asked)
         except (ValueError, TypeError) as error:
-            raise SessionError(str(error)) from None
-        raise SessionError(f"rules: {_short(asked)} is neither a preset's name nor an object")
-
-    def _ply(self, name: str | None) -> int | None:
-        if name is None or name not in self._sessions:
-            return None
-        return self._sessions[name].standing(name).ply
-
-    @contextlib.asynccontextmanager
-    async def _turn(self, name: str) -> AsyncIterator[None]:
-        """Wait for all that was asked of a session before."""
-        turn = self._turns.setdefault(name, _Turn(asyncio.Lock()))
-        turn.users += 1
-        try:
-            async with turn.lock:
-                yield
-        finally:
-            turn.users -= 1
-            if not turn.users:
-                del self._turns[name]
-
-
-@dataclasses.dataclass
-class _Turn:
-    """The order in which a session's requests are answered; asyncio's locks are fair."""
-
-    lock: asyncio.Lock
-    users: int = 0
+            raise UsageError(str(error)) from None
 
 
 def failure(error: str, name: str | None = None) -> Response:
@@ -198,83 +170,74 @@ def failure(error: str, name: str | None = None) -> Response:
     return {"type": "error", "bgsId": name, "success": False, "error": _line(error)}
 
 
-def _read(line: bytes) -> Request:
-    """A request from its line.
+def format_evaluation(report: SearchReport, *, details: bool) -> Response:
+    """What a response says of a position: evaluations are from the first player's side, of more
+    than two players one number each."""
+    grid, is_over = report.state.grid, not report.legal.any()
+    values = [float(value) for value in np.clip(report.values, -1.0, 1.0)]
+    response: Response = {
+        "ply": int(report.state.position.ply),
+        "bestMove": "" if is_over else canonical_move(int(report.action), grid=grid),
+        "evaluation": values if len(values) > 2 else values[0],
+        "winChance": report.win_chance,
+        "simulations": report.simulations,
+        "visits": int(report.root_visits),
+    }
+    if not details:
+        return response
+    owners, margin = report.owners, report.margin
+    sign = -1 if len(values) == 2 and report.mover == 1 else 1
+    seen = [each for each in report.candidates if each.visits]
+    # The search's choice leads, then the most visited.
+    seen.sort(
+        key=lambda each: (each is report.candidates[0], each.visits, each.value), reverse=True
+    )
+    return response | {
+        "candidates": [_candidate(each, sign) for each in seen],
+        "owners": None if owners is None else owners.reshape(grid**2, -1).astype(float).tolist(),
+        "margin": None if margin is None else float(margin),
+    }
+
+
+def _candidate(candidate: Candidate, sign: int) -> Response:
+    return {
+        "move": candidate.move,
+        "prior": candidate.prior,
+        "visits": candidate.visits,
+        "value": sign * candidate.value,
+        "winChance": candidate.win_chance,
+        "line": list(candidate.moves),
+    }
+
+
+def _standing(game: SessionGame) -> Response:
+    return {"ply": game.ply, "result": None if game.result is None else list(game.result)}
+
+
+def _read(line: bytes) -> dict[str, Any]:
+    """The fields of a request's line.
 
     Raises:
-      SessionError: it is no JSON object.
+      UsageError: it is no JSON object.
     """
     try:
-        request = json.loads(line, parse_constant=_refuse_constant)
+        fields = json.loads(line, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
-        raise SessionError(f"not JSON: {error}") from None
-    if not isinstance(request, dict):
-        raise SessionError("not a JSON object")
-    return request
+        raise UsageError(f"not JSON: {error}") from None
+    if not isinstance(fields, dict):
+        raise UsageError("not a JSON object")
+    return fields
 
 
 def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is no JSON number")
 
 
-def _integer(request: Request, key: str) -> int | None:
-    value = request.get(key)
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
-        raise SessionError(f"{key}: {_short(value)} is not a whole number")
-    return _bounded(key, value)
-
-
-def _number(request: Request, key: str) -> float | None:
-    value = request.get(key)
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
-        raise SessionError(f"{key}: {_short(value)} is not a number")
-    return _bounded(key, value)
-
-
-def _bounded(key: str, value: T) -> T:
-    if value is not None and not abs(value) < _TOO_LARGE:
-        raise SessionError(f"{key}: {_short(value)} is too large")
-    return value
-
-
-def _short(value: Any) -> str:
-    text = json.dumps(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
-
-
 def _line(error: object) -> str:
     """An error in one line; what a request held may stand in it, so it is cut."""
+    if isinstance(error, ValidationError):
+        first = error.errors(include_url=False, include_input=False)[0]
+        # The request's type comes first, then its key.
+        error = f"{first['loc'][1]}: {first['msg']}"
     text = " ".join(str(error).split())
     return text if len(text) <= MAX_ERROR else f"{text[: MAX_ERROR - 3]}..."
-
-
-def _result(standing: Standing) -> list[float] | None:
-    return None if standing.result is None else list(standing.result)
-
-
-def _evaluation(found: Evaluation) -> Response:
-    score = found.evaluation
-    response: Response = {
-        "ply": found.ply,
-        "bestMove": found.best_move or "",
-        "evaluation": score if isinstance(score, int | float) else list(score),
-        "winChance": found.win_chance,
-        "simulations": found.simulations,
-        "visits": found.visits,
-    }
-    if found.candidates is not None:
-        response["candidates"] = [_candidate(candidate) for candidate in found.candidates]
-        response["owners"] = None if found.owners is None else [list(cell) for cell in found.owners]
-        response["margin"] = found.margin
-    return response
-
-
-def _candidate(candidate: Candidate) -> Response:
-    return {
-        "move": candidate.move,
-        "prior": candidate.prior,
-        "visits": candidate.visits,
-        "value": candidate.value,
-        "winChance": candidate.win_chance,
-        "line": list(candidate.line),
-    }

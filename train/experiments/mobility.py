@@ -41,8 +41,8 @@ from train.experiments.plays import (
     plays_of,
     reach_of,
 )
-from train.review.analyst import Analyst
-from train.review.restricted import make_search_among
+from train.players.basic import Player
+from train.review.positions import make_search_among
 from train.runtime.host import fetch
 from train.solver.exact_player import tables_of
 from train.solver.reachable import batches, reachable_levels
@@ -176,7 +176,7 @@ def _legal_masks(states: State) -> jax.Array:
 
 
 def _searches(
-    analyst: Analyst,
+    analyst: Player,
     simulations: int,
     states: State,
     passes: np.ndarray,
@@ -206,7 +206,7 @@ def _searches(
     return _Searched(slot.astype(int), best, without_passes, without_best, handed_over)
 
 
-def _search(work: Work, games: SelfplayGames, analyst: Analyst) -> dict[str, Any]:
+def _search(work: Work, games: SelfplayGames, analyst: Player) -> dict[str, Any]:
     """Search positions again: all plays, without implicit passes, without the best play, and with
     the other side to move."""
     scale, played = work.scale.mobility, plays_of(games)

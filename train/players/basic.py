@@ -9,10 +9,12 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
-from train.checkpoints.calibration import Calibration
-from train.network import MASKED, Output
+from train.network import MASKED
+from train.search.calibration import Calibration
 from train.search.config import SearchConfig
+from train.search.reporting import EvaluateHeads
 from train.search.search import Search, SearchResult
 from wallgo_jax.game import actions, chance, referee
 from wallgo_jax.game.rules import Rules
@@ -20,10 +22,6 @@ from wallgo_jax.game.state import State
 
 Act = Callable[[Any, State, jax.Array], jax.Array]
 """(variables, states [B], key) -> int32[B] legal slots (slot 0 on finished boards)."""
-
-
-EvaluateHeads = Callable[[Any, State], Output]
-"""(variables, states [B]) -> the outputs of all heads."""
 
 
 class Player(NamedTuple):
@@ -44,6 +42,7 @@ class Player(NamedTuple):
       trained: its `TrainedNetwork`; None without one.
       transfer: whether its network may play rules that it has not learned.
       calibration: of its values.
+      rules: `Rules` of the games that it analyses; None where they may be any.
     """
 
     name: str
@@ -59,11 +58,18 @@ class Player(NamedTuple):
     trained: Any = None
     transfer: bool = False
     calibration: Calibration = Calibration()
+    rules: Any = None
 
     @property
     def learned(self) -> tuple[Rules, ...]:
         """Rules that its network has learned; empty without a network."""
         return () if self.trained is None else self.trained.config.learned
+
+    def chance(self, value: Any, *, is_searched: bool = True) -> np.ndarray:
+        """Win chances of values, as an array of their shape, each of the side whose value it is;
+        `is_searched` says whether a search found them."""
+        players = 2 if self.rules is None else self.rules.players
+        return self.calibration.chance(value, players=players, is_searched=is_searched)
 
 
 @functools.cache

@@ -144,6 +144,26 @@ def make_evaluating_player(
     )
 
 
+def make_level_player(name: str) -> Player:
+    """Make a player whose simulations a level of play says, by `make_evaluating_player`.
+
+    Raises:
+      UsageError: there is no such player, it does not search, or its name says how long.
+    """
+    read = read_name(name)
+    if read.has_budget or read.kind == "net":
+        raise UsageError(
+            f"player {name!r}: name one that searches, without simulations; levels say them"
+        )
+    return make_evaluating_player(name)
+
+
+def check_rules(player: Player, rules: Rules) -> None:
+    """Refuse rules that a player has not learned with a UsageError."""
+    if player.learned:
+        refuse_other_rules(player.name, player.learned, rules, transfer=player.transfer)
+
+
 def _make_evaluating(
     name: PlayerName,
     trained: TrainedNetwork | None,

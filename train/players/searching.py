@@ -13,10 +13,11 @@ from train.checkpoints.weights import TrainedNetwork
 from train.config import RunConfig
 from train.network import NetworkConfig, Output
 from train.network.build import network_for, observer_for
-from train.players.basic import Act, EvaluateHeads, Player, act_by
+from train.players.basic import Act, Player, act_by
 from train.search.config import SearchConfig, as_player
 from train.search.evaluator import Evaluator, evaluator_for, make_symmetric_evaluator
 from train.search.puct import draw_at
+from train.search.reporting import EvaluateHeads
 from train.search.search import Search, SearchResult, cast_own_weights, make_search
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import State

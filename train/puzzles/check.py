@@ -8,11 +8,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from train.players.basic import Player
 from train.puzzles.puzzle_file import Puzzle
-from train.review.analyst import Analyst
-from train.review.positions import SearchedPosition, search_positions
+from train.review.positions import search_positions
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
+from train.search.report import SearchReport
 from train.solver.alphabeta import AlphaBeta
 from train.solver.exact_player import best_slots, check_solvable, tables_of
 from train.solver.tablebase import SIZE, optimal_slots, value_of
@@ -62,10 +63,10 @@ class PuzzleOptions:
 
 
 class PuzzleSearch:
-    """Searches with one analyst, tells progress, and reads win chances of the player to move."""
+    """Searches with one player and shows progress."""
 
-    def __init__(self, analyst: Analyst, on_progress: Progress) -> None:
-        self.analyst, self._on_progress = analyst, on_progress
+    def __init__(self, player: Player, on_progress: Progress) -> None:
+        self.player, self._on_progress = player, on_progress
 
     def __call__(
         self,
@@ -73,25 +74,22 @@ class PuzzleSearch:
         states: Sequence[State],
         simulations: int,
         excluded: Sequence[int | None] | None = None,
-    ) -> list[SearchedPosition]:
+    ) -> list[SearchReport]:
         """Search positions; see `search_positions`."""
         total = len(states) * simulations
         self._on_progress(step, 0, total)
         return search_positions(
-            self.analyst,
+            self.player,
             states,
             simulations=simulations,
             excluded=excluded,
             on_progress=lambda done: self._on_progress(step, done, total),
         )
 
-    def chance(self, found: SearchedPosition) -> float:
-        """The win chance after the search."""
-        return float(self.analyst.chance(found.value[found.mover]))
 
-    def network_chance(self, found: SearchedPosition) -> float:
-        """The win chance before the search."""
-        return float(self.analyst.chance(found.network_value[found.mover], is_searched=False))
+def chance_of(report: SearchReport) -> float:
+    """The win chance of the player to move after a search."""
+    return float(report.chance(report.best_values[report.mover]))
 
 
 class CheckedPuzzle(NamedTuple):
@@ -105,7 +103,7 @@ class CheckedPuzzle(NamedTuple):
 
 
 def check_puzzles(
-    analyst: Analyst,
+    player: Player,
     puzzles: Sequence[Puzzle],
     options: PuzzleOptions,
     *,
@@ -118,39 +116,39 @@ def check_puzzles(
     solved board exact play decides.
 
     Args:
-      analyst: searches.
+      player: searches.
       puzzles: as `check_puzzle` allows them.
       options: of the search that found them.
       on_progress: see `Progress`.
 
     Raises:
-      UsageError: the puzzles are of other rules than the analyst, or on a larger grid.
+      UsageError: the puzzles are of other rules than the player, or on a larger grid.
     """
+    rules = player.rules
     for number, puzzle in enumerate(puzzles, start=1):
-        if puzzle.record.rules != analyst.rules:
+        if puzzle.record.rules != rules:
             raise UsageError(f"puzzle {number}: its rules are not those of the first")
-        if puzzle.grid != analyst.rules.size:
+        if puzzle.grid != rules.size:
             raise UsageError(
                 f"puzzle {number}: its grid is {puzzle.grid}, only the board's own is checked"
             )
     states = [state_of(puzzle) for puzzle in puzzles]
-    is_only_win = exact_judge(analyst.rules)
+    is_only_win = exact_judge(rules)
     if is_only_win is not None:
         return [
             CheckedPuzzle(each, is_only_win(state, each.solution), None, None, None)
             for each, state in zip(puzzles, states, strict=True)
         ]
-    search, count = PuzzleSearch(analyst, on_progress), CHECK * options.deep
-    found = search("checking solutions", states, count)
+    search, count = PuzzleSearch(player, on_progress), CHECK * options.deep
+    reports = search("checking solutions", states, count)
     barred = [each.solution for each in puzzles]
     others = search("checking other moves", states, count, barred)
     checked = []
-    for puzzle, one, other in zip(puzzles, found, others, strict=True):
-        chance, rest = search.chance(one), search.chance(other)
-        is_confirmed = (
-            one.best.action == puzzle.solution and chance >= options.wins and rest <= options.others
-        )
-        checked.append(CheckedPuzzle(puzzle, is_confirmed, chance, rest, one.best.action))
+    for puzzle, report, other in zip(puzzles, reports, others, strict=True):
+        chance, rest, best = chance_of(report), chance_of(other), int(report.action)
+        is_won = chance >= options.wins and rest <= options.others
+        is_confirmed = best == puzzle.solution and is_won
+        checked.append(CheckedPuzzle(puzzle, is_confirmed, chance, rest, best))
     return checked
 
 

@@ -16,25 +16,26 @@ Of a game at most one puzzle is kept, and of positions that are the same but for
 """
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from train.data.record_dataset import RecordedGames
+from train.players.basic import Player
 from train.puzzles.check import (
     CHECK,
     Progress,
     PuzzleOptions,
     PuzzleSearch,
+    chance_of,
     exact_judge,
     state_of,
 )
 from train.puzzles.puzzle_file import Puzzle
 from train.puzzles.sameness import sameness_key
-from train.review.analyst import Analyst
 from train.review.own_games import states_of
-from train.review.positions import SearchedPosition
+from train.search.report import SearchReport
 from wallgo_jax.formats.records import Record
 from wallgo_jax.game.state import State
 
@@ -45,85 +46,82 @@ _SHARES = (0.05, 0.01)
 """Shares of the policy that part the hard puzzles."""
 
 
-class StoppedError(Exception):
-    """Raised in a progress callback to end a search for puzzles with what it has found."""
-
-
-class _Candidate(NamedTuple):
+class _Position(NamedTuple):
     """A position on its way to a puzzle."""
 
     state: State
     game: int
     ply: int  # plies before it
-    shallow: SearchedPosition
-    deep: SearchedPosition
+    shallow: SearchReport
+    deep: SearchReport
     next_best: float = 0.0
+
+    @property
+    def best(self) -> int:
+        """The public action that the deep search chooses."""
+        return int(self.deep.action)
 
 
 def find_puzzles(
-    analyst: Analyst,
+    player: Player,
     rounds: Iterable[RecordedGames],
     options: PuzzleOptions,
     *,
     most: int,
     counts_played: bool = False,
     on_progress: Progress = lambda step, done, total: None,
-    on_found: Callable[[list[Puzzle], int], None] = lambda puzzles, games: None,
-) -> list[Puzzle]:
-    """Find puzzles in finished games, until there are enough; the easiest come first.
+) -> Iterator[tuple[list[Puzzle], int]]:
+    """Find puzzles in finished games, until there are enough.
 
     Args:
-      analyst: made for the games' rules.
+      player: searches; made for the games' rules.
       rounds: games, searched a round at a time.
       options: what counts as a puzzle.
       most: puzzles to keep, spread over difficulties.
       counts_played: a move that the game's player missed is a puzzle though the policy saw it.
-      on_progress: see `Progress`; `StoppedError` ends the search.
-      on_found: called after each round with the puzzles to keep and the games searched so far.
+      on_progress: see `Progress`.
+
+    Yields:
+      After each round the puzzles to keep, the easiest first, and the games searched so far.
     """
-    search = PuzzleSearch(analyst, on_progress)
-    found: dict[bytes, Puzzle] = {}
-    kept: list[Puzzle] = []
-    games = 0
-    try:
-        for recorded in rounds:
-            for puzzle in _find_in(search, recorded, options, counts_played=counts_played):
-                found.setdefault(sameness_key(state_of(puzzle)), puzzle)
-            games += len(recorded.records)
-            kept = spread(list(found.values()), most)
-            on_found(kept, games)
-            if len(found) >= most:
-                break
-    except StoppedError:
-        pass
-    return kept
+    search, games = PuzzleSearch(player, on_progress), 0
+    known: dict[bytes, Puzzle] = {}
+    for recorded in rounds:
+        for puzzle in _find_in(search, recorded, options, counts_played=counts_played):
+            known.setdefault(sameness_key(state_of(puzzle)), puzzle)
+        games += len(recorded.records)
+        yield spread(list(known.values()), most), games
+        if len(known) >= most:
+            return
 
 
 def _find_in(
     search: PuzzleSearch, recorded: RecordedGames, options: PuzzleOptions, *, counts_played: bool
 ) -> Iterator[Puzzle]:
     """The puzzles of some games, at most one of each: the hardest."""
-    kept = _level(search, recorded, options)
+    positions = _level(search, recorded, options)
     for simulations, least in _probes(options):
-        kept = _winning(search, kept, simulations, least)
-    kept = _winning(search, kept, options.deep, options.wins)
-    kept = [each for each in kept if _is_missed(recorded, each, counts_played=counts_played)]
-    kept = _lonely(search, kept, options, options.deep)
-    kept = _winning(search, kept, CHECK * options.deep, options.wins, is_same=True)
-    kept = _lonely(search, kept, options, CHECK * options.deep)
-    is_only_win = exact_judge(search.analyst.rules)
+        positions = _winning(search, positions, simulations, least)
+    positions = _winning(search, positions, options.deep, options.wins)
+    positions = [
+        each for each in positions if _is_missed(recorded, each, counts_played=counts_played)
+    ]
+    positions = _lonely(search, positions, options, options.deep)
+    positions = _winning(search, positions, CHECK * options.deep, options.wins, is_same=True)
+    positions = _lonely(search, positions, options, CHECK * options.deep)
+    is_only_win = exact_judge(search.player.rules)
     if is_only_win is not None:
-        kept = [each for each in kept if is_only_win(each.state, each.deep.best.action)]
-    hardest = {each.game: each for each in sorted(kept, key=_difficulty)}
+        positions = [each for each in positions if is_only_win(each.state, each.best)]
+    hardest = {each.game: each for each in sorted(positions, key=_difficulty)}
     for each in hardest.values():
         yield _puzzle(search, recorded.records[each.game], each)
 
 
 def _level(
     search: PuzzleSearch, recorded: RecordedGames, options: PuzzleOptions
-) -> list[_Candidate]:
+) -> list[_Position]:
     """Positions with a choice that look level to the network alone and to a shallow search."""
-    even = 1 / search.analyst.rules.players
+    even = 1 / recorded.records[0].rules.players
     examples, states = states_of(recorded)
     games, plies = np.asarray(examples.game), np.asarray(examples.position.ply)
     begins = options.skipped * np.array([len(record.actions) for record in recorded.records])
@@ -134,12 +132,13 @@ def _level(
 
     # One simulation is the least that a search does.
     raw = search("network alone", [states[i] for i in late], 1)
-    left = [i for i, found in zip(late, raw, strict=True) if is_level(search.network_chance(found))]
+    before = [report.chance(report.network_value, is_searched=False) for report in raw]
+    left = [i for i, chance in zip(late, before, strict=True) if is_level(float(chance))]
     shallow = search("shallow search", [states[i] for i in left], options.shallow)
     return [
-        _Candidate(states[i], int(games[i]), int(plies[i]), found, found)
-        for i, found in zip(left, shallow, strict=True)
-        if len(found.candidates) > 1 and is_level(search.chance(found))
+        _Position(states[i], int(games[i]), int(plies[i]), report, report)
+        for i, report in zip(left, shallow, strict=True)
+        if len(report.candidates) > 1 and is_level(chance_of(report))
     ]
 
 
@@ -154,59 +153,57 @@ def _probes(options: PuzzleOptions) -> list[tuple[int, float]]:
 
 def _winning(
     search: PuzzleSearch,
-    kept: Sequence[_Candidate],
+    positions: Sequence[_Position],
     simulations: int,
     least: float,
     *,
     is_same: bool = False,
-) -> list[_Candidate]:
+) -> list[_Position]:
     """Those whose best move has at least a chance; `is_same` asks for the best move of before."""
-    states = [each.state for each in kept]
-    found = search(f"{simulations} simulations", states, simulations)
+    states = [each.state for each in positions]
+    reports = search(f"{simulations} simulations", states, simulations)
     return [
-        each._replace(deep=one)
-        for each, one in zip(kept, found, strict=True)
-        if search.chance(one) >= least and (not is_same or one.best.action == each.deep.best.action)
+        each._replace(deep=report)
+        for each, report in zip(positions, reports, strict=True)
+        if chance_of(report) >= least and (not is_same or report.action == each.best)
     ]
 
 
 def _lonely(
-    search: PuzzleSearch, kept: Sequence[_Candidate], options: PuzzleOptions, simulations: int
-) -> list[_Candidate]:
+    search: PuzzleSearch, positions: Sequence[_Position], options: PuzzleOptions, simulations: int
+) -> list[_Position]:
     """Those without another move that wins."""
-    barred = [each.deep.best.action for each in kept]
+    barred = [each.best for each in positions]
     step = f"{simulations} simulations, other moves"
-    found = search(step, [each.state for each in kept], simulations, barred)
-    chances = [search.chance(one) for one in found]
+    reports = search(step, [each.state for each in positions], simulations, barred)
+    chances = [chance_of(report) for report in reports]
     return [
         each._replace(next_best=chance)
-        for each, chance in zip(kept, chances, strict=True)
+        for each, chance in zip(positions, chances, strict=True)
         if chance <= options.others
     ]
 
 
-def _is_missed(recorded: RecordedGames, each: _Candidate, *, counts_played: bool) -> bool:
+def _is_missed(recorded: RecordedGames, each: _Position, *, counts_played: bool) -> bool:
     """Whether the policy's likeliest move is another, or the one played where that counts."""
     played = recorded.records[each.game].actions[each.ply]
-    best = each.deep.best.action
-    return each.shallow.likeliest != best or (counts_played and played != best)
+    return bool(each.shallow.likeliest != each.best) or (counts_played and played != each.best)
 
 
-def _difficulty(each: _Candidate) -> int:
+def _difficulty(each: _Position) -> int:
     """From 1 to 5, by how far the move is from what is seen at a glance.
 
     1: the policy's likeliest move; 2: the shallow search finds it; then by the policy's share for
     it, 3 from 5 % on, 4 from 1 % on, 5 below.
     """
-    best, likeliest = each.deep.best, each.shallow.likeliest
-    if best.action == likeliest:
+    if each.best == each.shallow.likeliest:
         return 1
-    if best.action == each.shallow.best.action:
+    if each.best == each.shallow.action:
         return 2
-    return 3 + sum(best.prior < share for share in _SHARES)
+    return 3 + sum(each.deep.candidates[0].prior < share for share in _SHARES)
 
 
-def _puzzle(search: PuzzleSearch, record: Record, each: _Candidate) -> Puzzle:
+def _puzzle(search: PuzzleSearch, record: Record, each: _Position) -> Puzzle:
     return Puzzle(
         record=Record(
             rules=record.rules,
@@ -214,14 +211,14 @@ def _puzzle(search: PuzzleSearch, record: Record, each: _Candidate) -> Puzzle:
             grid=record.grid,
             players=record.players,
         ),
-        solution=each.deep.best.action,
-        line=each.deep.best.line,
+        solution=each.best,
+        line=each.deep.candidates[0].line,
         difficulty=_difficulty(each),
-        shallow=search.chance(each.shallow),
-        chance=search.chance(each.deep),
+        shallow=chance_of(each.shallow),
+        chance=chance_of(each.deep),
         next_best=each.next_best,
         played=record.actions[each.ply],
-        found_by=search.analyst.name,
+        found_by=search.player.name,
     )
 
 

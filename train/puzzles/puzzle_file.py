@@ -22,9 +22,10 @@ from typing import Any, NamedTuple
 
 from train.runtime import files
 from train.runtime.errors import UsageError
+from train.search.report import canonical_move
 from wallgo_jax.formats import records
 from wallgo_jax.formats.records import Record
-from wallgo_jax.notation import CANONICAL_SIDES, format_action, parse_action
+from wallgo_jax.notation import parse_action
 from wallgo_jax.view.illegality import illegality
 from wallgo_jax.view.snapshot import take_snapshot
 
@@ -54,15 +55,16 @@ class Puzzle(NamedTuple):
 def to_line(puzzle: Puzzle) -> str:
     """The line of a puzzle, without its line end."""
     fields: dict[str, Any] = json.loads(records.to_json(puzzle.record))
-    fields["solution"] = _text(puzzle.solution, puzzle.grid)
-    fields["line"] = [_text(action, puzzle.grid) for action in puzzle.line]
+    fields["solution"] = canonical_move(puzzle.solution, grid=puzzle.grid)
+    fields["line"] = [canonical_move(action, grid=puzzle.grid) for action in puzzle.line]
     fields["difficulty"] = puzzle.difficulty
     fields["win_chance"] = {
         "shallow": round(puzzle.shallow, 3),
         "solution": round(puzzle.chance, 3),
         "next_best": round(puzzle.next_best, 3),
     }
-    fields["played"] = None if puzzle.played is None else _text(puzzle.played, puzzle.grid)
+    played = puzzle.played
+    fields["played"] = None if played is None else canonical_move(played, grid=puzzle.grid)
     fields["found_by"] = puzzle.found_by
     return json.dumps(fields, separators=(",", ":"))
 
@@ -142,15 +144,15 @@ def _parse(data: bytes, *, name: str, check: Callable[[Puzzle], None]) -> list[P
         text = (gzip.decompress(data) if name.endswith(".gz") else data).decode()
     except records.UNREADABLE:
         raise UsageError(f"{name}: cannot be read: not a text or gzip file") from None
-    found = []
+    puzzles = []
     for number, line in enumerate(text.splitlines(), start=1):
         if line.strip():
             try:
-                found.append(from_line(line))
-                check(found[-1])
+                puzzles.append(from_line(line))
+                check(puzzles[-1])
             except ValueError as error:
                 raise UsageError(f"{name}, line {number}: {error}") from None
-    return found
+    return puzzles
 
 
 def write_puzzles(path: Path, puzzles: Iterable[Puzzle]) -> None:
@@ -164,7 +166,3 @@ def write_puzzles(path: Path, puzzles: Iterable[Puzzle]) -> None:
     with files.writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
     files.replace_bytes(path, gzip.compress(data, 9, mtime=0) if path.suffix == ".gz" else data)
-
-
-def _text(action: int, grid: int) -> str:
-    return format_action(action, grid=grid, sides=CANONICAL_SIDES)

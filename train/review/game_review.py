@@ -1,24 +1,31 @@
 """A whole game searched and graded: what stood before each move, and what the move lost.
 
-T plies, P players, N cells.
+T plies, P players, H W cells.
 """
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
 
-from train.checkpoints.calibration import Calibration, to_dict
-from train.review.analyst import Analyst
-from train.review.grades import LIMITS, Grade, grade_move, side_accuracy
-from train.review.positions import SearchedPosition, search_positions
+from train.players.basic import Player
+from train.review.grades import LIMITS, MARKS, Grade, grade_move, side_accuracy
+from train.review.positions import search_positions
+from train.runtime.dataframes import to_dataframe
+from train.search.calibration import Calibration
+from train.search.report import Candidate, SearchReport, canonical_move, report_finished_game
 from wallgo_jax.formats import records
 from wallgo_jax.formats.records import Record
 from wallgo_jax.game.rules import name_of
-from wallgo_jax.game.state import State
-from wallgo_jax.notation import CANONICAL_SIDES, format_action
+from wallgo_jax.notation import COLOURS, LETTERS, format_action
 from wallgo_jax.view.game_replay import Game
 from wallgo_jax.view.snapshot import Snapshot, take_snapshot
+
+CANDIDATES = 6
 
 
 class ReviewedMove(NamedTuple):
@@ -30,29 +37,35 @@ class ReviewedMove(NamedTuple):
     before: float  # win chance with the best move
     after: float  # win chance after this move
     grade: Grade
-    searched: SearchedPosition  # the position before it
+    report: SearchReport  # the position before it
+
+    @property
+    def candidates(self) -> tuple[Candidate, ...]:
+        """The moves that a review shows, the best first."""
+        return self.report.candidates[:CANDIDATES]
 
 
-class GameReview(NamedTuple):
-    """A game with what the analyst says of it.
+@dataclasses.dataclass(frozen=True, repr=False)
+class GameReview:
+    """A game with what a search says of each move.
 
     Attributes:
       game: as it was played.
       players: names in the order of play, or None.
-      analyst: name of the player that searched.
+      player: name of the player that searched.
       simulations: of each search.
       calibration: that turned values into win chances.
-      moves: T of them.
+      moves: T of them, with their grades.
       values: float[T + 1, P], expected reward of each player in each position.
       chances: float[T + 1, P], win chances.
-      owners: for each position, float32[N, P + 1], chances of the final owners, nobody last; None
-        without a head for them.
+      owners: for each position, float32[H, W, P + 1], chances of the final owners, nobody last;
+        None without a head for them.
       snapshots: T + 1 positions.
     """
 
     game: Game
     players: tuple[str, ...] | None
-    analyst: str
+    player: str
     simulations: int
     calibration: Calibration
     moves: tuple[ReviewedMove, ...]
@@ -60,6 +73,15 @@ class GameReview(NamedTuple):
     chances: np.ndarray
     owners: tuple[np.ndarray, ...] | None
     snapshots: tuple[Snapshot, ...]
+
+    def __repr__(self) -> str:
+        scores = ", ".join("-" if each is None else f"{each:.0f} %" for each in self.accuracy)
+        return f"<review of {len(self.moves)} plies by {self.player}: accuracy {scores}>"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The players' names, else their colours."""
+        return self.players or COLOURS[: self.game.rules.players]
 
     @property
     def accuracy(self) -> tuple[float | None, ...]:
@@ -71,9 +93,169 @@ class GameReview(NamedTuple):
         """The moves of a player that have a name of `train.review.grades`."""
         return sum(move.mover == player and move.grade.name == name for move in self.moves)
 
+    def territory(self, ply: int) -> list[int] | None:
+        """The cells that each player owns; None while stones are placed, when walls part
+        nothing."""
+        snapshot = self.snapshots[ply]
+        return None if snapshot.in_setup else list(snapshot.territory)
+
+    def expected_territory(self, ply: int) -> list[float] | None:
+        """The cells that each player is expected to own at the end."""
+        if self.owners is None:
+            return None
+        return self.owners[ply].sum(axis=(0, 1))[:-1].astype(float).round(2).tolist()
+
+    @property
+    def record(self) -> Record:
+        """The game's record with the value of each ply, which the replay page draws: the expected
+        reward of its mover that its win chance means."""
+        seats = self.game.rules.players
+        values = [
+            round((seats * float(self.chances[ply, mover]) - 1) / (seats - 1), 4)
+            for ply, mover in enumerate(self.game.movers)
+        ]
+        return records.of_game(self.game, players=self.players, values=values)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A dict for each move."""
+        grid = self.game.grid
+        return [
+            {
+                "ply": move.ply,
+                "player": move.mover,
+                "move": format_action(move.action, grid=grid),
+                "grade": move.grade.name,
+                "before": move.before,
+                "after": move.after,
+                "best": move.report.best,
+            }
+            for move in self.moves
+        ]
+
+    def to_dataframe(self) -> Any:
+        """`rows` as a table of pandas."""
+        return to_dataframe(self.rows())
+
+    def to_dict(self) -> dict[str, Any]:
+        """The review as JSON-ready figures; `docs/players.md` says what they are."""
+        game = self.game
+        return {
+            "player": self.player,
+            "simulations": self.simulations,
+            "calibration": self.calibration._asdict(),
+            "losses": LIMITS,
+            "variant": name_of(game.rules),
+            "rules": game.rules.to_dict(),
+            "grid": game.grid,
+            "players": self.players,
+            "result": list(game.rewards) if game.is_over else None,
+            "accuracy": [None if each is None else round(each, 1) for each in self.accuracy],
+            "counts": [
+                {name: self.count_of(player, name) for name in LIMITS}
+                for player in range(game.rules.players)
+            ],
+            "positions": [self._position(ply) for ply in range(len(game.states))],
+            "moves": [self._move(move) for move in self.moves],
+        }
+
+    def _position(self, ply: int) -> dict[str, Any]:
+        values, owners = self.values[ply].round(4).tolist(), None
+        if self.owners is not None:
+            cells = self.owners[ply].reshape(self.game.grid**2, -1)
+            owners = cells.astype(float).round(3).tolist()
+        return {
+            "ply": ply,
+            "evaluation": values[0] if len(values) == 2 else values,
+            "win_chance": self.chances[ply].round(4).tolist(),
+            "territory": self.territory(ply),
+            "expected_territory": self.expected_territory(ply),
+            "owner": owners,
+        }
+
+    def _move(self, move: ReviewedMove) -> dict[str, Any]:
+        grid, best = self.game.grid, int(move.report.action)
+        return {
+            "ply": move.ply,
+            "mover": move.mover,
+            "move": canonical_move(move.action, grid=grid),
+            "win_chance_before": round(move.before, 4),
+            "win_chance_after": round(move.after, 4),
+            "loss": round(move.grade.loss, 4),
+            "grade": move.grade.name,
+            "accuracy": round(move.grade.accuracy, 1),
+            "best": canonical_move(best, grid=grid),
+            "candidates": [
+                {
+                    "move": each.move,
+                    "prior": round(each.prior, 4),
+                    "policy": round(each.policy, 4),
+                    "visits": each.visits,
+                    "value": round(each.value, 4),
+                    "win_chance": round(each.win_chance, 4),
+                    "line": list(each.moves),
+                }
+                for each in move.candidates
+            ],
+        }
+
+    def tables(self) -> Group:
+        """The moves that lost win chance, and the accuracy of each side, for the console."""
+        weak = [row for row in self.rows() if row["grade"] in LIMITS]
+        moves = Table(
+            title=Text(f"Moves that lost win chance, by {self.player}"),
+            caption="win chances of the player who moves, before and after",
+            caption_justify="left",
+        )
+        for name in ("ply", "move", "", "before", "after", "best"):
+            is_number = name in ("ply", "before", "after")
+            moves.add_column(name, justify="right" if is_number else "left")
+        for row in weak:
+            chances = f"{row['before']:.0%}", f"{row['after']:.0%}"
+            move = f"{LETTERS[row['player']]} {row['move']}"
+            moves.add_row(str(row["ply"]), move, MARKS[row["grade"]], *chances, row["best"])
+        sides = Table(title="Accuracy")
+        sides.add_column("player")
+        sides.add_column("accuracy", justify="right")
+        for name, least in LIMITS.items():
+            sides.add_column(f"{MARKS[name]} ({least:.0%})", justify="right")
+        for player, (name, accuracy) in enumerate(zip(self.names, self.accuracy, strict=True)):
+            counts = (str(self.count_of(player, grade)) for grade in LIMITS)
+            score = "-" if accuracy is None else f"{accuracy:.1f} %"
+            sides.add_row(Text(f"{LETTERS[player]} {name}"), score, *counts)
+        none = Text(f"No move lost {min(LIMITS.values()):.0%} of win chance or more.")
+        return Group(moves if weak else none, sides)
+
+    def figure(self) -> Any:
+        """A figure of matplotlib: each player's win chance in each position; inaccuracies, mistakes
+        and blunders have the signs of annotated games."""
+        from train.metrics import plot_style as style
+
+        figure, axes = style.new_plot(
+            title=f"Win chances by {self.player}", x_label="ply", y_label="win chance"
+        )
+        # Red's line is red, Blue's is blue.
+        colours = style.COLOURS[1], style.COLOURS[0], *style.COLOURS[2:]
+        for player in range(self.chances.shape[1]):
+            line = {"color": colours[player], "linewidth": 1.8, "label": COLOURS[player]}
+            axes.plot(self.chances[:, player], **line)
+        for move in self.moves:
+            sign = MARKS.get(move.grade.name)
+            if sign:
+                at = (move.ply, self.chances[move.ply, move.mover])
+                axes.plot(*at, color=colours[move.mover], marker="o", markersize=5)
+                offset = {"xytext": (0, 6), "textcoords": "offset points"}
+                axes.annotate(sign, at, color=style.INK, **offset)
+        even = 1 / self.chances.shape[1]
+        axes.axhline(even, color=style.GREY, linewidth=1, linestyle=style.DASHED, zorder=1)
+        axes.set_ylim(0, 1)
+        axes.yaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
+        axes.xaxis.get_major_locator().set_params(integer=True)
+        axes.legend(fontsize=9, labelcolor=style.INK, frameon=False)
+        return figure
+
 
 def review_game(
-    analyst: Analyst,
+    player: Player,
     game: Game,
     *,
     players: Sequence[str] | None = None,
@@ -82,51 +264,45 @@ def review_game(
     """Search every position of a game in one batch, and grade its moves.
 
     Args:
-      analyst: made for the game's rules.
+      player: searches; made for the game's rules.
       game: a finished game, or one that goes on.
       players: their names.
       on_progress: as in `search_positions`.
     """
     live = [state for state in game.states if not state.position.terminated]
-    searched = search_positions(analyst, live, on_progress=on_progress)
-    seats = game.rules.players
-    values = np.array([position.value for position in searched])
-    chances = analyst.chance(values)
+    searched = search_positions(player, live, on_progress=on_progress)
+    reports, snapshots = [*searched], tuple(take_snapshot(state) for state in game.states)
     if game.is_over:
-        values = np.vstack([values.reshape(-1, seats), game.rewards])
-        chances = np.vstack([chances.reshape(-1, seats), analyst.chance(game.rewards)])
-    snapshots = tuple(take_snapshot(state) for state in game.states)
-    owners = None
-    if analyst.look is not None:
-        predicted = [each.owner for each in searched if each.owner is not None]
-        owners = (*predicted, *(_owners_now(each) for each in snapshots if each.is_over))
-    afters = _afters(analyst, game, live, chances)
+        reports.append(report_finished_game(game.states[-1], tuple(game.rewards)))
+    values = np.array([report.best_values for report in reports], np.float64)
+    chances, owners = player.chance(values), tuple(report.owners for report in reports)
+    afters = _chances_after(player, game, searched, chances)
     moves = []
     for ply, (action, mover) in enumerate(zip(game.actions, game.movers, strict=True)):
-        before, after = float(chances[ply, mover]), afters[ply]
+        before, after, report = float(chances[ply, mover]), afters[ply], searched[ply]
         grade = grade_move(
             before,
             after,
-            is_best=action == searched[ply].best.action,
+            is_best=action == report.action,
             is_forced=len(snapshots[ply].legal) == 1,
         )
-        moves.append(ReviewedMove(ply + 1, mover, action, before, after, grade, searched[ply]))
+        moves.append(ReviewedMove(ply + 1, mover, action, before, after, grade, report))
     return GameReview(
         game=game,
         players=None if players is None else tuple(players),
-        analyst=analyst.name,
-        simulations=analyst.search.simulations,
-        calibration=analyst.calibration,
+        player=player.name,
+        simulations=player.search.simulations,
+        calibration=player.calibration,
         moves=tuple(moves),
         values=values,
         chances=chances,
-        owners=owners,
+        owners=None if any(each is None for each in owners) else owners,  # type: ignore[arg-type]
         snapshots=snapshots,
     )
 
 
-def _afters(
-    analyst: Analyst, game: Game, live: Sequence[State], chances: np.ndarray
+def _chances_after(
+    player: Player, game: Game, searched: Sequence[SearchReport], chances: np.ndarray
 ) -> list[float]:
     """The mover's win chance after each of T plies.
 
@@ -135,124 +311,9 @@ def _afters(
     """
     if game.rules.players == 2:
         return [float(chances[ply + 1, mover]) for ply, mover in enumerate(game.movers)]
-    found = search_positions(
-        analyst, live[: len(game.actions)], excluded=game.actions, is_only=True
-    )
-    afters = [float(analyst.chance(each.best.value)) for each in found]
+    before = [report.state for report in searched[: len(game.actions)]]
+    alone = search_positions(player, before, excluded=game.actions, is_only=True)
+    afters = [report.candidates[0].win_chance for report in alone]
     if game.is_over:
         afters[-1] = float(chances[-1, game.movers[-1]])
     return afters
-
-
-def _owners_now(snapshot: Snapshot) -> np.ndarray:
-    """float32[N, P + 1]: the owners of a finished game, nobody last."""
-    kinds = np.array([*range(snapshot.players), -1])
-    return (np.array(snapshot.owner)[:, None] == kinds).astype(np.float32)
-
-
-def record_of(review: GameReview) -> Record:
-    """The game's record with the value of each ply, which the replay page draws: the expected
-    reward of its mover that its win chance means."""
-    seats = review.game.rules.players
-    values = [
-        round((seats * float(review.chances[ply, mover]) - 1) / (seats - 1), 4)
-        for ply, mover in enumerate(review.game.movers)
-    ]
-    return records.of_game(review.game, players=review.players, values=values)
-
-
-def review_record(review: GameReview) -> dict[str, Any]:
-    """The review as JSON-ready figures; `docs/players.md` says what they are."""
-    game = review.game
-    players = range(game.rules.players)
-    return {
-        "player": review.analyst,
-        "simulations": review.simulations,
-        "calibration": to_dict(review.calibration),
-        "losses": LIMITS,
-        "variant": name_of(game.rules),
-        "rules": game.rules.to_dict(),
-        "grid": game.grid,
-        "players": review.players,
-        "result": list(game.rewards) if game.is_over else None,
-        "accuracy": [_rounded(accuracy, 1) for accuracy in review.accuracy],
-        "counts": [{name: review.count_of(player, name) for name in LIMITS} for player in players],
-        "positions": [
-            {
-                "ply": ply,
-                "evaluation": evaluation_of(review.values[ply]),
-                "win_chance": [round(float(chance), 4) for chance in review.chances[ply]],
-                "territory": territory(review, ply),
-                "expected_territory": _expected(review, ply),
-                "owner": None
-                if review.owners is None
-                else np.round(review.owners[ply].astype(float), 3).tolist(),
-            }
-            for ply in range(len(game.states))
-        ],
-        "moves": [_move_record(review, move) for move in review.moves],
-    }
-
-
-def evaluation_of(values: np.ndarray) -> float | list[float]:
-    """A position's evaluation from the first player's side; more than two players: one number
-    each."""
-    rounded = [round(float(value), 4) for value in values]
-    return rounded[0] if len(rounded) == 2 else rounded
-
-
-def territory(review: GameReview, ply: int) -> list[int] | None:
-    """The cells that each player owns; None while stones are placed, when walls part nothing."""
-    snapshot = review.snapshots[ply]
-    return None if snapshot.in_setup else list(snapshot.territory)
-
-
-def expected_territory(review: GameReview, ply: int) -> np.ndarray | None:
-    """float[P]: the cells that each player is expected to own at the end."""
-    return None if review.owners is None else review.owners[ply].sum(axis=0)[:-1]
-
-
-def _expected(review: GameReview, ply: int) -> list[float] | None:
-    expected = expected_territory(review, ply)
-    return None if expected is None else [round(float(cells), 2) for cells in expected]
-
-
-def chance_of(review: GameReview, value: float) -> float:
-    """The win chance of a searched value, for the player whose value it is."""
-    return float(review.calibration.chance(value, players=review.game.rules.players))
-
-
-def _move_record(review: GameReview, move: ReviewedMove) -> dict[str, Any]:
-    grid = review.game.grid
-    return {
-        "ply": move.ply,
-        "mover": move.mover,
-        "move": move_text(move.action, grid),
-        "win_chance_before": round(move.before, 4),
-        "win_chance_after": round(move.after, 4),
-        "loss": round(move.grade.loss, 4),
-        "grade": move.grade.name,
-        "accuracy": round(move.grade.accuracy, 1),
-        "best": move_text(move.searched.best.action, grid),
-        "candidates": [
-            {
-                "move": move_text(each.action, grid),
-                "prior": round(each.prior, 4),
-                "policy": round(each.policy, 4),
-                "visits": each.visits,
-                "value": round(each.value, 4),
-                "win_chance": round(chance_of(review, each.value), 4),
-                "line": [move_text(action, grid) for action in each.line],
-            }
-            for each in move.searched.candidates
-        ],
-    }
-
-
-def move_text(action: int, grid: int) -> str:
-    """A move in the canonical notation."""
-    return format_action(action, grid=grid, sides=CANONICAL_SIDES)
-
-
-def _rounded(number: float | None, digits: int) -> float | None:
-    return None if number is None else round(number, digits)

@@ -1,4 +1,4 @@
-"""The games that an analyst searches: those of record files, or those that it plays against itself,
+"""The games that a player analyses: those of record files, or those that it plays against itself,
 all boards at once, with the noise of self-play.
 
 B boards, P players.
@@ -21,7 +21,7 @@ from train.data.record_dataset import (
     make_examples,
     read_recorded_games,
 )
-from train.review.analyst import Analyst
+from train.players.basic import Player
 from train.runtime.devices import broadcast_boards
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
@@ -36,16 +36,16 @@ from wallgo_jax.game.state import State, initial_position, make_variant
 _BOARDS = 256
 
 
-def read_games(paths: Sequence[Path], analyst: Analyst) -> RecordedGames:
+def read_games(paths: Sequence[Path], player: Player) -> RecordedGames:
     """Read the finished games of record files; unfinished ones are left out.
 
     Raises:
-      UsageError: as `read_recorded_games`, or a game is of other rules than the analyst.
+      UsageError: as `read_recorded_games`, or a game is of other rules than the player.
     """
-    recorded = read_recorded_games(paths, analyst.rules)
+    recorded = read_recorded_games(paths, player.rules)
     for record, place in zip(recorded.records, recorded.places, strict=True):
-        if record.rules != analyst.rules:
-            raise UsageError(f"{place}: {_difference(record.rules, analyst.rules)}")
+        if record.rules != player.rules:
+            raise UsageError(f"{place}: {_difference(record.rules, player.rules)}")
     return recorded
 
 
@@ -58,53 +58,38 @@ def _difference(rules: Rules, own: Rules) -> str:
     return f"its rules have {key} {fields[key]}, the player's {wanted[key]}"
 
 
-def play_own_games(
-    analyst: Analyst,
-    *,
-    games: int,
-    simulations: int,
-    opening_plies: int,
-    seed: int,
-    on_progress: Callable[[int], None] = lambda games_done: None,
-) -> RecordedGames:
-    """Play games of the analyst against itself to their end.
-
-    Args:
-      analyst: plays every side.
-      games: to play.
-      simulations: of each move.
-      opening_plies: random plies that each game begins with.
-      seed: decides openings and noise.
-      on_progress: called with the number of games that are over.
-    """
-    rounds = own_rounds(
-        analyst,
-        games=games,
-        boards=min(games, _BOARDS),
-        simulations=simulations,
-        opening_plies=opening_plies,
-        seed=seed,
-        on_progress=on_progress,
-    )
-    records, places = zip(*rounds, strict=True)
+def play_own_games(player: Player, **options: Any) -> RecordedGames:
+    """Play games of the player against itself to their end; the options are those of
+    `own_rounds`."""
+    records, places = zip(*own_rounds(player, **options), strict=True)
     return RecordedGames(tuple(chain(*records)), tuple(chain(*places)))
 
 
 def own_rounds(
-    analyst: Analyst,
+    player: Player,
     *,
     games: int,
-    boards: int,
+    boards: int = _BOARDS,
     simulations: int,
     opening_plies: int,
     seed: int,
     on_progress: Callable[[int], None] = lambda games_done: None,
 ) -> Iterator[RecordedGames]:
-    """The same games, as many at a time as there are boards; each round is played when it is asked
-    for."""
+    """Play games of the player against itself to their end, a round of them when it is asked for.
+
+    Args:
+      player: plays every side.
+      games: to play.
+      boards: games of a round at the most.
+      simulations: of each move.
+      opening_plies: random plies that each game begins with.
+      seed: decides openings and noise.
+      on_progress: called with the number of games that are over.
+    """
+    boards = min(games, boards)
     for done in range(0, games, boards):
         records = _play_batch(
-            analyst,
+            player,
             boards,
             simulations,
             opening_plies,
@@ -125,23 +110,23 @@ def states_of(recorded: RecordedGames) -> tuple[Examples, list[State]]:
 
 
 def _play_batch(
-    analyst: Analyst,
+    player: Player,
     boards: int,
     simulations: int,
     opening_plies: int,
     key: jax.Array,
     on_over: Callable[[int], None],
 ) -> list[Record]:
-    rules = analyst.rules
-    options = dataclasses.replace(analyst.search, simulations=simulations)
-    open_ply, play = _programs(analyst.evaluate, options)
+    rules = player.rules
+    options = dataclasses.replace(player.search, simulations=simulations)
+    open_ply, play = _programs(player.evaluate, options)
     states, rewards = _first_states(rules, boards), jnp.zeros((boards, rules.players))
     played: list[np.ndarray] = []
     is_over = np.zeros(boards, np.bool_)
     while not is_over.all():
         program = open_ply if len(played) < opening_plies else play
         own_key = jax.random.fold_in(key, len(played))
-        states, rewards, public = program(analyst.variables, states, rewards, own_key)
+        states, rewards, public = program(player.variables, states, rewards, own_key)
         public, is_over = fetch((public, states.position.terminated))
         played.append(public)
         on_over(int(is_over.sum()))

@@ -5,15 +5,8 @@ from string import Template
 
 import numpy as np
 
-from train.review.game_review import (
-    GameReview,
-    ReviewedMove,
-    chance_of,
-    expected_territory,
-    territory,
-)
+from train.review.game_review import GameReview, ReviewedMove
 from train.review.grades import LIMITS, MARKS
-from train.review.positions import SearchedPosition
 from train.review.siblings import Siblings
 from wallgo_jax.drawing import board, curve, overlay
 from wallgo_jax.drawing import page as page_lib
@@ -63,7 +56,7 @@ def _best_arrows(review: GameReview) -> list[str]:
         element(
             "g",
             *overlay.arrows(
-                review.snapshots[ply], theme, {move.searched.best.action: 1.0}, percents=False
+                review.snapshots[ply], theme, {int(move.report.action): 1.0}, percents=False
             ),
             class_="best",
             data_ply=ply,
@@ -114,10 +107,9 @@ def _panel(review: GameReview, siblings: Siblings | None) -> str:
 
 
 def _summary(review: GameReview) -> str:
-    names = review.players or COLOURS[: review.game.rules.players]
     heads = "".join(f'<th title="{name}">{MARKS[name]}</th>' for name in LIMITS)
     rows = ""
-    for player, (name, accuracy) in enumerate(zip(names, review.accuracy, strict=True)):
+    for player, (name, accuracy) in enumerate(zip(review.names, review.accuracy, strict=True)):
         disc = f'<b class="disc p{player}">{LETTERS[player]}</b>'
         counts = "".join(f"<td>{review.count_of(player, grade)}</td>" for grade in LIMITS)
         told = "–" if accuracy is None else f"{accuracy:.0f} %"
@@ -127,22 +119,22 @@ def _summary(review: GameReview) -> str:
     return (
         f"<h3>accuracy</h3><table><tr><td></td><td></td>{heads}</tr>{rows}</table>"
         f'<p class="small">{losses} of win chance lost, or more. Searched by '
-        f"{escape(review.analyst)}{calibrated}.</p>"
+        f"{escape(review.player)}{calibrated}.</p>"
     )
 
 
 def _territory(review: GameReview) -> str:
     players = range(review.game.rules.players)
     plies = range(len(review.snapshots))
-    owned = [territory(review, ply) for ply in plies]
+    owned = [review.territory(ply) for ply in plies]
     lines = [
         Line(player, [None if row is None else row[player] for row in owned]) for player in players
     ]
     told = "cells owned"
-    expected = [expected_territory(review, ply) for ply in plies]
+    expected = [review.expected_territory(ply) for ply in plies]
     if review.owners is not None:
         lines += [
-            Line(player, [None if row is None else float(row[player]) for row in expected], True)
+            Line(player, [None if row is None else row[player] for row in expected], True)
             for player in players
         ]
         told += ", pale: expected at the end"
@@ -154,9 +146,9 @@ def _territory(review: GameReview) -> str:
     )
 
 
-def _siblings(found: Siblings) -> str:
+def _siblings(siblings: Siblings) -> str:
     boards = ""
-    for each in found.each:
+    for each in siblings.each:
         drawn = board.draw(take_snapshot(each.state), of_variables(), caption=False)
         name = "before" if each.action is None else each.side
         played = " (played)" if each.is_played else ""
@@ -164,7 +156,7 @@ def _siblings(found: Siblings) -> str:
             f"<figure>{drawn}<figcaption>{name}{played} <b>{100 * each.chance:.1f} %</b>"
             "</figcaption></figure>"
         )
-    return f'<h3>{escape(found.title)}</h3><div id="siblings">{boards}</div>'
+    return f'<h3>{escape(siblings.title)}</h3><div id="siblings">{boards}</div>'
 
 
 def _data(review: GameReview) -> dict[str, object]:
@@ -179,30 +171,29 @@ def _data(review: GameReview) -> dict[str, object]:
                 "mover": COLOURS[move.mover],
                 "before": round(100 * move.before, 1),
                 "after": round(100 * move.after, 1),
-                "best": _move(move.searched.best.action, grid),
+                "best": _move(int(move.report.action), grid),
             }
             for move in review.moves
         ],
-        "candidates": [_candidates(review, move.searched) for move in review.moves],
+        "candidates": [_candidates(move) for move in review.moves],
         "lines": [
-            ", ".join(_move(action, grid) for action in move.searched.best.line)
+            ", ".join(_move(action, grid) for action in move.report.candidates[0].line)
             for move in review.moves
         ],
         "owners": None if review.owners is None else [_leads(review, row) for row in review.owners],
     }
 
 
-def _candidates(review: GameReview, searched: SearchedPosition) -> list[list[object]]:
+def _candidates(move: ReviewedMove) -> list[list[object]]:
     """Move, win chance and share of the visits of the first candidates."""
-    grid = review.game.grid
-    visits = sum(each.visits for each in searched.candidates) or 1
+    visits = sum(each.visits for each in move.candidates) or 1
     return [
         [
-            _move(each.action, grid),
-            round(100 * chance_of(review, each.value), 1),
+            _move(each.action, move.report.state.grid),
+            round(100 * each.win_chance, 1),
             round(100 * each.visits / visits),
         ]
-        for each in searched.candidates[:_SHOWN_CANDIDATES]
+        for each in move.candidates[:_SHOWN_CANDIDATES]
     ]
 
 
@@ -213,14 +204,14 @@ def _move(action: int, grid: int) -> str:
 
 def _leads(review: GameReview, owners: np.ndarray) -> list[int]:
     """For each playable cell, (_FULL + 1) * player + the lead over the next in per cent."""
-    found = []
+    leads, by_cell = [], owners.reshape(-1, owners.shape[-1])
     for cell in review.snapshots[0].cells:
-        second, first = np.sort(owners[cell])[-2:]
-        player = int(owners[cell].argmax())
-        is_owned = player < owners.shape[1] - 1
+        second, first = np.sort(by_cell[cell])[-2:]
+        player = int(by_cell[cell].argmax())
+        is_owned = player < by_cell.shape[1] - 1
         lead = round(_FULL * float(first - second)) if is_owned else 0
-        found.append((_FULL + 1) * (player if is_owned else 0) + lead)
-    return found
+        leads.append((_FULL + 1) * (player if is_owned else 0) + lead)
+    return leads
 
 
 _STYLE = """

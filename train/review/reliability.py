@@ -7,7 +7,7 @@ N positions, G games.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,12 +15,13 @@ import numpy as np
 from rich.table import Table
 from rich.text import Text
 
-from train.checkpoints.calibration import Calibration, to_dict, win_chance
 from train.data.record_dataset import RecordedGames
-from train.review.analyst import Analyst
+from train.players.basic import Player
 from train.review.own_games import states_of
-from train.review.positions import SearchedPosition, search_positions
+from train.review.positions import search_positions
 from train.runtime.errors import UsageError
+from train.search.calibration import Calibration, win_chance
+from train.search.report import SearchReport
 from wallgo_jax.game.state import State
 
 BINS = 10
@@ -46,9 +47,13 @@ class Curve(NamedTuple):
     cross_entropy: float  # nats
     calibration_error: float  # mean distance of bins from the diagonal, by positions
 
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready fields."""
+        return {**self._asdict(), "bins": [each._asdict() for each in self.bins]}
+
 
 class Reliability(NamedTuple):
-    """Values of an analyst against outcomes; `plain` is of (1 + v) / 2, `fitted` calibrated."""
+    """Values of a player against outcomes; `plain` is of (1 + v) / 2, `fitted` calibrated."""
 
     player: str
     calibration: Calibration
@@ -58,9 +63,83 @@ class Reliability(NamedTuple):
     plain: dict[str, Curve]  # by NETWORK and SEARCH
     fitted: dict[str, Curve]
 
+    def __str__(self) -> str:
+        return f"{self.positions:,} positions of {self.measured_games:,} games"
+
+    @property
+    def factors(self) -> dict[str, float]:
+        """By NETWORK and SEARCH."""
+        return {NETWORK: self.calibration.network, SEARCH: self.calibration.search}
+
+    def table(self) -> Table:
+        """Errors before and after the search, as they are and calibrated."""
+        table = Table(
+            title=Text(f"Win chances of {self.player}"),
+            caption=f"{self} that the factors were not fitted to",
+            caption_justify="left",
+        )
+        for name in ("", "factor", "Brier score", "cross entropy", "calibration error"):
+            table.add_column(name, justify="right" if name else "left")
+        for name, factor in self.factors.items():
+            for each, curve in ((1.0, self.plain[name]), (factor, self.fitted[name])):
+                errors = f"{curve.brier:.4f}", f"{curve.cross_entropy:.4f}"
+                table.add_row(name, f"{each:.2f}", *errors, f"{curve.calibration_error:.1%}")
+        return table
+
+    def to_dict(self) -> dict[str, Any]:
+        """The measurement as JSON-ready figures; `calibration` is what `review` reads."""
+        curves = {"plain": self.plain, "calibrated": self.fitted}
+        return {
+            "player": self.player,
+            "calibration": self.calibration._asdict(),
+            "games": self.games,
+            "positions": self.positions,
+            "curves": {
+                name: {kind: of_kind[name].to_dict() for kind, of_kind in curves.items()}
+                for name in self.plain
+            },
+        }
+
+    def draw(self, path: Path) -> None:
+        """Draw the curves before and after the search, calibrated ones dashed.
+
+        Raises:
+          UsageError: the file cannot be written, or its ending names no format.
+        """
+        from train.metrics import plot_style as style
+
+        figure = style.new_figure(size=(9, 4.8), dpi=144)
+        for place, name in enumerate((NETWORK, SEARCH)):
+            axes = figure.add_subplot(1, 2, place + 1)
+            style.set_style(axes)
+            axes.set_title(name, loc="left", fontsize=12, color=style.INK)
+            axes.plot((0, 1), (0, 1), color=style.GREY, linewidth=0.8)
+            for kind, curve in enumerate((self.plain[name], self.fitted[name])):
+                x, y = (np.array([each[i] for each in curve.bins]) for i in range(2))
+                low, high = np.array([each.interval for each in curve.bins]).T
+                axes.errorbar(
+                    x,
+                    y,
+                    yerr=np.maximum([y - low, high - y], 0),
+                    color=style.COLOURS[kind],
+                    marker=style.MARKS[kind],
+                    markersize=5,
+                    linewidth=1.4,
+                    linestyle=style.DASHED if kind else "-",
+                    elinewidth=0.8,
+                    label="calibrated" if kind else "(1 + value) / 2",
+                )
+            axes.set_xlim(0, 1)
+            axes.set_ylim(0, 1)
+            axes.set_xlabel("predicted win chance", color=style.INK)
+            axes.legend(frameon=False, loc="upper left")
+        figure.axes[0].set_ylabel("score", color=style.INK)
+        caption = f"{self.player} · {self} · bars: 95 %, games drawn anew"
+        style.save_figure(figure, path, caption=caption)
+
 
 def measure_reliability(
-    analyst: Analyst,
+    player: Player,
     recorded: RecordedGames,
     *,
     positions: int,
@@ -71,7 +150,7 @@ def measure_reliability(
     """Search positions of finished games and compare their values with how the games ended.
 
     Args:
-      analyst: made for two players.
+      player: searches; made for two players.
       recorded: at least two games.
       positions: drawn from all of them; all where there are fewer.
       seed: decides which.
@@ -86,65 +165,55 @@ def measure_reliability(
     examples, states = states_of(recorded)
     rng = np.random.default_rng(seed)
     chosen = rng.permutation(len(states))[:positions]
-    found = _search(
-        analyst, [states[i] for i in chosen], on_progress=on_progress, should_stop=should_stop
-    )
-    chosen = chosen[: len(found)]
+    reports = _search(player, [states[i] for i in chosen], on_progress, should_stop)
+    chosen = chosen[: len(reports)]
     games = np.asarray(examples.game)[chosen]
-    movers = np.array([each.mover for each in found])
-    results = np.array([record.result for record in recorded.records])
-    outcome = results[games, movers]
+    movers = np.array([report.mover for report in reports])
+    outcome = np.array([record.result for record in recorded.records])[games, movers]
     values = {
-        NETWORK: np.array([each.network_value[each.mover] for each in found]),
-        SEARCH: np.array([each.value[each.mover] for each in found]),
+        NETWORK: np.array([report.network_values[report.mover] for report in reports], float),
+        SEARCH: np.array([report.best_values[report.mover] for report in reports], float),
     }
-    is_fitted = games % 2 == 0
-    if is_fitted.all() or not is_fitted.any():
+    rest = games % 2 == 1
+    if rest.all() or not rest.any():
         raise UsageError("calibrate: too few positions, each half of the games needs some")
-    factors = {
-        name: fit_factor(value[is_fitted], outcome[is_fitted]) for name, value in values.items()
-    }
-    rest = ~is_fitted
+    factors = {name: fit_factor(value[~rest], outcome[~rest]) for name, value in values.items()}
 
-    def curves(factor: Callable[[str], float]) -> dict[str, Curve]:
-        return {
-            name: make_curve(
-                win_chance(value[rest], players=2, factor=factor(name)),
-                (1 + outcome[rest]) / 2,
-                games[rest],
-                rng,
-            )
+    def curves(factors: Mapping[str, float]) -> dict[str, Curve]:
+        scores = (1 + outcome[rest]) / 2
+        chances = {
+            name: win_chance(value[rest], players=2, factor=factors[name])
             for name, value in values.items()
         }
+        return {name: make_curve(x, scores, games[rest], rng) for name, x in chances.items()}
 
     return Reliability(
-        player=analyst.name,
-        calibration=Calibration(factors[NETWORK], factors[SEARCH], analyst.search.simulations),
+        player=player.name,
+        calibration=Calibration(factors[NETWORK], factors[SEARCH], player.search.simulations),
         games=len(recorded.records),
         positions=int(rest.sum()),
         measured_games=len(np.unique(games[rest])),
-        plain=curves(lambda name: 1.0),
-        fitted=curves(factors.__getitem__),
+        plain=curves({NETWORK: 1.0, SEARCH: 1.0}),
+        fitted=curves(factors),
     )
 
 
 def _search(
-    analyst: Analyst,
+    player: Player,
     states: Sequence[State],
-    *,
     on_progress: Callable[[int], None],
     should_stop: Callable[[], bool],
-) -> list[SearchedPosition]:
+) -> list[SearchReport]:
     """Search positions batch by batch until all are done, or `should_stop` says True."""
-    found: list[SearchedPosition] = []
-    while len(found) < len(states) and not should_stop():
-        done = len(found)
-        found += search_positions(
-            analyst,
+    reports: list[SearchReport] = []
+    while len(reports) < len(states) and not should_stop():
+        done = len(reports)
+        reports += search_positions(
+            player,
             states[done : done + _BATCH],
-            on_progress=lambda new, done=done: on_progress(done * analyst.search.simulations + new),
+            on_progress=lambda new, done=done: on_progress(done * player.search.simulations + new),
         )
-    return found
+    return reports
 
 
 def fit_factor(value: np.ndarray, outcome: np.ndarray) -> float:
@@ -163,8 +232,8 @@ def fit_factor(value: np.ndarray, outcome: np.ndarray) -> float:
         scaled = math.exp(log_factor) * odds
         return float(np.mean(np.logaddexp(0, scaled) - target * scaled))
 
-    found: Any = minimize_scalar(loss, bounds=(math.log(0.05), math.log(20)), method="bounded")
-    return math.exp(float(found.x))
+    fit: Any = minimize_scalar(loss, bounds=(math.log(0.05), math.log(20)), method="bounded")
+    return math.exp(float(fit.x))
 
 
 def make_curve(
@@ -174,12 +243,10 @@ def make_curve(
     place = np.minimum((chance * BINS).astype(int), BINS - 1)
     bins = []
     for index in range(BINS):
-        own = place == index
-        if own.any():
-            interval = _interval(score[own], games[own], rng)
-            bins.append(
-                Bin(float(chance[own].mean()), float(score[own].mean()), interval, int(own.sum()))
-            )
+        here = place == index
+        if here.any():
+            interval, count = _interval(score[here], games[here], rng), int(here.sum())
+            bins.append(Bin(float(chance[here].mean()), float(score[here].mean()), interval, count))
     inner = np.clip(chance, 1e-3, 1 - 1e-3)
     entropy = -(score * np.log(inner) + (1 - score) * np.log(1 - inner))
     distance = sum(abs(each.predicted - each.scored) * each.positions for each in bins)
@@ -202,98 +269,3 @@ def _interval(
     means = total[drawn].sum(axis=1) / count[drawn].sum(axis=1)
     low, high = np.quantile(means, (0.025, 0.975))
     return float(low), float(high)
-
-
-def reliability_table(found: Reliability) -> Table:
-    """Errors before and after the search, as they are and calibrated."""
-    table = Table(
-        title=Text(f"Win chances of {found.player}"),
-        caption=f"{_told(found)} that the factors were not fitted to",
-        caption_justify="left",
-    )
-    for name in ("", "factor", "Brier score", "cross entropy", "calibration error"):
-        table.add_column(name, justify="right" if name else "left")
-    factors = {NETWORK: found.calibration.network, SEARCH: found.calibration.search}
-    for name, curve in found.plain.items():
-        for factor, each in ((1.0, curve), (factors[name], found.fitted[name])):
-            table.add_row(
-                name,
-                f"{factor:.2f}",
-                f"{each.brier:.4f}",
-                f"{each.cross_entropy:.4f}",
-                f"{each.calibration_error:.1%}",
-            )
-    return table
-
-
-def _told(found: Reliability) -> str:
-    return f"{found.positions:,} positions of {found.measured_games:,} games"
-
-
-def reliability_record(found: Reliability) -> dict[str, Any]:
-    """The measurement as JSON-ready figures; `calibration` is what `review` reads."""
-    return {
-        "player": found.player,
-        "calibration": to_dict(found.calibration),
-        "games": found.games,
-        "positions": found.positions,
-        "curves": {
-            name: {"plain": _curve_record(curve), "calibrated": _curve_record(found.fitted[name])}
-            for name, curve in found.plain.items()
-        },
-    }
-
-
-def _curve_record(curve: Curve) -> dict[str, Any]:
-    return {**curve._asdict(), "bins": [each._asdict() for each in curve.bins]}
-
-
-def draw_reliability(found: Reliability, path: Path) -> None:
-    """Draw the curves before and after the search, calibrated ones dashed.
-
-    Raises:
-      UsageError: the file cannot be written, or its ending names no format.
-    """
-    from train.metrics.plot_style import (
-        COLOURS,
-        DASHED,
-        GREY,
-        INK,
-        MARKS,
-        new_figure,
-        save_figure,
-        set_style,
-    )
-
-    figure = new_figure(size=(9, 4.8), dpi=144)
-    for place, name in enumerate((NETWORK, SEARCH)):
-        axes = figure.add_subplot(1, 2, place + 1)
-        set_style(axes)
-        axes.set_title(name, loc="left", fontsize=12, color=INK)
-        axes.plot((0, 1), (0, 1), color=GREY, linewidth=0.8)
-        for kind, curve in enumerate((found.plain[name], found.fitted[name])):
-            x = [each.predicted for each in curve.bins]
-            y = [each.scored for each in curve.bins]
-            spread = [
-                (each.scored - each.interval[0], each.interval[1] - each.scored)
-                for each in curve.bins
-            ]
-            axes.errorbar(
-                x,
-                y,
-                yerr=np.maximum(np.array(spread).T, 0),
-                color=COLOURS[kind],
-                marker=MARKS[kind],
-                markersize=5,
-                linewidth=1.4,
-                linestyle=DASHED if kind else "-",
-                elinewidth=0.8,
-                label="calibrated" if kind else "(1 + value) / 2",
-            )
-        axes.set_xlim(0, 1)
-        axes.set_ylim(0, 1)
-        axes.set_xlabel("predicted win chance", color=INK)
-        axes.legend(frameon=False, loc="upper left")
-    figure.axes[0].set_ylabel("score", color=INK)
-    caption = f"{found.player} · {_told(found)} · bars: 95 %, games drawn anew"
-    save_figure(figure, path, caption=caption)

@@ -7,10 +7,13 @@ different reach, so to different win chances.
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from train.review.analyst import Analyst
-from train.review.game_review import move_text
+from rich.table import Table
+from rich.text import Text
+
+from train.players.basic import Player
 from train.review.positions import search_positions
 from train.runtime.errors import UsageError
+from train.search.report import canonical_move
 from wallgo_jax.game.state import State
 from wallgo_jax.notation import COLOURS, SIDE_WORDS, cell_name, decode_play, placement_of, target_of
 from wallgo_jax.view.game_replay import Game, replay_actions
@@ -48,9 +51,37 @@ class Siblings(NamedTuple):
             "its win chances"
         )
 
+    def table(self) -> Table:
+        """The win chance of the step with each of its walls."""
+        table = Table(title=Text(self.title))
+        table.add_column("wall")
+        table.add_column("win chance", justify="right")
+        for each in self.each:
+            table.add_row(f"{each.side}{' (played)' * each.is_played}", f"{each.chance:.1%}")
+        return table
+
+    def to_dict(self) -> dict[str, Any]:
+        """The comparison as JSON-ready figures."""
+        return {
+            "ply": self.ply,
+            "mover": self.mover,
+            "step": self.step,
+            "win_chance_before": round(self.each[0].chance, 4),
+            "walls": [
+                {
+                    "move": canonical_move(each.action, grid=each.state.grid),
+                    "side": each.side,
+                    "win_chance": round(each.chance, 4),
+                    "is_played": each.is_played,
+                }
+                for each in self.each
+                if each.action is not None
+            ],
+        }
+
 
 def compare_siblings(
-    analyst: Analyst,
+    player: Player,
     game: Game,
     ply: int,
     *,
@@ -62,7 +93,7 @@ def compare_siblings(
     searched by itself from the position before it.
 
     Args:
-      analyst: made for the game's rules.
+      player: searches; made for the game's rules.
       game: has the ply.
       ply: from 1.
       on_progress: as in `search_positions`.
@@ -76,56 +107,32 @@ def compare_siblings(
     if placement_of(played, grid=game.grid) is not None:
         raise UsageError(f"review: --siblings {ply}: a stone is placed there, without a wall")
     play = decode_play(played)
-    first = played - play.side
-    legal = take_snapshot(before).legal
+    first, legal = played - play.side, take_snapshot(before).legal
     walls = [action for action in range(first, first + len(SIDE_WORDS)) if action in legal]
-    ends = [_replay_with(game, ply, action) for action in walls]
-    states = [before, *(end.states[-1] for end in ends)]
+    earlier = game.actions[: ply - 1]
+    ends = [replay_actions(game.rules, [*earlier, x], grid=game.grid) for x in walls]
     live = [(action, end) for action, end in zip(walls, ends, strict=True) if not end.is_over]
     if game.rules.players == 2:
         after = [before, *(end.states[-1] for _, end in live)]
-        searched = search_positions(analyst, after, on_progress=on_progress)
-        found = iter(each.value[mover] for each in searched)
+        searched = search_positions(player, after, on_progress=on_progress)
     else:
         only = [None, *(action for action, _ in live)]
         searched = search_positions(
-            analyst, [before] * len(only), excluded=only, is_only=True, on_progress=on_progress
+            player, [before] * len(only), excluded=only, is_only=True, on_progress=on_progress
         )
-        found = iter(each.best.value for each in searched)
+    found = iter(float(each.best_values[mover]) for each in searched)
     values = [next(found)]
     values += [end.rewards[mover] if end.is_over else next(found) for end in ends]
-    chances = analyst.chance(values).tolist()
     target = target_of(play, grid=game.grid)
     assert target is not None
-    origin = cell_name(play.cell, grid=game.grid)
     each = (
         Sibling(action, state, chance, action == played)
-        for action, state, chance in zip([None, *walls], states, chances, strict=True)
+        for action, state, chance in zip(
+            [None, *walls],
+            [before, *(end.states[-1] for end in ends)],
+            player.chance(values).tolist(),
+            strict=True,
+        )
     )
-    step = f"{origin} to {cell_name(target, grid=game.grid)}"
-    return Siblings(ply, mover, step, tuple(each))
-
-
-def _replay_with(game: Game, ply: int, action: int) -> Game:
-    """The game up to a ply, with another action there."""
-    return replay_actions(game.rules, [*game.actions[: ply - 1], action], grid=game.grid)
-
-
-def siblings_record(found: Siblings, grid: int) -> dict[str, Any]:
-    """The comparison as JSON-ready figures."""
-    return {
-        "ply": found.ply,
-        "mover": found.mover,
-        "step": found.step,
-        "win_chance_before": round(found.each[0].chance, 4),
-        "walls": [
-            {
-                "move": move_text(each.action, grid),
-                "side": each.side,
-                "win_chance": round(each.chance, 4),
-                "is_played": each.is_played,
-            }
-            for each in found.each
-            if each.action is not None
-        ],
-    }
+    cells = (cell_name(cell, grid=game.grid) for cell in (play.cell, target))
+    return Siblings(ply, mover, " to ".join(cells), tuple(each))

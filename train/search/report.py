@@ -1,71 +1,385 @@
-"""What a search says of positions: its roots, lines of play, and each player's value and cells.
+"""What a search says of positions: each move's share, each player's value, lines and cells.
 
-B boards, A slots, K lines, D plies of a line, P players.
+B boards, A slots, K lines, D plies of a line, P players, H W cells.
 """
 
-from typing import NamedTuple
+import dataclasses
+import functools
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from train.network import MASKED
+from train.network import MASKED, Output
+from train.runtime.dataframes import to_dataframe
+from train.runtime.errors import UsageError
 from train.search.arrays.entries import Boards
-from train.search.tree import NO_CHILD, ROOT, Node, Tree
-from wallgo_jax.game import actions
+from train.search.calibration import Calibration
+from train.search.config import SearchConfig
+from train.search.sequential_halving import completed_values
+from train.search.tree import NO_CHILD, ROOT, Node, Tree, root_view
+from wallgo_jax.game import actions as actions_lib
 from wallgo_jax.game.actions import NO_ACTION
+from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import State, Variant
+from wallgo_jax.notation import CANONICAL_SIDES, format_action
+from wallgo_jax.view.snapshot import NOBODY, take_snapshot
 
-LINE_PLIES = 8
-"""D."""
+LINES, MOST_LINES, LINE_PLIES = 6, 24, 8
+"""K where nothing else is asked for, K for all that a search has visited, D."""
+_SHOWN = 8
+_LEAST_ARROW = 0.01
 Numbers = np.ndarray | jax.Array
 """An array on the host; records of device arrays keep their type when they are fetched."""
 
 
-class RootReport(NamedTuple):
-    """The roots of some trees after a search. Values are the mover's."""
+class Candidate(NamedTuple):
+    """A move that a search has looked at, from the side of the player who makes it."""
 
-    slot: jax.Array  # int32[B], the chosen one
-    policy: jax.Array  # float32[B, A], 0 at illegal slots
-    value: jax.Array  # float32[B]
-    visits: jax.Array  # int32[B]
-    scores: jax.Array  # float32[B, P], as evaluated before the search, the player to move first
-    prior: jax.Array  # float32[B, A], chances, 0 at illegal slots
-    slot_visits: jax.Array  # int32[B, A]
-    slot_qvalues: jax.Array  # float32[B, A], 0 where not visited
-    actions: jax.Array  # int32[B, A], public ids of the slots
-    legal: jax.Array  # bool[B, A]
+    action: int  # public id
+    prior: float
+    policy: float
+    visits: int  # those kept from earlier searches included
+    value: float  # expected reward after it
+    win_chance: float
+    line: tuple[int, ...]  # public ids: the move and those most visited after it
+    moves: tuple[str, ...]  # of the line, in the canonical notation, such as `B6->B5:W0`
+
+    @property
+    def move(self) -> str:
+        """The move in the canonical notation."""
+        return self.moves[0]
 
 
-def report_roots(
-    root: Node, states: State, scores: jax.Array, slot: jax.Array, policy: jax.Array
-) -> RootReport:
-    """Make the report of roots.
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True, repr=False)
+class SearchReport:
+    """A search of one board; of a batch, every array has a leading axis [B].
+
+    Values are expected rewards from -1 to 1, **for the player to move** but for `values`,
+    `best_values` and `network_values`, which are each player's, player 0 first. They are as
+    searched; a calibration corrects win chances alone.
+
+    Attributes:
+      state: the position.
+      actions: int32[A], public actions of the slots.
+      legal: bool[A], slots that the search could choose.
+      action: int32[], the chosen public action; NO_ACTION after the end of a game.
+      prior: float32[A], chances by the network's policy, 0 at illegal slots.
+      visits: int32[A], those kept from earlier searches included.
+      qvalues: float32[A], values of the visited slots, 0 elsewhere.
+      completed: float32[A], values of all slots: those without visits get the mean of the network's
+        value and the visited ones, as in Danihelka et al., "Policy improvement by planning with
+        Gumbel", appendix D.
+      policy: float32[A], the improved policy of a Gumbel search, the shares of visits of PUCT.
+      value: float32[], the mean of all visits.
+      root_visits: int32[], of the position, one of them before any of its slots.
+      values: float32[P], of that mean.
+      best_values: float32[P], of the position after the chosen action.
+      network_values: float32[P], before the search.
+      slots: int32[K], of the lines.
+      lines: int32[K, D] public actions, the chosen one's line first, then those of the most visits,
+        of equal visits the likeliest by the policy; NO_ACTION behind the end of a line, and in
+        lines beyond the visited moves.
+      owners: float32[H, W, P + 1], chances of each cell's final owners, player 0 first, nobody
+        last; None without a head for them.
+      margin: float32[], cells that player 0 is expected to lead the best other by; None where
+        neither a margin head nor owners say.
+      player: name of the player that searched.
+      rules: of the game.
+      simulations: of this search; 0 shows what the network says.
+      calibration: of win chances.
+    """
+
+    state: State
+    actions: np.ndarray
+    legal: np.ndarray
+    action: np.ndarray
+    prior: np.ndarray
+    visits: np.ndarray
+    qvalues: np.ndarray
+    completed: np.ndarray
+    policy: np.ndarray
+    value: np.ndarray
+    root_visits: np.ndarray
+    values: np.ndarray
+    best_values: np.ndarray
+    network_values: np.ndarray
+    slots: np.ndarray
+    lines: np.ndarray
+    owners: np.ndarray | None
+    margin: np.ndarray | None
+    player: str = dataclasses.field(default="", metadata={"static": True})
+    rules: Rules | None = dataclasses.field(default=None, metadata={"static": True})
+    simulations: int = dataclasses.field(default=0, metadata={"static": True})
+    calibration: Calibration = dataclasses.field(default=Calibration(), metadata={"static": True})
+
+    @property
+    def is_batch(self) -> bool:
+        """Whether it is of several boards."""
+        return self.value.ndim > 0
+
+    def __len__(self) -> int:
+        """Number of boards of a batch."""
+        if not self.is_batch:
+            raise TypeError("a search of one board has no length")
+        return len(self.value)
+
+    def __getitem__(self, board: int) -> "SearchReport":
+        """The search of one board of a batch."""
+        if not self.is_batch:
+            raise TypeError("a search of one board has no boards to choose from")
+        return jax.tree.map(lambda x: x[board], self)
+
+    @property
+    def mover(self) -> Numbers:
+        """int8[]: the player to move."""
+        return self.state.position.player
+
+    @property
+    def network_value(self) -> np.ndarray:
+        """float32[]: the value before the search."""
+        mover = np.asarray(self.mover, int)[..., None]
+        return np.take_along_axis(self.network_values, mover, axis=-1)[..., 0]
+
+    @property
+    def likeliest(self) -> np.ndarray:
+        """int32[]: the public action that the network's policy would play."""
+        slot = self.prior.argmax(axis=-1)[..., None]
+        return np.take_along_axis(self.actions, slot, axis=-1)[..., 0]
+
+    def chance(self, value: Any, *, is_searched: bool = True) -> np.ndarray:
+        """Win chances of values, in their shape, each of the side whose value it is."""
+        players = self.values.shape[-1]
+        return self.calibration.chance(value, players=players, is_searched=is_searched)
+
+    @property
+    def win_chance(self) -> float:
+        """Of the player to move, by the mean of all visits, 0 to 1."""
+        return float(self.chance(self._one().value, is_searched=self._is_searched))
+
+    @property
+    def win_chances(self) -> list[float]:
+        """Each player's; of two players those after the best move, as reviews say them."""
+        values = self.best_values if len(self._one().values) == 2 else self.values
+        return self.chance(values, is_searched=self._is_searched).tolist()
+
+    @property
+    def best(self) -> str:
+        """The chosen move in notation."""
+        return self._name(int(self._one().action))
+
+    @property
+    def line(self) -> tuple[str, ...]:
+        """The principal variation: the chosen move and what the search expects after it."""
+        return tuple(self._name(int(x)) for x in self._one().lines[0] if x != NO_ACTION)
+
+    @functools.cached_property
+    def candidates(self) -> tuple[Candidate, ...]:
+        """The moves of the lines: the chosen one, then the likeliest by the policy."""
+        one, candidates = self._one(), []
+        for slot, actions in zip(one.slots, one.lines, strict=True):
+            line = tuple(int(action) for action in actions if action != NO_ACTION)
+            value = (one.qvalues if one.visits[slot] else one.completed)[slot]
+            candidate = Candidate(
+                action=int(actions[0]),
+                prior=float(one.prior[slot]),
+                policy=float(one.policy[slot]),
+                visits=int(one.visits[slot]),
+                value=float(value),
+                win_chance=float(one.chance(value)),
+                line=line,
+                moves=tuple(canonical_move(action, grid=one.state.grid) for action in line),
+            )
+            candidates += [candidate] * bool(line)
+        return (*candidates[:1], *sorted(candidates[1:], key=lambda each: -each.policy))
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A dict for each legal move: those of the most visits first, then by policy."""
+        if self.is_batch:
+            parts = (self[board].rows() for board in range(len(self)))
+            return [{"board": b} | row for b, rows in enumerate(parts) for row in rows]
+        slots = np.flatnonzero(self.legal)
+        order = slots[np.lexsort((-self.policy[slots], -self.visits[slots]))]
+        return [
+            {
+                "move": self._name(int(self.actions[slot])),
+                "action": int(self.actions[slot]),
+                "prior": float(self.prior[slot]),
+                "visits": int(self.visits[slot]),
+                "value": float(self.qvalues[slot]) if self.visits[slot] else None,
+                "completed": float(self.completed[slot]),
+                "policy": float(self.policy[slot]),
+            }
+            for slot in order
+        ]
+
+    def to_dataframe(self) -> Any:
+        """`rows` as a table of pandas."""
+        return to_dataframe(self.rows())
+
+    def svg(self, *, theme: str = "light") -> str:
+        """Draw the board: arrows are shares of the improved policy, heat is the expected owner."""
+        from wallgo_jax import render
+
+        one, heat = self._one(), None
+        if one.owners is not None:
+            red, rest = one.owners[..., 0], one.owners[..., 1:-1].sum(axis=-1)
+            heat = (red - rest).ravel()
+        shares = {int(one.actions[s]): float(one.policy[s]) for s in np.argsort(-one.policy)}
+        arrows = {a: share for a, share in [*shares.items()][:_SHOWN] if share > _LEAST_ARROW}
+        return render.svg(
+            one.state, heat=heat, heat_label="Red's share of the cell", arrows=arrows, theme=theme
+        )
+
+    def __str__(self) -> str:
+        if self.is_batch:
+            return "\n\n".join(str(self[board]) for board in range(len(self)))
+        head = (
+            f"{self.player}, {self.simulations} simulations: value {float(self.value):+.3f} for "
+            f"the player to move (network {float(self.network_value):+.3f})"
+        )
+        lines = [head, "move            prior visits   value  policy"]
+        for row in self.rows()[:_SHOWN]:
+            value = "     -" if row["value"] is None else f"{row['value']:+6.3f}"
+            chances = f"{row['prior']:6.1%} {row['visits']:6}  {value} {row['policy']:7.1%}"
+            lines.append(f"{row['move']:14} {chances}")
+        return "\n".join([*lines, f"line: {' '.join(self.line)}"])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        """Draw the search, or the first of a batch, for a notebook."""
+        from html import escape
+
+        one = self[0] if self.is_batch else self
+        return f"{one.svg()}<pre>{escape(str(one))}</pre>"
+
+    @property
+    def _is_searched(self) -> bool:
+        return bool(self.root_visits != 1)
+
+    def _one(self) -> "SearchReport":
+        if self.is_batch:
+            raise UsageError("search: has several boards; choose one, such as found[0]")
+        return self
+
+    def _name(self, action: int) -> str:
+        return format_action(action, grid=self.state.grid)
+
+
+def report_search(
+    tree: Tree,
+    variant: Variant,
+    scores: jax.Array,
+    slot: jax.Array,
+    policy: jax.Array,
+    config: SearchConfig,
+    *,
+    logits: jax.Array | None = None,
+    heads: Output | None = None,
+    lines: int = LINES,
+    boards: Boards = None,
+) -> SearchReport:
+    """Make the report of searched trees, without the fields that name a search.
 
     Args:
-      root: of each tree.
-      states: [B], at the roots.
-      scores: float32[B, P], as evaluated, the player to move first.
+      tree: its positions are those of the game.
+      variant: [B].
+      scores: float32[B, P], the roots as evaluated, the player to move first.
       slot: int32[B], the search's choice.
       policy: float32[B, A], of the search.
+      config: weighs values as the search did.
+      logits: float32[B, A], the roots as evaluated; by default those of the trees.
+      heads: outputs of the network's further heads at the roots.
+      lines: K at most.
+      boards: int32[B], the trees that are reported; all in turn by default.
     """
-    legal = root.logits > MASKED
-    return RootReport(
-        slot=slot,
-        policy=policy,
-        value=root.value,
-        visits=root.visits,
-        scores=scores,
-        prior=jnp.where(legal, jax.nn.softmax(root.logits, axis=1), 0.0),
-        slot_visits=root.slot_visits,
-        slot_qvalues=root.slot_qvalues,
+    root = root_view(tree, boards)
+    root = root if logits is None else root._replace(logits=logits)
+    rows, each = slice(None) if boards is None else boards, jnp.arange(len(slot))
+    states = State(variant, tree.positions[rows, ROOT])
+    legal, seen, mover = root.logits > MASKED, root.slot_visits > 0, states.position.player
+    completed = jnp.where(seen, root.slot_qvalues, _values_of(root, config))
+    # A choice without visits leads, and no share of a policy outweighs a visit.
+    rank = (root.slot_visits + 0.5 * policy).at[each, slot].set(jnp.inf)
+    slots = jax.lax.top_k(rank, min(lines, rank.shape[1]))[1].astype(jnp.int32)
+    is_shown = jnp.take_along_axis(seen, slots, axis=1).at[:, 0].set(True)
+    moves = jnp.where(is_shown[..., None], lines_below(tree, variant, slots, boards), NO_ACTION)
+    owners, margin = None, None
+    if heads is not None and heads.ownership is not None:
+        owners = owners_by_player(jax.nn.softmax(heads.ownership, axis=-1), mover)
+        cells = owners[..., :-1].sum(axis=(1, 2))
+        margin = cells[:, 0] - cells[:, 1:].max(axis=1)
+    if heads is not None and heads.margin is not None and scores.shape[1] == 2:
+        lead = heads.margin * variant.size.astype(jnp.float32) ** 2
+        margin = jnp.where(mover == 0, lead, -lead)
+    report: Any = SearchReport  # On the device; its arrays are NumPy's once they are fetched.
+    return report(
+        state=states,
         actions=jax.vmap(_public_actions)(states),
         legal=legal,
+        action=moves[:, 0, 0],
+        prior=jnp.where(legal, jax.nn.softmax(root.logits, axis=1), 0.0),
+        visits=root.slot_visits,
+        qvalues=root.slot_qvalues,
+        completed=jnp.where(legal, completed, 0.0),
+        policy=policy,
+        value=root.value,
+        root_visits=root.visits,
+        values=by_player(share_value(scores, root.value), mover),
+        best_values=by_player(share_value(scores, completed[each, slot]), mover),
+        network_values=by_player(scores, mover),
+        slots=slots,
+        lines=moves,
+        owners=owners,
+        margin=margin,
     )
 
 
+def report_finished_game(state: State, rewards: tuple[float, ...]) -> SearchReport:
+    """Report one board whose game is over, NumPy arrays: its result and its territory."""
+    snapshot, players = take_snapshot(state), len(rewards)
+    owner = np.array([players if who == NOBODY else who for who in snapshot.owner])
+    shares, none = np.array(rewards, np.float32), np.zeros(state.num_slots, np.float32)
+    return SearchReport(
+        state=state,
+        actions=np.full(len(none), NO_ACTION, np.int32),
+        legal=none > 0,
+        action=np.array(NO_ACTION, np.int32),
+        prior=none,
+        visits=none.astype(np.int32),
+        qvalues=none,
+        completed=none,
+        policy=none,
+        value=shares[int(state.position.player)],
+        root_visits=np.array(0, np.int32),
+        values=shares,
+        best_values=shares,
+        network_values=shares,
+        slots=np.zeros(0, np.int32),
+        lines=np.zeros((0, LINE_PLIES), np.int32),
+        owners=np.eye(players + 1, dtype=np.float32)[owner].reshape(state.grid, state.grid, -1),
+        margin=np.array(snapshot.territory[0] - max(snapshot.territory[1:]), np.float32),
+    )
+
+
+def canonical_move(action: int, *, grid: int) -> str:
+    """A public action in the canonical notation, such as `B6->B5:W0`."""
+    return format_action(action, grid=grid, sides=CANONICAL_SIDES)
+
+
 def _public_actions(state: State) -> jax.Array:
-    return jax.vmap(actions.action_of_slot, in_axes=(None, 0))(state, jnp.arange(state.num_slots))
+    slots = jnp.arange(state.num_slots)
+    return jax.vmap(actions_lib.action_of_slot, in_axes=(None, 0))(state, slots)
+
+
+def _values_of(node: Node, config: SearchConfig) -> jax.Array:
+    """float32[B, A]: completed values as expected rewards."""
+    plain = dataclasses.replace(config, value_scale=1.0, visit_offset=1.0, rescale_values=False)
+    most = node.slot_visits.max(axis=1, keepdims=True)
+    return completed_values(node, plain) / (1.0 + most)
 
 
 _Walk = tuple[jax.Array, jax.Array, jax.Array]
@@ -90,7 +404,7 @@ def lines_below(tree: Tree, variant: Variant, slots: jax.Array, boards: Boards =
     def step(walk: _Walk, _: None) -> tuple[_Walk, jax.Array]:
         node, slot, goes_on = walk
         there = State(variants, tree.positions[rows, node])
-        action = jax.vmap(jax.vmap(actions.action_of_slot))(there, slot)
+        action = jax.vmap(jax.vmap(actions_lib.action_of_slot))(there, slot)
         child = tree.children[rows, node, slot].astype(jnp.int32)
         below = tree.children[rows, child].astype(jnp.int32)  # [B, K, A]
         visits = jnp.where(below != NO_CHILD, tree.visits[rows[..., None], below], 0)
@@ -105,7 +419,7 @@ def lines_below(tree: Tree, variant: Variant, slots: jax.Array, boards: Boards =
     return jnp.moveaxis(jax.lax.scan(step, start, None, length=LINE_PLIES)[1], 0, -1)
 
 
-def share_value(scores: Numbers, value: Numbers) -> np.ndarray:
+def share_value(scores: Numbers, value: Numbers) -> jax.Array:
     """float32[B, P]: each player's value, once a search has found the mover's, which comes first.
 
     Rewards add up to zero. A search of more than two players knows the mover's alone: the others
@@ -115,23 +429,22 @@ def share_value(scores: Numbers, value: Numbers) -> np.ndarray:
       scores: float32[B, P], as evaluated before the search, the mover first.
       value: float32[B], the mover's after it.
     """
-    shares = np.array(scores)
-    shares[:, 0] = value
-    shares[:, 1:] -= shares.sum(axis=1, keepdims=True) / (shares.shape[1] - 1)
-    return shares
+    shares = jnp.asarray(scores).at[:, 0].set(value)
+    rest = shares.sum(axis=1, keepdims=True) / (shares.shape[1] - 1)
+    return shares.at[:, 1:].add(-rest)
 
 
-def by_player(shares: Numbers, mover: Numbers) -> np.ndarray:
+def by_player(shares: Numbers, mover: Numbers) -> jax.Array:
     """[B, ..., P]: numbers of players from the movers [B] on, turned so that player 0 is first."""
     players = shares.shape[-1]
-    place = (np.arange(players) - np.asarray(mover, int)[:, None]) % players
+    place = (jnp.arange(players)[None] - jnp.asarray(mover, jnp.int32)[:, None]) % players
     place = place.reshape(len(place), *[1] * (shares.ndim - 2), players)
-    return np.take_along_axis(np.asarray(shares), place, axis=-1)
+    return jnp.take_along_axis(jnp.asarray(shares), place, axis=-1)
 
 
-def owners_by_player(owners: Numbers, mover: Numbers) -> np.ndarray:
+def owners_by_player(owners: Numbers, mover: Numbers) -> jax.Array:
     """[B, ..., P + 1]: chances of owners from the movers [B] on, nobody last, by `by_player`."""
-    return np.concatenate([by_player(owners[..., :-1], mover), owners[..., -1:]], axis=-1)
+    return jnp.concatenate([by_player(owners[..., :-1], mover), owners[..., -1:]], axis=-1)
 
 
 def draw_place(policy: Numbers, temperature: float, uniform: float) -> int:

@@ -7,7 +7,7 @@ import importlib.util
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from train.engine.trees.guide import check_rules, make_guide_for_levels
+from train.players.registry import check_rules, make_level_player
 from train.runtime.errors import UsageError, usage_errors
 from train.ui.games import saving
 from train.ui.games.levels import DEFAULT_LEVEL
@@ -46,7 +46,7 @@ def play(
         raise UsageError("play needs anywidget: pip install 'wallgo-jax[notebooks]'")
     from train.ui.widget import PlayWidget
 
-    guide = make_guide_for_levels(player) if player else None
+    guide = make_level_player(player) if player else None
     if rules is None:
         rules = guide.learned[0] if guide and guide.learned else _DEFAULT_RULES
     elif not isinstance(rules, Rules):

@@ -9,10 +9,10 @@ import secrets
 from collections.abc import Callable
 from typing import NamedTuple
 
-from train.review.analyst import make_analyst
-from train.review.game_review import GameReview, review_game, review_record
+from train.review.game_review import GameReview, review_game
 from train.review.grades import MARKS
 from train.review.page import draw_review
+from train.review.player import make_analysis_player
 from train.ui.games.game_session import PLAY, GameSession, ReviewStatus
 from train.ui.games.game_tree import Node, actions_of, main_line, path_to
 from train.ui.games.levels import HINT, opponent_for
@@ -101,7 +101,7 @@ class Reviewer:
         for node, move in zip(line[1:], review.moves, strict=True):
             node.mark = MARKS.get(move.grade.name, "")
         name = secrets.token_urlsafe(9)
-        self._reviews[name] = Reviewed(page, json.dumps(review_record(review)) + "\n")
+        self._reviews[name] = Reviewed(page, json.dumps(review.to_dict()) + "\n")
         while len(self._reviews) > MAX_REVIEWS:
             del self._reviews[next(iter(self._reviews))]
         accuracy = tuple(None if each is None else round(each) for each in review.accuracy)
@@ -112,7 +112,7 @@ class Reviewer:
     ) -> GameReview:
         rules = session.tree.rules
         name = self._player or opponent_for(rules).name
-        analyst = make_analyst(name, rules, simulations=self._simulations)
+        analyst = make_analysis_player(name, rules, simulations=self._simulations)
         total = self._simulations * sum(not node.snapshot.is_over for node in line)
         return review_game(
             analyst,

@@ -204,12 +204,12 @@ class _TerminalGame:
         session.ask_hint()
 
         def is_shallow() -> bool:
-            return node.evaluation is None or node.evaluation.simulations < HINT.simulations
+            return node.report is None or node.report.simulations < HINT.simulations
 
         await self._wait_while(is_shallow, "searching")
-        if node.evaluation is None or session.error:
+        if node.report is None or session.error:
             return
-        view = wire.evaluation_view(node.evaluation, session.tree.rules)
+        view = wire.evaluation_view(node.report)
         if name == "eval":
             chances = zip(COLOURS, view["chances"], strict=False)
             self._print(", ".join(f"{colour} {chance:.0%}" for colour, chance in chances))

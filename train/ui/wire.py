@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from train.checkpoints.calibration import win_chance
-from train.engine.answers import Evaluation
+import numpy as np
+
+from train.search.report import SearchReport
 from train.ui.game_server import GameServer
 from train.ui.games.game_session import GameSession
 from train.ui.games.game_tree import Node
@@ -18,7 +19,6 @@ from wallgo_jax.notation import (
     COLOURS,
     decode_play,
     format_action,
-    parse_action,
     placement_of,
     target_of,
 )
@@ -63,7 +63,7 @@ def game_view(session: GameSession, name: str) -> dict[str, Any]:
             "running": clocks.running,
         },
         "evaluates": session.shows_evaluation,
-        "evaluation": node.evaluation and evaluation_view(node.evaluation, tree.rules),
+        "evaluation": node.report and evaluation_view(node.report),
         "hint": session.hint == node.number,
         "hintSimulations": HINT.simulations,
         "result": _result(node.snapshot.payoff),
@@ -105,8 +105,7 @@ def _rules(rules: Rules) -> dict[str, Any]:
 def _node(node: Node) -> list[Any]:
     """[number, parent's number, move, mover, first player's chance to win or None, mark]."""
     parent = None if node.parent is None else node.parent.number
-    search = node.evaluation
-    chance = None if search is None else round(chances(search, node.snapshot.players)[0], 3)
+    chance = None if node.report is None else round(node.report.win_chances[0], 3)
     return [node.number, parent, node.text, node.mover, chance, node.mark]
 
 
@@ -176,45 +175,29 @@ def _puzzle(task: PuzzleTask) -> dict[str, Any]:
     return view
 
 
-def chances(evaluation: Evaluation, players: int) -> list[float]:
-    """Each player's chance to win, 0 to 1.
-
-    Of two players it is that with the best move, as in reviews and hints, not the mean over all
-    that was searched.
-    """
-    if isinstance(evaluation.evaluation, tuple):
-        values = evaluation.evaluation
-        return [float(win_chance(value, players=players)) for value in values]
-    best = evaluation.candidates[0] if evaluation.candidates else evaluation
-    return [best.win_chance, 1 - best.win_chance][:: 1 if evaluation.player == 0 else -1]
-
-
-def evaluation_view(evaluation: Evaluation, rules: Rules) -> dict[str, Any]:
+def evaluation_view(report: SearchReport) -> dict[str, Any]:
     """A search of a position that shows what the moves are worth, the search's choice first."""
-    grid = rules.size
-
-    def ids(moves: tuple[str, ...]) -> list[int]:
-        return [parse_action(move, grid=grid).action for move in moves]
-
-    policy = dict(evaluation.policy or ())
-    # Without candidates, as from a raw policy, the policy is all that is known.
-    ideas = [(each.line, each.win_chance) for each in evaluation.candidates or ()] or [
-        ((move,), evaluation.win_chance) for move in policy
-    ]
-    ideas[1:] = sorted(ideas[1:], key=lambda idea: -policy.get(idea[0][0], 0.0))
-    owners = evaluation.owners
+    grid, slots = report.state.grid, np.flatnonzero(report.legal)
+    ideas = [(each.line, each.win_chance, each.policy) for each in report.candidates if each.visits]
+    if not ideas:  # A search without visits, such as the raw policy.
+        order = slots[np.argsort(-report.policy[slots], kind="stable")]
+        policy = ((int(report.actions[slot]), float(report.policy[slot])) for slot in order)
+        ideas = [((action,), report.win_chance, share) for action, share in policy]
+    cells = None
+    if report.owners is not None:
+        cells = report.owners.reshape(-1, report.owners.shape[-1]).tolist()
     return {
-        "simulations": evaluation.simulations,
-        "chances": [round(chance, 4) for chance in chances(evaluation, rules.players)],
-        "owners": owners and [[round(share, 3) for share in shares] for shares in owners],
+        "simulations": report.simulations,
+        "chances": [round(chance, 4) for chance in report.win_chances],
+        "owners": cells and [[round(share, 3) for share in shares] for shares in cells],
         "ideas": [
             {
-                **dict(zip(("origin", "target", "side"), _parts(ids(line)[0], grid), strict=True)),
+                **dict(zip(("origin", "target", "side"), _parts(line[0], grid), strict=True)),
                 "winChance": round(chance, 4),
-                "share": round(policy.get(line[0], 0.0), 4),
-                "line": [format_action(action, grid=grid) for action in ids(line)],
+                "share": round(share, 4),
+                "line": [format_action(action, grid=grid) for action in line],
             }
-            for line, chance in ideas[:MAX_HINTS]
+            for line, chance, share in ideas[:MAX_HINTS]
         ],
     }
 

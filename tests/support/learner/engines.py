@@ -44,7 +44,7 @@ def heads(variables: Any, states: Any) -> Output:
 
 def two_players() -> Sessions:
     """Gumbel search with heads, of rules by which a player moves twice running."""
-    return sessions_of(FOUR_STONES, "gumbel", OPTIONS, look=heads)
+    return sessions_of(FOUR_STONES, "gumbel", OPTIONS, evaluate_heads=heads)
 
 
 def three_players() -> Sessions:
@@ -53,19 +53,21 @@ def three_players() -> Sessions:
 
 
 @functools.cache
-def sessions_of(rules: Rules, kind: str, options: EngineOptions, *, look: Any = None) -> Sessions:
+def sessions_of(
+    rules: Rules, kind: str, options: EngineOptions, *, evaluate_heads: Any = None
+) -> Sessions:
     """Sessions of 24 simulations an answer; compiled once, and never shut down."""
     config = SearchConfig(kind=kind)
-    guide = Player(
+    player = Player(
         name="random",
         variables=(),
         act=act_by(make_random_search()),
         evaluate=opposed_evaluator,
-        evaluate_heads=look,
+        evaluate_heads=evaluate_heads,
         search=config,
         simulations=24,
     )
-    sessions = Sessions(guide, rules, options)
+    sessions = Sessions(player, rules, options)
     sessions.wait_for_all_sizes()
     return sessions
 

@@ -17,6 +17,7 @@ import train.arena.match
 import train.arena.sprt
 from tests.support.learner import matches, tiny
 from tests.support.learner.commands import RULES, command
+from tests.support.learner.reports import report_of
 from tests.support.learner.saved import save_run
 from train.api import selfplay
 from train.api.games import PlayedMatch
@@ -26,8 +27,8 @@ from train.arena.result import MatchResult
 from train.cli.games import review as review_command
 from train.config.heuristics import HeuristicsConfig
 from train.ratings import pool as pool_lib
-from train.review import analyst, game_review
-from train.review.positions import Candidate, SearchedPosition
+from train.review import game_review
+from train.review import player as review_player
 from train.search.config import SearchConfig
 from train.search.search import SearchResult
 from wallgo_jax.formats import records
@@ -307,15 +308,13 @@ def test_self_play_that_explores_weighs_values_as_the_run_does(tmp_path, monkeyp
 
 
 def test_a_game_is_loaded_and_reviewed(games, tmp_path, monkeypatch):
-    def search_positions(analyst, states, **options):
+    def search_positions(player, states, **options):
         """Each position's first legal move, and values that rise for the player to move."""
         found = []
         for ply, state in enumerate(states):
-            mover, slot = int(state.position.player), np.asarray(legal_slots(state)).argmax()
+            slot = np.asarray(legal_slots(state)).argmax()
             action = int(actions.action_of_slot(state, slot))
-            value = (0.1 * ply, -0.1 * ply)[:: 1 - 2 * mover]
-            best = Candidate(action, 0.5, 0.5, 3, 0.1 * ply, (action,))
-            found.append(SearchedPosition(mover, value, value, action, (best,), None))
+            found.append(report_of(state, action, 0.1 * ply))
         return found
 
     legal_slots = jax.jit(actions.legal_slots)
@@ -335,7 +334,7 @@ def test_a_game_is_loaded_and_reviewed(games, tmp_path, monkeypatch):
 
 
 def test_the_command_reviews_with_as_many_simulations():
-    assert review_command.DEFAULT_SIMULATIONS == analyst.DEFAULT_SIMULATIONS
+    assert review_command.DEFAULT_SIMULATIONS == review_player.DEFAULT_SIMULATIONS
 
 
 def test_a_network_is_described_and_drawn(api_run):

@@ -276,14 +276,14 @@ class AskedError(Exception):
 def options_of(player, monkeypatch, **given):
     """Options of a player's search, whether it explores, and the bits of its key."""
 
-    def ask(evaluate, options, look, how):
+    def ask(evaluate, options, *, explores, **others):
         def search(variables, states, key):
-            raise AskedError(options, how.explores, jax.random.key_data(key).tolist())
+            raise AskedError(options, explores, jax.random.key_data(key).tolist())
 
         return search
 
     with monkeypatch.context() as patch, pytest.raises(AskedError) as caught:
-        patch.setattr(searches, "_program", ask)
+        patch.setattr(searches, "make_reporting_search", ask)
         player.search(batch(), **given)
     return caught.value.args
 

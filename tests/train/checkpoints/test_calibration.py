@@ -5,14 +5,9 @@ import json
 import numpy as np
 import pytest
 
-from train.checkpoints.calibration import (
-    Calibration,
-    of_card,
-    read_calibration,
-    to_dict,
-    win_chance,
-)
+from train.checkpoints.calibration import of_card, read_calibration
 from train.runtime.errors import UsageError
+from train.search.calibration import Calibration, win_chance
 
 
 def test_chances_of_two_players_add_up_to_one():
@@ -32,7 +27,7 @@ def test_a_draw_of_more_players_is_an_equal_share():
 def test_a_calibration_is_read_again(tmp_path):
     made = Calibration(0.5, 0.75, 64)
     path = tmp_path / "calibration.json"
-    path.write_text(json.dumps({"calibration": to_dict(made), "player": "x"}))
+    path.write_text(json.dumps({"calibration": made._asdict(), "player": "x"}))
     assert read_calibration(path) == made
 
 

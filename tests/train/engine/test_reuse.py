@@ -13,9 +13,9 @@ from tests.support.learner.searching import legal_slots, play
 from tests.support.reference.slow_search import SlowSearch
 from train.engine.sessions import Sessions
 from train.runtime.host import fetch
+from train.search.report import canonical_move
 from wallgo_jax.game import actions
 from wallgo_jax.game.state import initial_state
-from wallgo_jax.notation import CANONICAL_SIDES, format_action
 
 
 @jax.jit
@@ -37,7 +37,7 @@ def step(state, slot):
 
 def slow_search(sessions: Sessions) -> SlowSearch:
     # The searches of this file have 17 to 32 simulations.
-    options = dataclasses.replace(sessions.guide.search, max_considered_actions=8)
+    options = dataclasses.replace(sessions.player.search, max_considered_actions=8)
     return SlowSearch(fetch(initial_state(sessions.rules)), options, look, step)
 
 
@@ -46,11 +46,11 @@ _action_of = jax.jit(actions.action_of_slot)
 
 def move_of(state, slot: int) -> str:
     action = int(_action_of(state, np.int32(slot)))
-    return format_action(action, grid=state.grid, sides=CANONICAL_SIDES)
+    return canonical_move(action, grid=state.grid)
 
 
 def visits_of(answer) -> dict[str, int]:
-    return {candidate.move: candidate.visits for candidate in answer.candidates}
+    return {each.move: each.visits for each in answer.candidates if each.visits}
 
 
 def children_of(game, slow: SlowSearch) -> dict[str, int]:
@@ -65,22 +65,20 @@ def test_a_game_with_a_kept_tree_is_searched_as_by_hand():
     name, kept = sessions.open(), []
     for ply in range(9):
         simulations = 18 + ply
-        answer = sessions.ask(name, simulations=simulations, details=True).result()
+        answer = sessions.ask(name, simulations=simulations).result()
         before = slow.root.visits
         kept.append(before - 1)
         slot, _ = slow.search(simulations)
-        own = sessions._of(name).game
+        own = sessions.game(name)
         children = children_of(own, slow)
         expected = {move: slow.root.children[slot].visits for move, slot in children.items()}
-        assert answer.visits == slow.root.visits == before + simulations
+        assert answer.root_visits == slow.root.visits == before + simulations
         assert visits_of(answer) == expected
         for candidate in answer.candidates:
             own_value = slow.root.q(children[candidate.move])
             assert candidate.win_chance == pytest.approx((1 + own_value) / 2, abs=1e-4)
-        mover = int(own.state.position.player)
-        value = answer.evaluation if mover == 0 else -answer.evaluation
-        assert value == pytest.approx(slow.root.value, abs=1e-4)
-        sessions.apply(name, answer.action)
+        assert answer.value == pytest.approx(slow.root.value, abs=1e-4)
+        sessions.apply(name, int(answer.action))
         assert own.plies[-1].slot == slot
         slow.move_on(slot)
         if own.is_over:
@@ -95,7 +93,7 @@ def test_a_tree_of_more_players_is_kept_by_its_own_player():
     sessions = three_players()
     slow = slow_search(sessions)
     name, kept = sessions.open(), {True: [], False: []}
-    own = sessions._of(name).game
+    own = sessions.game(name)
     for ply in range(12):
         mover = int(own.state.position.player)
         if mover == 0 or ply == 7:
@@ -103,17 +101,19 @@ def test_a_tree_of_more_players_is_kept_by_its_own_player():
             if not is_own:
                 slow.begin_anew()
             before = slow.root.visits
-            answer = sessions.ask(name, simulations=30, details=True).result()
+            answer = sessions.ask(name, simulations=30).result()
             slot, _ = slow.search(30)
             slots = children_of(own, slow)
             visits = {move: slow.root.children[s].visits for move, s in slots.items()}
             assert visits_of(answer) == visits
-            assert answer.visits == slow.root.visits == before + 30
-            assert move_of(own.state, slot) == answer.best_move
+            assert answer.root_visits == slow.root.visits == before + 30
+            assert move_of(own.state, slot) == canonical_move(
+                int(answer.action), grid=own.state.grid
+            )
             values = {move: slow.root.q(s) for move, s in slots.items()}
-            told = {candidate.move: candidate.value for candidate in answer.candidates}
+            told = {each.move: each.value for each in answer.candidates if each.visits}
             assert told == pytest.approx(values, abs=1e-4)
-            assert answer.evaluation[mover] == pytest.approx(slow.root.value, abs=1e-4)
+            assert answer.values[mover] == pytest.approx(slow.root.value, abs=1e-4)
             kept[is_own].append(before - 1)
         else:  # The others play what keeps most of the tree.
             seen = slow.root.children
@@ -140,14 +140,14 @@ def test_no_request_compiles():
     sessions = two_players()
     # Parts of the rules' own functions, which other tests may not have called before.
     warm = sessions.open(moves=["A1"])
-    sessions.apply(warm, sessions.ask(warm, details=True, simulations=17).result().best_move)
+    sessions.apply(warm, int(sessions.ask(warm, simulations=17).result().action))
     sessions.takeback(warm, 0)
     sessions.close(warm)
     with compiling.count_compilations() as compiled:
         names = [sessions.open(), sessions.open(moves=["A1"])]
         for name in names:
-            answer = sessions.ask(name, details=True, simulations=17).result()
-            sessions.apply(name, answer.best_move)
+            answer = sessions.ask(name, simulations=17).result()
+            sessions.apply(name, int(answer.action))
             sessions.ask(name, temperature=1.0).result()
         sessions.takeback(names[0], 0)
         for name in names:

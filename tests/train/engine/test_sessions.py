@@ -7,18 +7,17 @@ from scipy.special import softmax
 from tests.support.learner import saved
 from tests.support.learner.engines import LEAD, OWNERS, two_players
 from tests.support.learner.searching import FOUR_STONES
-from train.engine import searcher, telling
-from train.engine.answers import SessionError
 from train.engine.sessions import make_sessions
 from train.engine.trees.options import EngineOptions
 from train.runtime.errors import UsageError
+from wallgo_jax.game.actions import NO_ACTION
 
 
 @pytest.fixture
 def sessions():
     sessions = two_players()
     yield sessions
-    for name in list(sessions._sessions):
+    for name in list(sessions._games):
         sessions.close(name)
 
 
@@ -27,26 +26,26 @@ def test_takeback_returns_to_a_position_and_begins_a_new_tree(sessions):
     first = sessions.ask(name).result()
     sessions.apply(name, first.action)
     sessions.ask(name).result()
-    standing = sessions.takeback(name, 1)
-    assert (standing.ply, standing.moves, standing.result) == (1, ("A1",), None)
+    game = sessions.takeback(name, 1)
+    assert (game.ply, game.moves, game.result) == (1, ("A1",), None)
     again = sessions.ask(name).result()
-    assert (again.best_move, again.visits) == (first.best_move, 25)
+    assert (again.action, again.root_visits) == (first.action, 25)
     assert sessions.takeback(name, 0).ply == 0
-    with pytest.raises(SessionError, match="ply: 3 is not from 0 to 0"):
+    with pytest.raises(UsageError, match="ply: 3 is not from 0 to 0"):
         sessions.takeback(name, 3)
 
 
 def test_a_finished_game_can_be_taken_back(sessions):
     name = sessions.open()
-    while not sessions.standing(name).is_over:
-        sessions.apply(name, sessions.ask(name, simulations=2).result().action)
-    last = sessions.standing(name)
-    over = sessions.ask(name, details=True).result()
-    assert (over.best_move, over.evaluation) == (None, last.result[0])
-    assert over.owners is not None and np.allclose(np.sum(over.owners, axis=1), 1)
-    with pytest.raises(SessionError, match="game is over"):
+    game = sessions.game(name)
+    while not game.is_over:
+        sessions.apply(name, int(sessions.ask(name, simulations=2).result().action))
+    over = sessions.ask(name).result()
+    assert (over.action, over.values.tolist()) == (NO_ACTION, list(game.result))
+    assert over.owners.shape == (3, 3, 3) and np.allclose(over.owners.sum(axis=-1), 1)
+    with pytest.raises(UsageError, match="game is over"):
         sessions.apply(name, 0)
-    assert not sessions.takeback(name, last.ply - 1).is_over
+    assert not sessions.takeback(name, game.ply - 1).is_over
 
 
 def test_the_tree_that_was_not_searched_for_the_longest_time_makes_room(sessions):
@@ -55,14 +54,14 @@ def test_the_tree_that_was_not_searched_for_the_longest_time_makes_room(sessions
         answer.result()
     for name in (names[0], names[32]):
         sessions.ask(name, simulations=4).result()
-    visits = [sessions.ask(names[n], simulations=0).result().visits for n in (0, 2, 32)]
+    visits = [sessions.ask(names[n], simulations=0).result().root_visits for n in (0, 2, 32)]
     assert visits == [9, 5, 5], "those that were searched last are kept"
-    assert sessions.ask(names[1], simulations=0).result().visits == 1
+    assert sessions.ask(names[1], simulations=0).result().root_visits == 1
 
 
 def test_a_tree_without_room_begins_anew(sessions):
     name = sessions.open()
-    visits = [sessions.ask(name).result().visits for _ in range(3)]
+    visits = [sessions.ask(name).result().root_visits for _ in range(3)]
     assert visits == [25, 49, 25], "of 64 nodes, 49 leave no room for 24"
 
 
@@ -78,28 +77,28 @@ def test_an_answer_that_is_cancelled_is_not_searched(sessions):
     name = sessions.open()
     asked = [sessions.ask(name, simulations=60) for _ in range(3)]
     assert asked[2].cancel()
-    assert [one.result().visits for one in asked[:2]] == [61, 61]
+    assert [one.result().root_visits for one in asked[:2]] == [61, 61]
 
 
 def test_moves_are_drawn_by_temperature(sessions):
     name = sessions.open()
     drawn = {
-        sessions.ask(name, simulations=0, temperature=2.0).result().best_move for _ in range(9)
+        int(sessions.ask(name, simulations=0, temperature=2.0).result().action) for _ in range(9)
     }
     assert len(drawn) > 2
-    kept = {sessions.ask(name, simulations=0).result().best_move for _ in range(3)}
+    kept = {int(sessions.ask(name, simulations=0).result().action) for _ in range(3)}
     assert len(kept) == 1
 
 
 def test_owners_and_margin_are_told_from_the_first_players_side(sessions):
     """Ply 1 is the second player's: chances and margin are the network's, turned round."""
     name = sessions.open(moves=["B2"])
-    told = sessions.ask(name, details=True, simulations=8).result()
+    told = sessions.ask(name, simulations=8).result()
     own, other, nobody = np.moveaxis(softmax(OWNERS, axis=-1), -1, 0)
-    expected = np.stack([other, own, nobody], axis=-1).reshape(9, 3)
+    expected = np.stack([other, own, nobody], axis=-1)
     assert told.owners == pytest.approx(expected, abs=1e-5)
     assert told.margin == pytest.approx(-9 * LEAD)
-    assert told.player == 1
+    assert told.mover == 1
 
 
 def test_rules_that_the_network_has_not_learned_are_refused(tmp_path):
@@ -108,20 +107,13 @@ def test_rules_that_the_network_has_not_learned_are_refused(tmp_path):
         make_sessions(str(run), FOUR_STONES, options=EngineOptions(nodes=64))
 
 
-def test_owners_are_turned_from_the_movers_side_to_the_players_numbers():
-    mover_first = np.array([[[0.7, 0.2, 0.1]]])
-    assert telling._owners(mover_first, 1).tolist() == [[0.2, 0.7, 0.1]]
-    of_three = np.array([[[0.4, 0.3, 0.2, 0.1]]])
-    assert telling._owners(of_three, 2).tolist() == [[0.3, 0.2, 0.4, 0.1]]
-
-
 def test_an_error_of_a_search_is_told_and_the_sessions_live_on(sessions, monkeypatch):
     def fail(*arguments, **named):
         raise ZeroDivisionError("broken")
 
     name = sessions.open()
     with monkeypatch.context() as patch:
-        patch.setattr(searcher, "tell_search", fail)
+        patch.setattr(sessions._programs, "report", fail)
         with pytest.raises(ZeroDivisionError, match="broken"):
             sessions.ask(name).result(timeout=20)
-    assert sessions.ask(name).result(timeout=20).visits == 25
+    assert sessions.ask(name).result(timeout=20).root_visits == 25

@@ -13,6 +13,7 @@ import pytest
 
 import train
 from tests.support.learner.commands import command, complaint
+from tests.support.learner.reports import report_of
 from tests.support.reference.referee import Game
 from tests.support.reference.solver import Solver
 from train.cli.games import puzzles as puzzles_command
@@ -20,7 +21,7 @@ from train.cli.games.puzzles import Puzzles
 from train.data.record_dataset import RecordedGames
 from train.puzzles import check, find
 from train.puzzles.check import PuzzleOptions, check_puzzles, exact_judge, state_of
-from train.puzzles.find import StoppedError, find_puzzles, spread
+from train.puzzles.find import find_puzzles, spread
 from train.puzzles.puzzle_file import (
     SHIPPED_FILE,
     Puzzle,
@@ -30,9 +31,8 @@ from train.puzzles.puzzle_file import (
     write_puzzles,
 )
 from train.puzzles.sameness import sameness_key
-from train.review.analyst import make_analyst
 from train.review.own_games import play_own_games
-from train.review.positions import Candidate, SearchedPosition
+from train.review.player import make_analysis_player
 from train.runtime.errors import UsageError
 from wallgo_jax.formats import records
 from wallgo_jax.formats.records import Record
@@ -48,18 +48,18 @@ OPTIONS = PuzzleOptions(shallow=4, deep=16, level=0.49, wins=0.7, others=0.69, s
 
 
 @pytest.fixture(scope="module")
-def analyst():
-    return make_analyst("heuristic-search:wjx@16", RULES)
+def player():
+    return make_analysis_player("heuristic-search:wjx@16", RULES)
 
 
 @pytest.fixture(scope="module")
-def recorded(analyst):
-    return play_own_games(analyst, games=300, simulations=4, opening_plies=5, seed=0)
+def recorded(player):
+    return play_own_games(player, games=300, simulations=4, opening_plies=5, seed=0)
 
 
 @pytest.fixture(scope="module")
-def puzzles(analyst, recorded):
-    return find_puzzles(analyst, [recorded], OPTIONS, most=12, counts_played=True)
+def puzzles(player, recorded):
+    return next(find_puzzles(player, [recorded], OPTIONS, most=12, counts_played=True))[0]
 
 
 def known_puzzle(actions: tuple[int, ...], line: tuple[int, ...], difficulty: int) -> Puzzle:
@@ -121,7 +121,7 @@ def test_known_solutions_are_the_only_winning_moves(solver):
 
 
 @pytest.mark.slow  # Finds puzzles by many searches, and solves their board.
-def test_found_solutions_are_the_only_winning_moves(analyst, recorded, puzzles, solver, tmp_path):
+def test_found_solutions_are_the_only_winning_moves(player, recorded, puzzles, solver, tmp_path):
     assert len(puzzles) >= 5
     for puzzle in puzzles:
         assert only_win(solver, puzzle.record.actions) == [puzzle.solution]
@@ -145,37 +145,34 @@ def test_found_solutions_are_the_only_winning_moves(analyst, recorded, puzzles, 
     assert said.out.endswith(f"{len(puzzles)} of {len(puzzles)} confirmed (100%)\n")
     good, bad = puzzles[:2]
     legal = take_snapshot(state_of(bad)).legal - {bad.solution}
-    found = check_puzzles(analyst, [good, bad._replace(solution=min(legal))], OPTIONS)
+    found = check_puzzles(player, [good, bad._replace(solution=min(legal))], OPTIONS)
     assert [each.is_confirmed for each in found] == [True, False]
 
 
-def test_a_check_by_search_asks_for_the_solution_and_for_nothing_else(analyst, monkeypatch):
+def test_a_check_by_search_asks_for_the_solution_and_for_nothing_else(player, monkeypatch):
     """By a stub of the search, which finds the true solution; without it nothing wins."""
     good, bad = KNOWN[0], KNOWN[1]
     solutions = {len(each.record.actions): each.solution for each in (good, bad)}
 
-    def search(analyst, states, *, simulations, excluded, on_progress):
+    def search(player, states, *, simulations, excluded, on_progress):
         assert simulations == check.CHECK * OPTIONS.deep
         found = []
         for state, barred in zip(states, excluded or [None] * len(states), strict=True):
-            best, mover = solutions[int(state.position.ply)], int(state.position.player)
-            mine = -0.9 if barred == best else 0.9
-            values = (mine, -mine) if mover == 0 else (-mine, mine)
-            candidate = Candidate(best, 0.5, 0.5, 4, mine, (best,))
-            found.append(SearchedPosition(mover, values, values, best, (candidate,), None))
+            best = solutions[int(state.position.ply)]
+            found.append(report_of(state, best, -0.9 if barred == best else 0.9))
         return found
 
     monkeypatch.setattr(check, "exact_judge", lambda rules: None)
     monkeypatch.setattr(check, "search_positions", search)
     wrong = bad._replace(solution=good.solution)
-    found = check_puzzles(analyst, [good, wrong], OPTIONS)
+    found = check_puzzles(player, [good, wrong], OPTIONS)
     assert [each.is_confirmed for each in found] == [True, False]
     assert found[0].best == good.solution and found[1].best == bad.solution
     # Without its solution the first is not won; without the wrong one the second still is.
     assert found[0].next_best <= OPTIONS.others < OPTIONS.wins <= found[1].next_best
     larger = good._replace(record=dataclasses.replace(good.record, grid=4))
     with pytest.raises(UsageError, match=r"puzzle 2: .* grid"):
-        check_puzzles(analyst, [good, larger], OPTIONS)
+        check_puzzles(player, [good, larger], OPTIONS)
 
 
 def test_a_file_gives_the_puzzles_again(tmp_path):
@@ -225,22 +222,22 @@ def test_a_puzzle_that_nobody_can_be_asked_is_one_line(tmp_path, changes, reason
     assert said.startswith(f"{path}, line 2: ") and reason in said
 
 
-def test_games_of_files_are_replayed_before_any_is_searched(analyst, tmp_path, monkeypatch):
+def test_games_of_files_are_replayed_before_any_is_searched(player, tmp_path, monkeypatch):
     good, path = finished_game(), tmp_path / "games.jsonl"
     bad = dataclasses.replace(good, actions=(*good.actions[:2], 0, *good.actions[3:]))
     monkeypatch.setattr(puzzles_command, "ROUND_GAMES", 1)
     records.write(path, [good, good])
-    rounds = Puzzles(games=(path,))._rounds(analyst, lambda *told: None)
+    rounds = Puzzles(games=(path,))._rounds(player, lambda *told: None)
     assert [each.places for each in rounds] == [(f"{path}, game 1",), (f"{path}, game 2",)]
     records.write(path, [good, bad])
     with pytest.raises(UsageError, match=r"games.jsonl, game 2: ply 3: "):
-        next(Puzzles(games=(path,))._rounds(analyst, lambda *told: None))
+        next(Puzzles(games=(path,))._rounds(player, lambda *told: None))
 
 
 def test_what_was_found_before_an_error_is_written(tmp_path, monkeypatch):
-    def fail(*arguments, on_found, **options):
-        on_found(KNOWN[:1], 256)
-        on_found(KNOWN[:2], 512)
+    def fail(*arguments, **options):
+        yield KNOWN[:1], 256
+        yield KNOWN[:2], 512
         raise RuntimeError("the device is lost")
 
     monkeypatch.setattr(find, "find_puzzles", fail)
@@ -315,34 +312,18 @@ def test_a_turned_board_of_other_colours_is_the_same_puzzle():
         assert sameness_key(state._replace(position=position)) != key
 
 
-def test_a_search_ends_with_enough_puzzles_or_when_it_is_stopped(monkeypatch):
+def test_a_search_ends_with_enough_puzzles(monkeypatch):
     """Where each round of games holds one of the known puzzles, and then again the first."""
-    rounds, found = [], []
     monkeypatch.setattr(find, "_find_in", lambda search, recorded, *given, **named: recorded.held)
 
-    def games(numbers):
-        for number in numbers:
-            rounds.append(number)
-            if number is None:
-                raise StoppedError
-            yield SimpleNamespace(records=[None] * 10, held=[KNOWN[number]])
-
     def search(numbers, most):
-        rounds.clear(), found.clear()
-        return find_puzzles(
-            None,
-            games(numbers),
-            OPTIONS,
-            most=most,
-            on_found=lambda kept, games: found.append((len(kept), games)),
-        )
+        games = (SimpleNamespace(records=[None] * 10, held=[KNOWN[n]]) for n in numbers)
+        return list(find_puzzles(None, games, OPTIONS, most=most))
 
-    kept = search([2, 0, 1, 3], 2)
-    assert [to_line(each) for each in kept] == [to_line(KNOWN[number]) for number in (0, 2)]
-    assert rounds == [2, 0] and found == [(1, 10), (2, 20)]
-    # The same games again hold nothing new, and a stop keeps what was found before.
-    assert [to_line(each) for each in search([2, 2, None, 1], 99)] == [to_line(KNOWN[2])]
-    assert rounds == [2, 2, None] and found == [(1, 10), (1, 20)]
+    enough = search([2, 0, 1, 3], 2)
+    assert enough == [([KNOWN[2]], 10), ([KNOWN[0], KNOWN[2]], 20)]
+    # The same games again hold nothing new.
+    assert search([2, 2], 99) == [([KNOWN[2]], 10), ([KNOWN[2]], 20)]
 
 
 def test_puzzles_are_spread_over_difficulties():
@@ -351,14 +332,13 @@ def test_puzzles_are_spread_over_difficulties():
     assert [each.difficulty for each in spread(many, 9)] == [1, 1, 1, 1, 2, 4, 4]
 
 
-def test_positions_at_the_beginning_are_left_out(analyst):
+def test_positions_at_the_beginning_are_left_out():
     plies = []
 
     def search(step, states, simulations):
         plies.append([int(state.position.ply) for state in states])
-        return states
+        return [report_of(state, 0, -1.0) for state in states]  # none is level
 
-    search.analyst, search.network_chance = analyst, lambda found: 0.0  # none is level
     recorded = RecordedGames((finished_game(),), ("game",))
     late = dataclasses.replace(OPTIONS, skipped=0.6)
     assert find._level(search, recorded, late) == []

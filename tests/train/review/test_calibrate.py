@@ -8,13 +8,14 @@ import pytest
 
 from tests.support.learner import tiny
 from tests.support.learner.commands import command, complaint
+from tests.support.learner.reports import report_of
 from tests.support.reference.games import random_game
 from train.checkpoints import exported
 from train.checkpoints.calibration import CARD_KEY, Calibration
-from train.engine.telling import Question, tell_finished_game
+from train.engine.protocol import format_evaluation
 from train.players.registry import make_evaluating_player
-from train.review.analyst import make_analyst
-from train.review.game_review import record_of, review_game
+from train.review.game_review import review_game
+from train.review.player import make_analysis_player
 from wallgo_jax.formats import records
 from wallgo_jax.formats.records import Record
 from wallgo_jax.view.win_chances import win_chances
@@ -41,29 +42,27 @@ def test_a_card_keeps_what_is_fitted(folder, tmp_path):
 
 def test_the_card_corrects_what_a_review_tells(folder, game):
     exported.add_to_card(folder, {CARD_KEY: {"network": 0.25, "search": 0.5, "simulations": 12}})
-    analyst = make_analyst(f"{folder}@12", tiny.RULES)
-    review = review_game(analyst, game)
+    player = make_analysis_player(f"{folder}@12", tiny.RULES)
+    review = review_game(player, game)
     value = np.clip(review.values[0, 0], -1, 1)
     odds = ((1 + value) / (1 - value)) ** 0.5
     assert review.chances[0, 0] == pytest.approx(odds / (1 + odds))
     assert review.chances[0, 0] != pytest.approx((1 + value) / 2, abs=1e-6)
     # The replay page draws the same curve.
-    values = record_of(review).values
+    values = review.record.values
     assert values is not None
     drawn = win_chances(game, values)
     assert np.array(drawn) == pytest.approx(review.chances, abs=1e-4)
 
 
-def test_an_engine_corrects_chances_and_leaves_evaluations(game):
-    state, rewards = game.states[-1], (0.2, -0.2)
+def test_win_chances_are_corrected_and_values_are_not(game):
     calibration = Calibration(network=1.0, search=0.5, simulations=4)
-    asked = Question("g", state, 5, rewards, 0.0, False, calibration)
-    told = tell_finished_game(asked)
-    own = 0.2 if asked.mover == 0 else -0.2
-    odds = ((1 + own) / (1 - own)) ** 0.5
-    assert told.win_chance == pytest.approx(odds / (1 + odds))
-    assert told.evaluation == 0.2
-    assert asked.chance(own, is_searched=False) == pytest.approx((1 + own) / 2)
+    report = report_of(game.states[1], 0, 0.2, calibration=calibration)
+    odds = (1.2 / 0.8) ** 0.5
+    assert report.win_chance == pytest.approx(odds / (1 + odds))
+    assert report.candidates[0].win_chance == pytest.approx(report.win_chance)
+    assert format_evaluation(report, details=False)["evaluation"] == pytest.approx(-0.2)
+    assert report.chance(0.2, is_searched=False) == pytest.approx(0.6)
 
 
 @pytest.mark.parametrize(

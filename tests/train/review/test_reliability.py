@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
+from tests.support.learner.reports import report_of
 from train.data.record_dataset import RecordedGames
 from train.review import reliability
-from train.review.analyst import make_analyst
-from train.review.positions import SearchedPosition
-from train.review.reliability import fit_factor, make_curve, measure_reliability, reliability_table
+from train.review.player import make_analysis_player
+from train.review.reliability import fit_factor, make_curve, measure_reliability
 from wallgo_jax.formats import records
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.notation import parse_moves
@@ -40,21 +40,18 @@ def test_reliability_bins_hold_means():
 
 @pytest.mark.slow
 def test_only_games_that_gave_positions_are_counted(monkeypatch):
-    def search(analyst, states, **told):
-        return [
-            SearchedPosition(int(state.position.player), (0.1, -0.1), (0.2, -0.2), 0, (), None)
-            for state in states
-        ]
+    def search(player, states, *others):
+        return [report_of(state, 0, 0.1, network_value=0.2) for state in states]
 
     monkeypatch.setattr(reliability, "_search", search)
     game = records.of_game(replay_moves(RULES, parse_moves(MOVES, grid=3)))
     recorded = RecordedGames((game,) * 40, tuple(map(str, range(40))))
-    analyst = make_analyst("heuristic-search:wjx@4", RULES)
-    found = measure_reliability(analyst, recorded, positions=12, seed=0)
+    player = make_analysis_player("heuristic-search:wjx@4", RULES)
+    found = measure_reliability(player, recorded, positions=12, seed=0)
     # Twelve of 200 positions are of at most twelve games, and those of odd number are measured.
     assert 0 < found.measured_games <= found.positions < 12
     assert f"{found.positions} positions of {found.measured_games} games" in str(
-        reliability_table(found).caption
+        found.table().caption
     )
-    every = measure_reliability(analyst, recorded, positions=999, seed=0)
+    every = measure_reliability(player, recorded, positions=999, seed=0)
     assert (every.games, every.positions, every.measured_games) == (40, 100, 20)

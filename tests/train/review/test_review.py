@@ -11,12 +11,12 @@ import pytest
 from tests.support.learner import tiny
 from tests.support.learner.commands import command, complaint
 from tests.support.learner.searching import random_evaluator
-from train.checkpoints.calibration import Calibration
-from train.review.analyst import Analyst, default_analyst, make_analyst
-from train.review.game_review import record_of, review_game, review_record
+from train.players.basic import Player, act_by, make_random_search
+from train.review.game_review import review_game
 from train.review.page import draw_review
+from train.review.player import default_player, make_analysis_player
 from train.review.positions import search_positions
-from train.review.siblings import compare_siblings, siblings_record
+from train.review.siblings import compare_siblings
 from train.runtime.errors import UsageError
 from train.search.config import SearchConfig
 from train.search.search import make_search
@@ -33,42 +33,42 @@ RULES = tiny.RULES
 
 
 @pytest.fixture
-def analyst(folder):
-    return make_analyst(f"{folder}@12", RULES)
+def player(folder):
+    return make_analysis_player(f"{folder}@12", RULES)
 
 
 @pytest.fixture
-def review(game, analyst):
+def review(game, player):
     done: list[int] = []
-    found = review_game(analyst, game, players=("one", "<two>"), on_progress=done.append)
+    found = review_game(player, game, players=("one", "<two>"), on_progress=done.append)
     assert done == sorted(done) and done[-1] == 12 * 5
     return found
 
 
-def test_positions_are_searched_as_the_engine_searches(game, analyst):
+def test_positions_are_searched_as_the_engine_searches(game, player):
     states = game.states[:-1]
-    found = search_positions(analyst, states)
-    options = dataclasses.replace(analyst.search, simulations=12)
-    search = jax.jit(make_search(analyst.evaluate, options, explores=False))
+    found = search_positions(player, states)
+    options = dataclasses.replace(player.search, simulations=12)
+    search = jax.jit(make_search(player.evaluate, options, explores=False))
     stacked = jax.tree.map(lambda *x: np.stack(x), *states)
-    wanted = search(analyst.variables, stacked, jax.random.key(0))
+    wanted = search(player.variables, stacked, jax.random.key(0))
     public = jax.vmap(actions.action_of_slot)(stacked, wanted.slot)
-    assert [each.best.action for each in found] == public.tolist()
+    assert [int(each.action) for each in found] == public.tolist()
     chosen = wanted.policy[np.arange(len(states)), wanted.slot]
-    assert [each.best.policy for each in found] == pytest.approx(chosen.tolist(), abs=1e-6)
+    assert [each.candidates[0].policy for each in found] == pytest.approx(chosen.tolist(), abs=1e-6)
     assert all(sum(each.visits for each in one.candidates) <= 12 for one in found)
 
 
-def test_lines_are_legal_and_begin_with_their_move(game, analyst):
-    for ply, found in enumerate(search_positions(analyst, game.states[:-1])):
+def test_lines_are_legal_and_begin_with_their_move(game, player):
+    for ply, found in enumerate(search_positions(player, game.states[:-1])):
         for candidate in found.candidates:
             assert candidate.line[0] == candidate.action
             replay_actions(RULES, [*game.actions[:ply], *candidate.line])
 
 
-def test_an_excluded_move_is_not_searched(game, analyst):
-    best = search_positions(analyst, game.states[:1])[0].best.action
-    (other,) = search_positions(analyst, game.states[:1], excluded=[best])
+def test_an_excluded_move_is_not_searched(game, player):
+    best = search_positions(player, game.states[:1])[0].candidates[0].action
+    (other,) = search_positions(player, game.states[:1], excluded=[best])
     assert best not in [candidate.action for candidate in other.candidates]
 
 
@@ -80,14 +80,14 @@ def test_a_review_holds_what_happened(review, game):
     for move in review.moves:
         assert move.after == review.chances[move.ply, move.mover]
         if move.grade.name == "best":
-            assert move.action == move.searched.best.action
-    assert [each.shape for each in review.owners] == [(9, 3)] * 6
+            assert move.action == move.report.action
+    assert [each.shape for each in review.owners] == [(3, 3, 3)] * 6
     assert np.array(review.owners).sum(axis=-1) == pytest.approx(1, abs=1e-5)
 
 
-def test_figures_are_those_of_the_review(review, analyst):
-    figures = json.loads(json.dumps(review_record(review)))
-    assert figures["player"] == analyst.name and figures["simulations"] == 12
+def test_figures_are_those_of_the_review(review, player):
+    figures = json.loads(json.dumps(review.to_dict()))
+    assert figures["player"] == player.name and figures["simulations"] == 12
     assert len(figures["positions"]) == 6 and len(figures["moves"]) == 5
     assert figures["moves"][2]["move"] == "A1->A1:W1"
     first = figures["positions"][2]
@@ -96,7 +96,7 @@ def test_figures_are_those_of_the_review(review, analyst):
 
 
 def test_the_record_carries_values_that_the_replay_page_draws(review, game):
-    record = records.from_json(records.to_json(record_of(review)))
+    record = records.from_json(records.to_json(review.record))
     assert record.values is not None
     chances = win_chances(game, record.values)
     assert np.array(chances) == pytest.approx(review.chances, abs=1e-4)
@@ -105,8 +105,8 @@ def test_the_record_carries_values_that_the_replay_page_draws(review, game):
     assert 'class="chart"' not in render.page(game)
 
 
-def test_the_page_needs_nothing_else(review, analyst, game):
-    step = compare_siblings(analyst, game, 3)
+def test_the_page_needs_nothing_else(review, player, game):
+    step = compare_siblings(player, game, 3)
     page = draw_review(review, siblings=step)
     links = set(re.findall(r"https?://[^\"' )]+", page)) - {"http://www.w3.org/2000/svg"}
     assert not links and "src=" not in page and "$" not in page
@@ -114,53 +114,53 @@ def test_the_page_needs_nothing_else(review, analyst, game):
     assert page.count("</script>") == 1 and page.count("<figure>") == len(step.each)
 
 
-def test_siblings_are_the_walls_that_could_be_built(analyst, game):
-    found = compare_siblings(analyst, game, 3)
+def test_siblings_are_the_walls_that_could_be_built(player, game):
+    found = compare_siblings(player, game, 3)
     legal = take_snapshot(game.states[2]).legal
     stays = [action for action in legal if action // 4 == game.actions[2] // 4]
     assert {each.action for each in found.each[1:]} == set(stays)
     assert [each.is_played for each in found.each].count(True) == 1
-    figures = siblings_record(found, 3)
+    figures = found.to_dict()
     assert figures["step"] == "A1 to A1" and len(figures["walls"]) == len(stays)
     for ply, reason in ((1, "a stone is placed there"), (9, "plies 1 to 5")):
         with pytest.raises(UsageError, match=reason):
-            compare_siblings(analyst, game, ply)
+            compare_siblings(player, game, ply)
 
 
 def test_a_move_among_three_is_measured_by_a_search_from_before_it():
     """The search of the one who moves next would say something else."""
     rules = Rules(size=3, players=3, stones=1, order=(0, 1, 2))
     played = replay_moves(rules, parse_moves("A1 C1 C3 A1->A2:W1", grid=3))
-    by_chance = random_evaluator, random_evaluator, SearchConfig(simulations=4)
-    analyst = Analyst("any@4", rules, (), *by_chance, None, Calibration())
-    found, review = compare_siblings(analyst, played, 4), review_game(analyst, played)
+    act, options = act_by(make_random_search()), SearchConfig(simulations=4)
+    player = Player("any@4", (), act, evaluate=random_evaluator, search=options, rules=rules)
+    found, review = compare_siblings(player, played, 4), review_game(player, played)
     before, chances = played.states[3:4], []
     for action in [None, *(each.action for each in found.each[1:])]:
-        (alone,) = search_positions(analyst, before, excluded=[action], is_only=True)
-        chances.append(float(analyst.chance(alone.best.value)))
+        (alone,) = search_positions(player, before, excluded=[action], is_only=True)
+        chances.append(alone.candidates[0].win_chance)
     assert len(chances) == 4 and [each.chance for each in found.each] == pytest.approx(chances)
-    after = search_positions(analyst, [each.state for each in found.each[1:]])
-    others = [float(analyst.chance(each.value[found.mover])) for each in after]
+    after = search_positions(player, [each.state for each in found.each[1:]])
+    others = [float(each.chance(each.best_values[found.mover])) for each in after]
     assert others != pytest.approx(chances[1:], abs=1e-3)
     for ply, move in enumerate(review.moves):
         state = played.states[ply]
-        (alone,) = search_positions(analyst, [state], excluded=[move.action], is_only=True)
+        (alone,) = search_positions(player, [state], excluded=[move.action], is_only=True)
         assert [each.action for each in alone.candidates] == [move.action]
-        assert alone.best.visits == 4
-        assert move.after == pytest.approx(float(analyst.chance(alone.best.value)), abs=1e-5)
+        assert alone.candidates[0].visits == 4
+        assert move.after == pytest.approx(alone.candidates[0].win_chance, abs=1e-5)
     assert review.owners is None  # There is no head for them.
 
 
-def test_the_command_writes_page_figures_and_record(moves, analyst, tmp_path):
+def test_the_command_writes_page_figures_and_record(moves, player, tmp_path):
     rules = json.dumps(RULES.to_dict())
-    player = ("--player", analyst.name)
+    named = ("--player", player.name)
     out, record = tmp_path / "a" / "review.html", tmp_path / "one.jsonl"
-    said = command("review", moves, "--rules", rules, *player, "--out", out, "--records", record)
+    said = command("review", moves, "--rules", rules, *named, "--out", out, "--records", record)
     assert said.code == 0, said.err
     assert "Accuracy" in said.out and f"written: {out}" in said.out
     assert out.read_text().startswith("<!DOCTYPE html>")
-    assert json.loads(out.with_suffix(".json").read_text())["player"] == analyst.name
-    again = command("review", record, *player, "--out", out)
+    assert json.loads(out.with_suffix(".json").read_text())["player"] == player.name
+    again = command("review", record, *named, "--out", out)
     assert again.code == 0, again.err
 
 
@@ -182,6 +182,6 @@ def test_wrong_words_are_answered_in_one_line(words, reason):
 
 
 def test_the_default_player_fits_the_rules():
-    assert default_analyst(PRESETS["hkoi"], simulations=8) == "heuristic-search:wjx@8"
-    name = default_analyst(PRESETS["wallzero-4stone"], simulations=8)
+    assert default_player(PRESETS["hkoi"], simulations=8) == "heuristic-search:wjx@8"
+    name = default_player(PRESETS["wallzero-4stone"], simulations=8)
     assert name == "pretrained:wallzero-4stone@8"

@@ -52,7 +52,6 @@ def reviewed(monkeypatch, session, review, times=1, **options):
     """The names of reviews of a session by a stub, and what the session says in the end."""
     monkeypatch.setattr(Reviewer, "_review", lambda self, session, line, on_share: review(on_share))
     monkeypatch.setattr(reviewing, "draw_review", lambda found, theme: f"<p>{theme}")
-    monkeypatch.setattr(reviewing, "review_record", lambda found: {"moves": 1})
 
     async def body():
         reviewer, names = Reviewer(), []
@@ -72,6 +71,9 @@ def reviewed(monkeypatch, session, review, times=1, **options):
 class Found:
     moves = ()
     accuracy = (87.6, None)
+
+    def to_dict(self):
+        return {"moves": 1}
 
 
 def test_a_finished_review_is_kept_and_the_oldest_is_dropped(monkeypatch):

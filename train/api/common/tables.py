@@ -1,35 +1,18 @@
-"""Tables for pandas, progress, keys, and errors of one line."""
+"""Progress, keys, and errors of one line."""
 
 import contextlib
 import operator
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import jax
 
+from train.runtime.dataframes import to_dataframe as to_dataframe
 from train.runtime.errors import UsageError
 from train.runtime.host import usage_error_message
 
-if TYPE_CHECKING:
-    import pandas
-
 MAX_SEED = 2**31
 OnProgress = Callable[[int], None]
-
-
-def to_dataframe(rows: Sequence[Mapping[str, Any]]) -> "pandas.DataFrame":
-    """A table of pandas with a line for each row.
-
-    Raises:
-      UsageError: pandas is not installed.
-    """
-    try:
-        import pandas
-    except ImportError:
-        raise UsageError(
-            "to_dataframe: needs pandas: pip install 'wallgo-jax[notebooks]'"
-        ) from None
-    return pandas.DataFrame(list(rows))
 
 
 def key_of(what: str, seed: int) -> jax.Array:

@@ -19,7 +19,7 @@ import tyro
 from train.cli.common import options
 from train.config import SHIPPED, read_config
 from train.engine.trees.options import EngineOptions
-from train.runtime.errors import UsageError
+from train.runtime.errors import usage_errors
 from train.runtime.interrupts import leave
 from wallgo_jax.cli.parsing import Flag
 from wallgo_jax.game.rules import Rules, name_of
@@ -96,7 +96,7 @@ class Engine:
         return 0
 
     def _options(self) -> EngineOptions:
-        try:
+        with usage_errors():
             return EngineOptions(
                 batch_sizes=tuple(sorted(set(_numbers(self.batch)))),
                 chunk=self.chunk,
@@ -105,8 +105,6 @@ class Engine:
                 keeps_trees=not self.fresh,
                 seed=self.seed,
             )
-        except ValueError as error:
-            raise UsageError(f"engine: {error}") from None
 
     def _engines(self, sizes: EngineOptions) -> list[Sessions]:
         """Sessions of each shape that the rules have, compiled."""
@@ -114,7 +112,7 @@ class Engine:
         from train.players.registry import make_evaluating_player
         from wallgo_jax.game.state import sizes_of
 
-        guide = make_evaluating_player(
+        player = make_evaluating_player(
             self.player, heuristics=read_config(self.config).heuristics, transfer=self.transfer
         )
         texts: list[Any] = [*self.rules] or [""]
@@ -125,9 +123,9 @@ class Engine:
         engines = []
         for rules in by_shape.values():
             began = time.perf_counter()
-            engines.append(Sessions(guide, rules, sizes))
+            engines.append(Sessions(player, rules, sizes))
             seconds = time.perf_counter() - began
-            _log(f"{guide.name}: {name_of(rules)} compiled in {seconds:.1f} s")
+            _log(f"{player.name}: {name_of(rules)} compiled in {seconds:.1f} s")
         _log("ready")
         if len(sizes.batch_sizes) > 1:
             # Only now, so that nothing else compiles more slowly for it.

@@ -96,7 +96,7 @@ class Levels:
         from train.players import registry
         from train.players.names import read_network_name
         from train.ratings import pool
-        from train.review.analyst import card_folder
+        from train.review.player import card_folder
         from train.ui.games.levels import LEVELS, ZERO
 
         read = read_network_name(self.player)

@@ -59,9 +59,9 @@ class Play:
             raise UsageError(f"play: port ({self.port}) must be from 0 to {MAX_PORT}")
         rules = options.read_rules_for(self.rules, [self.player] if self.player else [])
         if self.player:
-            from train.engine.trees.guide import check_rules, make_guide_for_levels
+            from train.players.registry import check_rules, make_level_player
 
-            check_rules(make_guide_for_levels(self.player), rules)
+            check_rules(make_level_player(self.player), rules)
         if self.terminal:
             from train.ui import terminal
 

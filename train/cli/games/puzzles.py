@@ -15,9 +15,9 @@ from train.runtime.interrupts import EXIT_INTERRUPTED, StopRequest, interrupts
 
 if TYPE_CHECKING:
     from train.data.record_dataset import RecordedGames
+    from train.players.basic import Player
     from train.puzzles.check import CheckedPuzzle, PuzzleOptions
     from train.puzzles.puzzle_file import Puzzle
-    from train.review.analyst import Analyst
     from train.runtime.display import Display, Task
     from wallgo_jax.game.rules import Rules
 
@@ -27,6 +27,10 @@ ROUND_GAMES = 256
 _OF_OWN_GAMES = ("own_games", "own_simulations", "opening_plies", "seed")
 _OF_FINDING = ("games", "rules", "count", "shallow", "level", "skipped", *_OF_OWN_GAMES)
 """Options that only games of the player against itself, and only the search for puzzles, read."""
+
+
+class _InterruptedSearchError(Exception):
+    """Ends a search for puzzles with those found before."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -121,61 +125,62 @@ class Puzzles:
     def _find(self, out: Path, how: "PuzzleOptions", display: "Display") -> int:
         options.check_files(out, inputs=(self.rules, *self.games))
         names = [self.player] if self.player else []
-        analyst = self._analyst(options.read_rules_for(self._rules_text(), names))
+        player = self._player_for(options.read_rules_for(self._rules_text(), names))
         answer = "the puzzles found so far are kept"
-        found: list[Puzzle] = []
+        puzzles: list[Puzzle] = []
         try:
-            with display, interrupts(answer, show=display.note) as is_interrupted:
-                self._search(analyst, how, display, is_interrupted, found)
+            with (
+                display,
+                interrupts(answer, show=display.note) as is_interrupted,
+                contextlib.suppress(_InterruptedSearchError),
+            ):
+                for puzzles in self._search(player, how, display, is_interrupted):
+                    if puzzles:
+                        is_interrupted.keeps_work()
         except Exception:
-            if found:
-                _write(out, found)
+            if puzzles:
+                _write(out, puzzles)
             raise
-        _write(out, found)
-        if len(found) < self.count and not is_interrupted():
+        _write(out, puzzles)
+        if len(puzzles) < self.count and not is_interrupted():
             print(f"there are no more in these games; asked for {self.count}")
         return EXIT_INTERRUPTED if is_interrupted() else 0
 
     def _search(
         self,
-        analyst: "Analyst",
+        player: "Player",
         how: "PuzzleOptions",
         display: "Display",
         is_interrupted: "StopRequest",
-        found: "list[Puzzle]",
-    ) -> None:
-        """Search for puzzles; `found` holds those to keep, after an error as well."""
-        from train.puzzles.find import StoppedError, find_puzzles
+    ) -> "Iterator[list[Puzzle]]":
+        """Yield the puzzles to keep after each round of games."""
+        from train.puzzles.find import find_puzzles
 
         with display.task("puzzles", self.count, "found") as total, _steps(display) as bars:
 
             def on_progress(step: str, done: int, of: int, unit: str = "simulations") -> None:
                 if is_interrupted():
-                    raise StoppedError
+                    raise _InterruptedSearchError
                 bars(step, done, of, unit)
 
-            def on_found(puzzles: "list[Puzzle]", games: int) -> None:
-                found[:] = puzzles
-                if puzzles:
-                    is_interrupted.keeps_work()
-                total(len(puzzles))
-                total.keep(f"{games} games searched")
-                if not display.is_live:
-                    display.say(f"{len(puzzles)} puzzles in {games} games")
-
             total(0)
-            find_puzzles(
-                analyst,
-                self._rounds(analyst, on_progress),
+            found = find_puzzles(
+                player,
+                self._rounds(player, on_progress),
                 how,
                 most=self.count,
                 counts_played=bool(self.games),
                 on_progress=on_progress,
-                on_found=on_found,
             )
+            for puzzles, games in found:
+                total(len(puzzles))
+                total.keep(f"{games} games searched")
+                if not display.is_live:
+                    display.say(f"{len(puzzles)} puzzles in {games} games")
+                yield puzzles
 
     def _rounds(
-        self, analyst: "Analyst", on_progress: Callable[..., None]
+        self, player: "Player", on_progress: Callable[..., None]
     ) -> "Iterator[RecordedGames]":
         """The games to search, some at a time: those of the files, or the player's own."""
         from train.data.record_dataset import RecordedGames, make_examples
@@ -183,16 +188,16 @@ class Puzzles:
 
         if not self.games:
             yield from own_rounds(
-                analyst,
+                player,
                 games=self.own_games,
-                boards=min(ROUND_GAMES, self.own_games),
+                boards=ROUND_GAMES,
                 simulations=self.own_simulations,
                 opening_plies=self.opening_plies,
                 seed=self.seed,
                 on_progress=lambda done: on_progress("own games", done, self.own_games, "games"),
             )
             return
-        recorded = read_games(self.games, analyst)
+        recorded = read_games(self.games, player)
         starts = range(0, len(recorded.records), ROUND_GAMES)
         parts = [slice(first, first + ROUND_GAMES) for first in starts]
         rounds = [RecordedGames(recorded.records[own], recorded.places[own]) for own in parts]
@@ -208,13 +213,13 @@ class Puzzles:
         puzzles = read_puzzles(path)
         if not puzzles:
             raise UsageError(f"{path}: holds no puzzle")
-        analyst = self._analyst(puzzles[0].record.rules)
+        player = self._player_for(puzzles[0].record.rules)
         with display, _steps(display) as bars:
 
             def on_progress(step: str, done: int, total: int) -> None:
                 bars(step, done, total, "simulations")
 
-            found = check_puzzles(analyst, puzzles, how, on_progress=on_progress)
+            found = check_puzzles(player, puzzles, how, on_progress=on_progress)
         for number, each in enumerate(found, start=1):
             if not each.is_confirmed:
                 solution = format_action(each.puzzle.solution, grid=each.puzzle.grid)
@@ -238,10 +243,11 @@ class Puzzles:
                 return ""  # The reader of all games says what is wrong.
         return ""
 
-    def _analyst(self, rules: "Rules") -> "Analyst":
-        from train.review.analyst import default_analyst, make_analyst
+    def _player_for(self, rules: "Rules") -> "Player":
+        from train.review.player import default_player, make_analysis_player
 
-        return make_analyst(self.player or default_analyst(rules, simulations=self.deep), rules)
+        name = self.player or default_player(rules, simulations=self.deep)
+        return make_analysis_player(name, rules)
 
 
 def _write(out: Path, found: "list[Puzzle]") -> None:

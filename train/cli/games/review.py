@@ -15,10 +15,9 @@ from wallgo_jax.cli.parsing import Flag
 
 if TYPE_CHECKING:
     from train.data.record_dataset import RecordedGames
-    from train.review.analyst import Analyst
+    from train.players.basic import Player
     from train.review.reliability import Reliability
     from train.runtime.display import Display
-    from wallgo_jax.cli.sources import LoadedGame
 
 Theme = Literal["auto", "light", "dark"]
 DEFAULT_SIMULATIONS = 256
@@ -76,74 +75,49 @@ class Review:
 
     def run(self) -> int:
         """Returns the exit code."""
-        from train.review import game_review, siblings, table
-        from train.review.analyst import analyst_of_game
+        from train.api.reviews import load_source
+        from train.review.game_review import review_game
         from train.review.page import draw_review
+        from train.review.player import player_for_game
+        from train.review.siblings import compare_siblings
         from train.runtime.display import Display
         from train.runtime.files import replace_text
+        from wallgo_jax.cli.sources import SourceRequest
         from wallgo_jax.formats import records
 
         if self.out.suffix.lower() != ".html":
             raise UsageError(f"--out {self.out}: the page's ending must be .html")
-        loaded = self._load()
+        default = options.read_rules(options.DEFAULT_RULES)
+        request = SourceRequest(self.source, self.rules, game=self.game, default_rules=default)
+        loaded = load_source(request)
         played = loaded.game
-        if not played.actions:
-            raise UsageError(f"review: {self.source}: the game has no move")
         figures = self.json or self.out.with_suffix(".json")
         read = self.source, self.rules, self.calibration
         options.check_files(self.out, figures, self.records, inputs=read)
-        analyst = analyst_of_game(
+        player = player_for_game(
             played, self.player, transfer=self.transfer, calibration=self.calibration
         )
         display, step = Display(), None
-        total = analyst.search.simulations * sum(
-            not state.position.terminated for state in played.states
-        )
+        live = sum(not state.position.terminated for state in played.states)
+        total, title = live * player.search.simulations, f"searching {len(played.states)} positions"
         with display:
             if self.siblings is not None:
                 with display.task("comparing walls", 0, "simulations") as task:
-                    step = siblings.compare_siblings(
-                        analyst, played, self.siblings, on_progress=task
-                    )
-            with display.task(
-                f"searching {len(played.states)} positions", total, "simulations"
-            ) as task:
-                found = game_review.review_game(
-                    analyst, played, players=loaded.players, on_progress=task
-                )
-        display.console.print(table.review_tables(found))
-        record = game_review.review_record(found)
+                    step = compare_siblings(player, played, self.siblings, on_progress=task)
+            with display.task(title, total, "simulations") as task:
+                review = review_game(player, played, players=loaded.players, on_progress=task)
+        display.console.print(review.tables())
         if step is not None:
-            display.console.print(table.siblings_table(step))
-            record["siblings"] = siblings.siblings_record(step, played.grid)
-        replace_text(self.out, draw_review(found, theme=self.theme, siblings=step))
-        options.say_written(
-            self.out,
-            f"a game of {len(played.actions)} {'ply' if len(played.actions) == 1 else 'plies'}",
-        )
-        options.write_json(figures, record)
+            display.console.print(step.table())
+        replace_text(self.out, draw_review(review, theme=self.theme, siblings=step))
+        plies = len(played.actions)
+        options.say_written(self.out, f"a game of {plies} {'ply' if plies == 1 else 'plies'}")
+        more = {} if step is None else {"siblings": step.to_dict()}
+        options.write_json(figures, review.to_dict() | more)
         if self.records is not None:
-            records.write(self.records, [game_review.record_of(found)])
+            records.write(self.records, [review.record])
             options.say_written(self.records, "1 game")
         return 0
-
-    def _load(self) -> "LoadedGame":
-        from wallgo_jax.cli.sources import SourceRequest, read_games
-
-        request = SourceRequest(
-            self.source,
-            self.rules,
-            game=max(self.game, 1),
-            default_rules=options.read_rules(options.DEFAULT_RULES),
-        )
-        try:
-            if self.game < 1:
-                raise ValueError(f"--game {self.game}: games are numbered from 1")
-            return next(read_games(request))
-        except ValueError as error:
-            raise UsageError(" ".join(str(error).split())) from None
-        except OSError as error:
-            raise UsageError(f"{self.source}: cannot be read: {error.strerror}") from None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -187,7 +161,7 @@ class Calibrate:
     def run(self) -> int:
         """Returns the exit code."""
         from train.review import reliability
-        from train.review.analyst import card_folder, make_analyst
+        from train.review.player import card_folder, make_analysis_player
         from train.runtime.display import Display
 
         if self.games:
@@ -207,56 +181,55 @@ class Calibrate:
         rules = options.read_rules_for(self.rules, [self.player])
         if rules.players != 2:
             raise UsageError("calibrate: win chances are calibrated for two players")
-        analyst = make_analyst(self.player, rules)
+        player = make_analysis_player(self.player, rules)
         display = Display()
         answer = "the positions searched so far are measured"
         with display, interrupts(answer, show=display.note) as is_interrupted:
-            recorded = self._games(analyst, display)
+            recorded = self._games(player, display)
             plies = sum(len(record.actions) for record in recorded.records)
-            total = min(self.positions, plies) * analyst.search.simulations
+            total = min(self.positions, plies) * player.search.simulations
             with display.task("searching positions", total, "simulations") as task:
 
                 def on_progress(simulations: int) -> None:
-                    if simulations >= LEAST_MEASURED * analyst.search.simulations:
+                    if simulations >= LEAST_MEASURED * player.search.simulations:
                         is_interrupted.keeps_work()
                     task(simulations)
 
-                found = reliability.measure_reliability(
-                    analyst,
+                measured = reliability.measure_reliability(
+                    player,
                     recorded,
                     positions=self.positions,
                     seed=self.seed,
                     on_progress=on_progress,
                     should_stop=is_interrupted,
                 )
-        display.console.print(reliability.reliability_table(found))
-        self._write(found, None if is_interrupted() else folder)
+        display.console.print(measured.table())
+        self._write(measured, None if is_interrupted() else folder)
         return EXIT_INTERRUPTED if is_interrupted() else 0
 
-    def _write(self, found: "Reliability", folder: Path | None) -> None:
+    def _write(self, measured: "Reliability", folder: Path | None) -> None:
         """Write what was asked for, the calibration into the card in a folder."""
-        from train.checkpoints import calibration
+        from train.checkpoints.calibration import CARD_KEY
         from train.checkpoints.exported import add_to_card
-        from train.review import reliability
 
         if self.json is not None:
-            options.write_json(self.json, reliability.reliability_record(found))
+            options.write_json(self.json, measured.to_dict())
         if self.png is not None:
-            reliability.draw_reliability(found, self.png)
+            measured.draw(self.png)
             options.say_written(self.png, "reliability curves")
         if folder is not None:
-            add_to_card(folder, {calibration.CARD_KEY: calibration.to_dict(found.calibration)})
+            add_to_card(folder, {CARD_KEY: measured.calibration._asdict()})
             options.say_written(folder / "card.json", "calibration")
 
-    def _games(self, analyst: "Analyst", display: "Display") -> "RecordedGames":
-        """The games of the files, or else those that the analyst plays against itself."""
+    def _games(self, player: "Player", display: "Display") -> "RecordedGames":
+        """The games of the files, or else those that the player plays against itself."""
         from train.review.own_games import play_own_games, read_games
 
         if self.games:
-            return read_games(self.games, analyst)
+            return read_games(self.games, player)
         with display.task("own games", self.own_games, "games") as task:
             return play_own_games(
-                analyst,
+                player,
                 games=self.own_games,
                 simulations=self.own_simulations,
                 opening_plies=self.opening_plies,

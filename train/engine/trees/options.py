@@ -2,6 +2,7 @@
 
 import dataclasses
 
+from train.runtime.errors import UsageError
 from train.search.config import MAX_SIMULATIONS
 
 MAX_SECONDS = 600.0
@@ -50,10 +51,10 @@ class EngineOptions:
         """The options with room for answers of a player's budget; None for one of time.
 
         Raises:
-          ValueError: there is less room than the budget.
+          UsageError: there is less room than the budget.
         """
         wanted = _OF_TIME if simulations is None else max(_LEAST, 4 * simulations)
         nodes = self.nodes or min(wanted, MAX_SIMULATIONS + 1)
         if simulations is not None and simulations >= nodes:
-            raise ValueError(f"{simulations} simulations do not fit in a tree of {nodes} nodes")
+            raise UsageError(f"{simulations} simulations do not fit in a tree of {nodes} nodes")
         return dataclasses.replace(self, nodes=nodes)

@@ -18,19 +18,12 @@ import jax.numpy as jnp
 from train.engine.trees.subtree import NOWHERE, keep_subtree, walk
 from train.network import MASKED
 from train.players.basic import Player
-from train.search.config import SearchConfig
 from train.search.evaluator import make_play, make_symmetric_evaluator
-from train.search.puct import make_puct_slot, most_visited
-from train.search.report import RootReport, report_roots
-from train.search.sequential_halving import (
-    best_of_root,
-    completed_values,
-    improved_policy,
-    mask_logits,
-    slot_below,
-)
+from train.search.report import MOST_LINES, SearchReport, report_search
+from train.search.reporting import make_selection
+from train.search.sequential_halving import mask_logits
 from train.search.simulation import visit_leaf
-from train.search.tree import Node, Tree, init_tree, root_view
+from train.search.tree import Tree, init_tree, root_view
 from wallgo_jax.board.fusion import fusion_barrier
 from wallgo_jax.game.state import State, Variant
 
@@ -43,48 +36,6 @@ class Pool(NamedTuple):
     base: jax.Array  # int32[T + 1, A], visits of the root's slots before the search
     scores: jax.Array  # float32[T + 1, P], the root as evaluated, the player to move first
     variant: Variant  # [T + 1]
-
-
-class Rules(NamedTuple):
-    """How a search chooses: at the root, below it, and in the end."""
-
-    at_root: Any  # (node, base, due) -> slot int32[B]
-    below: Any  # (node) -> slot int32[B]
-    result: Any  # (node, base) -> slot int32[B], policy float32[B, A]
-
-
-def make_rules(config: SearchConfig) -> Rules:
-    """The choices of a config's kind of search, without noise.
-
-    Gumbel search considers the slots of the highest score and halves them; halving counts the
-    visits of this search alone, while values and scores know all.
-    """
-    if config.kind == "puct":
-        select = functools.partial(make_puct_slot(config), None)
-        return Rules(lambda node, base, due: select(node), select, _puct_result)
-
-    def best(node: Node, base: jax.Array, due: jax.Array) -> jax.Array:
-        legal = node.logits > MASKED
-        return best_of_root(node, config, due, legal=legal, before=base)
-
-    def below(node: Node) -> jax.Array:
-        return slot_below(node, completed_values(node, config))
-
-    def result(node: Node, base: jax.Array) -> tuple[jax.Array, jax.Array]:
-        # The survivors of the last halving are those of the most visits in this search.
-        slot = best(node, base, (node.slot_visits - base).max(axis=1))
-        return slot, improved_policy(node, config, node.logits > MASKED)
-
-    return Rules(best, below, result)
-
-
-def _puct_result(node: Node, base: jax.Array) -> tuple[jax.Array, jax.Array]:
-    del base
-    visits = node.slot_visits.astype(jnp.float32)
-    total = visits.sum(axis=1, keepdims=True)
-    prior = jax.nn.softmax(node.logits, axis=1)
-    policy = jnp.where(total > 0, visits / jnp.maximum(total, 1.0), prior)
-    return most_visited(node.slot_visits, node.logits), policy
 
 
 def make_pool(finished: State, *, trees: int, nodes: int) -> Pool:
@@ -113,14 +64,14 @@ def make_pool(finished: State, *, trees: int, nodes: int) -> Pool:
     )
 
 
-def make_resume(guide: Player) -> Any:
+def make_resume(player: Player) -> Any:
     """(variables, pool, rows int32[B], is_known bool[B], path int32[B, L], room int32[B], states
     [B]) -> pool, in which these trees stand at these states, ready to be searched.
 
     A tree that is known is followed along its path, and what is below that stays if it leaves room
     for so many nodes; else a tree begins anew. The root is evaluated in any case.
     """
-    evaluate = make_symmetric_evaluator(guide.evaluate, guide.symmetries)
+    evaluate = make_symmetric_evaluator(player.evaluate, player.symmetries)
 
     def resume(
         variables: Any,
@@ -164,23 +115,23 @@ def make_resume(guide: Player) -> Any:
     return resume
 
 
-def make_grow(guide: Player) -> Any:
+def make_grow(player: Player) -> Any:
     """(variables, pool, rows int32[B], due int32[B, S], steps int32[]) -> pool, after so many
     simulations of these trees, at most S.
 
     `due` holds, for each simulation, the visits that a slot of the root has had in this search when
     it is next.
     """
-    rules = make_rules(guide.search)
-    play = make_play(guide.evaluate, opponents=guide.search.opponents)
+    selection = make_selection(player.search)
+    play = make_play(player.evaluate, opponents=player.search.opponents)
 
     def grow(variables: Any, pool: Pool, rows: jax.Array, due: jax.Array, steps: jax.Array) -> Pool:
         chex.assert_rank([rows, due, steps], [1, 2, 0])
         # These stay, so they are read once.
         root, base = root_view(pool.tree, rows), pool.base[rows]
         variant = jax.tree.map(lambda x: x[rows], pool.variant)
-        player = pool.tree.positions[rows, 0].player
-        step = functools.partial(play, (variables, variant, player))
+        mover = pool.tree.positions[rows, 0].player
+        step = functools.partial(play, (variables, variant, mover))
 
         def simulate(number: jax.Array, carry: tuple[Tree, jax.Array]) -> tuple[Tree, jax.Array]:
             tree, used = carry
@@ -190,8 +141,8 @@ def make_grow(guide: Player) -> Any:
                 None,
                 now,
                 used[rows],
-                at_root=lambda keys, node: rules.at_root(node, base, due[:, number]),
-                below=lambda keys, node: rules.below(node),
+                at_root=lambda keys, node: selection.at_root(node, base, due[:, number]),
+                below=lambda keys, node: selection.below(node),
                 play=step,
                 boards=rows,
             )
@@ -203,18 +154,26 @@ def make_grow(guide: Player) -> Any:
     return grow
 
 
-def make_report(guide: Player) -> Any:
-    """(pool, rows int32[B]) -> RootReport."""
-    rules = make_rules(guide.search)
+def make_report(player: Player) -> Any:
+    """(variables, pool, rows int32[B]) -> SearchReport."""
+    selection = make_selection(player.search)
 
-    def report(pool: Pool, rows: jax.Array) -> RootReport:
-        root = root_view(pool.tree, rows)
-        slot, policy = rules.result(root, pool.base[rows])
-        return report_roots(root, roots(pool, rows), pool.scores[rows], slot, policy)
+    def report(variables: Any, pool: Pool, rows: jax.Array) -> SearchReport:
+        slot, policy = selection.result(root_view(pool.tree, rows), pool.base[rows])
+        variant = jax.tree.map(lambda x: x[rows], pool.variant)
+        heads, states = None, State(variant, pool.tree.positions[rows, 0])
+        if player.evaluate_heads is not None:
+            heads = player.evaluate_heads(variables, states)
+        return report_search(
+            pool.tree,
+            variant,
+            pool.scores[rows],
+            slot,
+            policy,
+            player.search,
+            heads=heads,
+            lines=MOST_LINES,
+            boards=rows,
+        )
 
     return report
-
-
-def roots(pool: Pool, rows: jax.Array) -> State:
-    """The states [B] at the roots."""
-    return State(jax.tree.map(lambda x: x[rows], pool.variant), pool.tree.positions[rows, 0])

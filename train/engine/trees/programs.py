@@ -13,14 +13,13 @@ from typing import Any
 import jax
 import numpy as np
 
-from train.engine.trees.details import Details, make_describe
 from train.engine.trees.options import EngineOptions
 from train.engine.trees.pool import Pool, make_grow, make_pool, make_report, make_resume
 from train.engine.trees.subtree import END
 from train.players.basic import Player
 from train.runtime.host import fetch
 from train.runtime.memory import MemoryEstimate, check_fits, device_memory, tree_bytes
-from train.search.report import RootReport
+from train.search.report import SearchReport
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import State, initial_state
 
@@ -41,24 +40,22 @@ class Programs:
       start: the first position of the rules, one board.
     """
 
-    def __init__(self, guide: Player, rules: Rules, options: EngineOptions) -> None:
+    def __init__(self, player: Player, rules: Rules, options: EngineOptions) -> None:
         """Begin to compile those of the smallest batches, in other threads.
 
         Raises:
           UsageError: the trees do not fit in the memory.
         """
-        self._options = options
-        self._variables = jax.device_put(guide.variables)
+        self._options, sizes = options, options.batch_sizes
+        self._variables = jax.device_put(player.variables)
         self.start = fetch(initial_state(rules))
         over = self.start.position._replace(terminated=np.bool_(True))
         self._finished = self.start._replace(position=over)
-        sizes = options.batch_sizes
         self._few = tuple(n for n in sizes if n <= _MOST_AT_ONCE) or sizes[:1]
         self._jitted = {
-            "resume": jax.jit(make_resume(guide), donate_argnums=1),
-            "grow": jax.jit(make_grow(guide), donate_argnums=1),
-            "report": jax.jit(make_report(guide)),
-            "describe": jax.jit(make_describe(guide)),
+            "resume": jax.jit(make_resume(player), donate_argnums=1),
+            "grow": jax.jit(make_grow(player), donate_argnums=1),
+            "report": jax.jit(make_report(player)),
         }
         make = jax.jit(lambda state: make_pool(state, trees=options.trees, nodes=options.nodes))
         self._pool = jax.eval_shape(make, self._finished)
@@ -97,30 +94,21 @@ class Programs:
 
     def _compiled(self, sizes: Sequence[int], name: str) -> tuple[int, ...]:
         """Those of the sizes for which a program is compiled."""
-
-        def is_there(program: "Future[Any] | None") -> bool:
-            if program is None or not program.done() or program.cancelled():
-                return False
-            return program.exception() is None
-
-        return tuple(size for size in sizes if is_there(self._programs.get((name, size))))
-
-    def _run(self, name: str, size: int, *arguments: Any) -> Any:
-        return self._programs[name, size].result()(*arguments)
+        programs = ((size, self._programs.get((name, size))) for size in sizes)
+        return tuple(size for size, program in programs if program and _is_there(program))
 
     def _compile_size(self, threads: ThreadPoolExecutor, size: int) -> None:
         """Let threads compile the programs of a size, those that take longest first."""
         like, chunk = jax.ShapeDtypeStruct, self._options.chunk
         rows, due = like((size,), np.int32), like((size, chunk), np.int32)
-        steps, state = like((), np.int32), (self._variables, self._pool, rows)
-        begin = functools.partial(self._compile, threads)
-        begin("grow", size, self._jitted["grow"], *state, due, steps)
+        steps, trees = like((), np.int32), (self._variables, self._pool, rows)
+        self._compile(threads, "grow", size, self._jitted["grow"], *trees, due, steps)
         if size in self._few:
             flags, path = like((size,), np.bool_), like((size, PATH_PLIES), np.int32)
             states = jax.tree.map(lambda x: like((size, *np.shape(x)), x.dtype), self._finished)
-            begin("resume", size, self._jitted["resume"], *state, flags, path, rows, states)
-            begin("describe", size, self._jitted["describe"], *state)
-            begin("report", size, self._jitted["report"], self._pool, rows)
+            more = flags, path, rows, states
+            self._compile(threads, "resume", size, self._jitted["resume"], *trees, *more)
+            self._compile(threads, "report", size, self._jitted["report"], *trees)
 
     def _compile(
         self, threads: ThreadPoolExecutor, name: str, size: int, program: Any, *arguments: Any
@@ -129,14 +117,9 @@ class Programs:
         begun.add_done_callback(functools.partial(_log_failure, size))
         self._programs[name, size] = begun
 
-    @property
-    def padding(self) -> int:
-        """The number of the tree that fills batches up."""
-        return self._options.trees
-
     def new_pool(self) -> Pool:
         """A pool without searches."""
-        return self._run("make", 0, self._finished)
+        return self._programs["make", 0].result()(self._finished)
 
     def resume(
         self,
@@ -155,27 +138,18 @@ class Programs:
           rooms: nodes that each tree is to have room for.
           states: one board each.
         """
-        sizes = self._compiled(self._few, "resume")
-        for part in _parts(len(rows), sizes):
-            pool = self._resume_some(
-                pool, rows[part], paths[part], rooms[part], states[part], sizes
-            )
+        for part, size in self._parts("resume", rows):
+            is_known, path = np.zeros(size, bool), np.full((size, PATH_PLIES), END, np.int32)
+            for place, slots in enumerate(paths[part]):
+                is_known[place] = slots is not None
+                path[place, : len(slots or ())] = slots or ()
+            room, some = np.zeros(size, np.int32), states[part]
+            room[: len(some)] = rooms[part]
+            filled = [*some, *[self._finished] * (size - len(some))]
+            stacked = jax.tree.map(lambda *leaves: np.stack(leaves), *filled)
+            more = is_known, path, room, stacked
+            pool = self._run("resume", size, pool, rows[part], *more)
         return pool
-
-    def _resume_some(
-        self, pool: Pool, rows: Any, paths: Any, rooms: Any, states: Any, sizes: Sequence[int]
-    ) -> Pool:
-        size = _padded(len(rows), sizes)
-        is_known, path = np.zeros(size, bool), np.full((size, PATH_PLIES), END, np.int32)
-        for place, slots in enumerate(paths):
-            is_known[place] = slots is not None
-            path[place, : len(slots or ())] = slots or ()
-        room = np.zeros(size, np.int32)
-        room[: len(rooms)] = rooms
-        filled = [*states, *[self._finished] * (size - len(rows))]
-        stacked = jax.tree.map(lambda *leaves: np.stack(leaves), *filled)
-        own = self._rows(rows, size)
-        return self._run("resume", size, self._variables, pool, own, is_known, path, room, stacked)
 
     def grow(self, pool: Pool, rows: Sequence[int], due: np.ndarray) -> Pool:
         """Some simulations of trees, at most a chunk. The pool is consumed.
@@ -185,34 +159,33 @@ class Programs:
           rows: the trees.
           due: int32[len(rows), steps], visits of the slots that are due, for each simulation.
         """
-        steps = due.shape[1]
         size = _padded(len(rows), self.sizes)
         filled = np.zeros((size, self._options.chunk), np.int32)
-        filled[: len(rows), :steps] = due
+        filled[: len(rows), : due.shape[1]] = due
         # Of the tree that fills up there is one slot, and each simulation visits it.
-        own = self._rows(rows, size)
-        return self._run("grow", size, self._variables, pool, own, filled, np.int32(steps))
+        return self._run("grow", size, pool, rows, filled, np.int32(due.shape[1]))
 
-    def report(self, pool: Pool, rows: Sequence[int]) -> RootReport:
-        """What was found at the roots of trees, NumPy arrays [len(rows), ...]."""
-        return self._told("report", rows, pool)
-
-    def describe(self, pool: Pool, rows: Sequence[int]) -> Details:
-        """The details of trees, NumPy arrays [len(rows), ...]."""
-        return self._told("describe", rows, self._variables, pool)
-
-    def _told(self, name: str, rows: Sequence[int], *arguments: Any) -> Any:
-        """What a program tells of trees, NumPy arrays [len(rows), ...]."""
-        told, sizes = [], self._compiled(self._few, name)
-        for part in _parts(len(rows), sizes):
-            size = _padded(len(rows[part]), sizes)
-            told.append(self._run(name, size, *arguments, self._rows(rows[part], size)))
+    def report(self, pool: Pool, rows: Sequence[int]) -> SearchReport:
+        """The reports of trees, NumPy arrays [len(rows), ...]."""
+        parts = self._parts("report", rows)
+        reports = fetch([self._run("report", size, pool, rows[part]) for part, size in parts])
         # All but the last part are full, so what fills up is behind.
-        joined = jax.tree.map(lambda *some: np.concatenate(some), *fetch(told))
-        return jax.tree.map(lambda x: x[: len(rows)], joined)
+        return jax.tree.map(lambda *some: np.concatenate(some)[: len(rows)], *reports)
 
-    def _rows(self, rows: Sequence[int], size: int) -> np.ndarray:
-        return np.array([*rows, *[self.padding] * (size - len(rows))], np.int32)
+    def _run(self, name: str, size: int, pool: Pool, rows: Sequence[int], *arguments: Any) -> Any:
+        """Call a program of a size for some trees, filled up by the one that is finished."""
+        filled = np.array([*rows, *[self._options.trees] * (size - len(rows))], np.int32)
+        return self._programs[name, size].result()(self._variables, pool, filled, *arguments)
+
+    def _parts(self, name: str, rows: Sequence[int]) -> Iterator[tuple[slice, int]]:
+        """Parts of some trees for one call each of a program, and its size."""
+        sizes = self._compiled(self._few, name)
+        for first in range(0, len(rows), sizes[-1]):
+            yield slice(first, first + sizes[-1]), _padded(min(len(rows) - first, sizes[-1]), sizes)
+
+
+def _is_there(program: "Future[Any]") -> bool:
+    return program.done() and not program.cancelled() and program.exception() is None
 
 
 def _check_memory(pool: Pool, options: EngineOptions) -> None:
@@ -228,11 +201,6 @@ def _check_memory(pool: Pool, options: EngineOptions) -> None:
 def _background() -> ThreadPoolExecutor:
     """One thread, however many engines there are: others are to be answered meanwhile."""
     return ThreadPoolExecutor(1, "compiler")
-
-
-def _parts(count: int, sizes: Sequence[int]) -> Iterator[slice]:
-    """Parts of so many trees for one call each."""
-    return (slice(first, first + sizes[-1]) for first in range(0, count, sizes[-1]))
 
 
 def _padded(count: int, sizes: Sequence[int]) -> int:

@@ -20,8 +20,8 @@ from train.players.basic import Player
 from train.players.names import read_network_name
 from train.players.registry import make_player, network_config
 from train.ratings.pool import identity
-from train.review.analyst import Analyst, make_analyst
 from train.review.own_games import own_rounds
+from train.review.player import make_analysis_player
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
 from wallgo_jax.formats.records import Record
@@ -145,7 +145,7 @@ def check_two_players(name: str) -> None:
         raise UsageError(f"experiment: {name} has learned rules for {players} players, not 2")
 
 
-def analyst_of(name: str, simulations: int) -> Analyst:
+def analyst_of(name: str, simulations: int) -> Player:
     """The network of a name as it plays against itself, with the rules that it has learned.
 
     Raises:
@@ -153,7 +153,7 @@ def analyst_of(name: str, simulations: int) -> Analyst:
     """
     check_without_budget(name)
     read = read_network_name(name)
-    return make_analyst(read.full, network_config(read).rules, simulations=simulations)
+    return make_analysis_player(read.full, network_config(read).rules, simulations=simulations)
 
 
 def selfplay_games(work: Work, name: str, *, simulations: int, games: int) -> SelfplayGames:

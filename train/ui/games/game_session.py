@@ -385,7 +385,7 @@ class GameSession:
         node = self.tree.current
         if node.snapshot.is_over:
             return None
-        done = 0 if node.evaluation is None else node.evaluation.simulations
+        done = 0 if node.report is None else node.report.simulations
         if self.hint == node.number and done < HINT.simulations:
             return node, HINT, False
         if self.shows_evaluation and done < GLANCE.simulations:
@@ -395,15 +395,14 @@ class GameSession:
     async def _search(self, node: Node, level: Level, *, is_move: bool) -> None:
         pause = asyncio.sleep(PACE_SECONDS if is_move else 0)
         search = self._machine.search(self.tree.rules, node, level, is_move=is_move)
-        evaluation, _ = await asyncio.gather(search, pause)
-        if node.evaluation is None or node.evaluation.simulations <= evaluation.simulations:
-            node.evaluation = evaluation
+        report, _ = await asyncio.gather(search, pause)
+        if node.report is None or node.report.simulations <= report.simulations:
+            node.report = report
         # People may have changed everything since.
         if is_move and node is self.tip and self.is_machines_turn:
-            assert evaluation.action is not None, "a game that goes on has a best move"
             seen, self.tree.current = self.tree.current, node
             try:
-                self._move(evaluation.action)
+                self._move(int(report.action))
             finally:
                 if seen is not node:
                     self.tree.current = seen

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import jax
 
-from train.engine.answers import Evaluation
+from train.search.report import SearchReport
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import State, initial_state
 from wallgo_jax.notation import format_action
@@ -28,7 +28,7 @@ class Node:
       state: the position.
       snapshot: the position in plain data.
       children: the plies that were tried from here, the main line first.
-      evaluation: the deepest search of the position so far.
+      report: of the deepest search of the position so far.
       mark: a review's mark of the ply that leads here, such as `?!`; empty for none.
     """
 
@@ -38,7 +38,7 @@ class Node:
     state: State
     snapshot: Snapshot
     children: list[Node] = dataclasses.field(default_factory=list)
-    evaluation: Evaluation | None = None
+    report: SearchReport | None = None
     mark: str = ""
 
     @property

@@ -7,10 +7,9 @@ import dataclasses
 import itertools
 import secrets
 
-from train.engine.answers import Evaluation, SessionError
 from train.engine.sessions import Sessions, make_sessions
 from train.engine.trees.options import EngineOptions
-from train.runtime.errors import UsageError
+from train.search.report import SearchReport
 from train.ui.games.game_tree import Node, actions_of, path_to
 from train.ui.games.levels import Level, opponent_for
 from wallgo_jax.game.rules import Rules
@@ -39,8 +38,10 @@ class Machine:
         self._games: dict[tuple[Node, bool], tuple[Sessions, str]] = {}  # by root and is_move
         self._turns: dict[Node, asyncio.Lock] = {}
 
-    async def search(self, rules: Rules, node: Node, level: Level, *, is_move: bool) -> Evaluation:
-        """Search a position in which the game goes on, with details and the level's move.
+    async def search(
+        self, rules: Rules, node: Node, level: Level, *, is_move: bool
+    ) -> SearchReport:
+        """Search a position in which the game goes on; the report's action is the level's move.
 
         Args:
           rules: of the game.
@@ -54,16 +55,12 @@ class Machine:
         path = path_to(node)
         async with self._turns.setdefault(path[0], asyncio.Lock()):
             sessions = await self._sessions(rules)
-            try:
-                evaluation = await sessions.evaluate(
-                    self._follow(sessions, rules, path, is_move=is_move),
-                    simulations=level.simulations,
-                    temperature=level.temperature,
-                    details=True,
-                )
-            except SessionError as error:
-                raise UsageError(str(error)) from None
-        return dataclasses.replace(evaluation, simulations=level.simulations)
+            report = await sessions.evaluate(
+                self._follow(sessions, rules, path, is_move=is_move),
+                simulations=level.simulations,
+                temperature=level.temperature,
+            )
+        return dataclasses.replace(report, simulations=level.simulations)
 
     def forget(self, root: Node) -> None:
         """Drop the sessions of a game that nobody plays any more."""
@@ -139,7 +136,7 @@ class Machine:
         if key not in self._games or self._games[key][0] is not sessions:
             self._games[key] = sessions, sessions.open(rules, position=path[0].state)
         name = self._games[key][1]
-        standing = sessions.standing(name)
+        standing = sessions.game(name)
         pairs = zip(standing.actions, actions, strict=False)
         shared = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
         sessions.takeback(name, standing.ply - len(standing.actions) + shared)

@@ -120,9 +120,9 @@ async def test_resigned_games_are_over(session):
 @in_a_session(PERSON, PERSON)
 async def test_hint_searches_deeper_than_a_glance(session):
     session.show_evaluation(True)
-    await until(session, lambda: session.tree.current.evaluation is not None)
+    await until(session, lambda: session.tree.current.report is not None)
     session.ask_hint()
-    await until(session, lambda: session.tree.current.evaluation.simulations == 256)
+    await until(session, lambda: session.tree.current.report.simulations == 256)
     assert session._machine.asked == [(0, 64), (0, 256)]
 
 

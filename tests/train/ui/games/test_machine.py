@@ -1,61 +1,79 @@
-"""The page's view of an engine's answer, and which engines and sessions are kept."""
+"""The page's view of a search, and which engines and sessions are kept."""
 
 import asyncio
-import dataclasses
 import itertools
 import threading
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
-from train.engine.answers import Candidate, Evaluation, Standing
-from train.engine.trees.guide import make_guide_for_levels
+from train.players.registry import make_level_player
 from train.runtime.errors import UsageError
+from train.runtime.host import fetch
+from train.search.report import SearchReport
 from train.ui import wire
 from train.ui.games import machine as machine_lib
 from train.ui.games.game_tree import GameTree
 from train.ui.games.levels import Level
 from train.ui.games.machine import Machine
+from wallgo_jax.game.actions import NO_ACTION
 from wallgo_jax.game.rules import PRESETS, Rules
+from wallgo_jax.game.state import initial_state
 from wallgo_jax.notation import parse_action
 
-TWO = PRESETS["wallzero-4stone"]
-BEST = Candidate("C3", prior=0.2, visits=9, value=0.2, win_chance=0.6, line=("C3", "D4"))
-OTHER = Candidate("E5", prior=0.6, visits=12, value=-0.4, win_chance=0.3, line=("E5",))
+TWO, THREE = PRESETS["wallzero-4stone"], PRESETS["playwallgo-3p"]
+C3, D4, E5 = (parse_action(cell, grid=7).action for cell in ("C3", "D4", "E5"))
 
 
-def answer(**changes):
-    found = Evaluation(
-        session="1",
-        ply=3,
-        player=1,
-        best_move="C3",
-        action=parse_action("C3", grid=7).action,
-        evaluation=0.1,
-        win_chance=0.45,
-        simulations=21,
-        visits=21,
-        candidates=(BEST, OTHER),
-        policy=(("E5", 0.7), ("C3", 0.3)),
+def report(rules, **changes):
+    """A report of the first position, in which the first two slots were visited, the second more
+    often."""
+    state, slots = fetch(initial_state(rules)), 2
+    return SearchReport(
+        **{
+            "state": state,
+            "actions": np.array([C3, E5]),
+            "legal": np.ones(slots, bool),
+            "action": np.array(C3),
+            "prior": np.array([0.2, 0.6]),
+            "visits": np.array([9, 12]),
+            "qvalues": np.array([0.2, -0.4]),
+            "completed": np.array([0.2, -0.4]),
+            "policy": np.array([0.3, 0.7]),
+            "value": np.array(-0.1),
+            "root_visits": np.array(22),
+            "values": np.array([-0.1, 0.1]),
+            "best_values": np.array([0.2, -0.2]),
+            "network_values": np.array([0.0, 0.0]),
+            "slots": np.array([0, 1]),
+            "lines": np.array([[C3, D4, NO_ACTION], [E5, NO_ACTION, NO_ACTION]]),
+            "owners": None,
+            "margin": None,
+            "simulations": 21,
+        }
+        | changes
     )
-    return dataclasses.replace(found, **changes)
 
 
 def test_chances_are_those_of_the_best_move():
-    view = wire.evaluation_view(answer(), TWO)
-    assert view["chances"] == [0.4, 0.6]
+    view = wire.evaluation_view(report(TWO))
+    assert view["chances"] == [0.6, 0.4]
     assert [idea["winChance"] for idea in view["ideas"]] == [0.6, 0.3]
     assert [idea["share"] for idea in view["ideas"]] == [0.3, 0.7]
     assert view["ideas"][0]["line"] == ["C3", "D4"]
 
 
 def test_without_visits_the_policy_is_all_that_is_known():
-    view = wire.evaluation_view(answer(candidates=(), player=0), TWO)
+    unseen = {"visits": np.zeros(2, int), "best_values": np.array([-0.1, 0.1])}
+    view = wire.evaluation_view(report(TWO, root_visits=np.array(1), **unseen))
     assert view["chances"] == [0.45, 0.55]
     assert [idea["share"] for idea in view["ideas"]] == [0.7, 0.3]
 
 
 def test_of_three_players_a_loss_is_minus_a_half():
-    assert wire.chances(answer(evaluation=(1.0, -0.5, -0.5)), 3) == [1.0, 0.0, 0.0]
+    found = report(THREE, values=np.array([1.0, -0.5, -0.5]))
+    assert wire.evaluation_view(found)["chances"] == [1.0, 0.0, 0.0]
 
 
 class PlainSessions:
@@ -74,9 +92,9 @@ class PlainSessions:
     def close(self, name):
         del self.plies[name]
 
-    def standing(self, name):
+    def game(self, name):
         played = tuple(self.plies[name])
-        return Standing(name, self.rules, None, len(played), 0, (), played, None)
+        return SimpleNamespace(ply=len(played), actions=played)
 
     def takeback(self, name, ply):
         del self.plies[name][ply:]
@@ -84,11 +102,11 @@ class PlainSessions:
     def apply(self, name, action):
         self.plies[name].append(action)
 
-    async def evaluate(self, name, *, simulations, temperature, details):
+    async def evaluate(self, name, *, simulations, temperature):
         assert temperature == simulations / 1000
         assert not self.is_ended
         self.asked.append((name, tuple(self.plies[name]), simulations))
-        return Evaluation(name, 0, 0, "A1", 0, 0.0, 0.5, simulations, simulations)
+        return report(TWO)
 
     def shut_down(self):
         self.is_ended = True
@@ -180,4 +198,4 @@ async def test_an_engine_that_is_dropped_while_it_compiles_ends(made, monkeypatc
 @pytest.mark.parametrize("name", ["heuristic-search:wjx@512", "heuristic-search:wjx@1s", "net:x"])
 def test_a_machine_whose_name_says_how_long_it_searches_is_refused(name):
     with pytest.raises(UsageError, match="levels"):
-        make_guide_for_levels(name)
+        make_level_player(name)

@@ -1,18 +1,15 @@
-"""The player that analyses positions: what guides its search, its options and its calibration."""
+"""The player that analyses positions, by its name and the rules of the games."""
 
 from pathlib import Path
-from typing import Any, NamedTuple
 
 from train.checkpoints import exported, pretrained
-from train.checkpoints.calibration import Calibration, read_calibration
-from train.engine.trees.guide import check_rules
-from train.players.basic import EvaluateHeads
+from train.checkpoints.calibration import read_calibration
+from train.players.basic import Player
 from train.players.names import read_name, read_network_name
-from train.players.networks import model_of, network_config
-from train.players.registry import make_evaluating_player
+from train.players.networks import model_of
+from train.players.registry import check_rules, make_evaluating_player
 from train.runtime.errors import UsageError
 from train.search.config import SearchConfig, considered_actions
-from train.search.evaluator import Evaluator, make_symmetric_evaluator
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.view.game_replay import Game
 
@@ -20,33 +17,15 @@ DEFAULT_SIMULATIONS = 256
 _ALLOWED = "PATH, pretrained:NAME or heuristic-search:ethen|wjx, each with @simulations"
 
 
-class Analyst(NamedTuple):
-    """A player that searches positions for others to read."""
-
-    name: str
-    rules: Rules
-    variables: Any
-    evaluate: Evaluator  # leaves
-    evaluate_root: Evaluator
-    search: SearchConfig
-    look: EvaluateHeads | None  # None without a head for owners
-    calibration: Calibration
-
-    def chance(self, value: Any, *, is_searched: bool = True) -> Any:
-        """The win chances of values, as an array of their shape, each of the side whose value it
-        is; `is_searched` says whether a search found them."""
-        return self.calibration.chance(value, players=self.rules.players, is_searched=is_searched)
-
-
-def make_analyst(
+def make_analysis_player(
     name: str,
     rules: Rules,
     *,
     transfer: bool = False,
     calibration: Path | None = None,
     simulations: int | None = None,
-) -> Analyst:
-    """Make the analyst of a player's name.
+) -> Player:
+    """Make the player of a name that analyses games.
 
     It searches with Gumbel, also where the player's own search is PUCT, and weighs values as the
     player does (`search.player_value_scale`).
@@ -64,64 +43,55 @@ def make_analyst(
     read = read_name(name)
     if simulations is not None:
         read = read.with_simulations(simulations)
-        name = read.full
     if read.kind not in ("search", "pretrained", "heuristic-search"):
         raise UsageError(f"player {name!r}: does not search; allowed: {_ALLOWED}")
     if read.seconds is not None:
         raise UsageError(
             f"player {name!r}: an analysis counts simulations, not seconds; write @256"
         )
-    guide = make_evaluating_player(name, transfer=transfer)
+    player = make_evaluating_player(read.full, transfer=transfer)
     try:
-        check_rules(guide, rules)
+        check_rules(player, rules)
     except UsageError as error:
         raise UsageError(f"{error}; heuristic-search:wjx analyses any") from None
-    has_owners = read.has_network and network_config(read).network.ownership
     search = SearchConfig(
         simulations=read.budget,
-        opponents=guide.search.opponents,
-        max_considered_actions=considered_actions(guide.search, read.budget),
-        value_scale=guide.search.value_scale,
-        visit_offset=guide.search.visit_offset,
-        rescale_values=guide.search.rescale_values,
+        opponents=player.search.opponents,
+        max_considered_actions=considered_actions(player.search, read.budget),
+        value_scale=player.search.value_scale,
+        visit_offset=player.search.visit_offset,
+        rescale_values=player.search.rescale_values,
     )
-    return Analyst(
-        name=guide.name,
-        rules=rules,
-        variables=guide.variables,
-        evaluate=guide.evaluate,
-        evaluate_root=make_symmetric_evaluator(guide.evaluate, guide.symmetries),
-        search=search,
-        look=guide.evaluate_heads if has_owners else None,
-        calibration=guide.calibration if calibration is None else read_calibration(calibration),
-    )
+    if calibration is not None:
+        player = player._replace(calibration=read_calibration(calibration))
+    return player._replace(search=search, rules=rules)
 
 
-def analyst_of_game(
+def player_for_game(
     game: Game, name: str, *, transfer: bool = False, calibration: Path | None = None
-) -> Analyst:
-    """Make the analyst of a game; the rest is as in `make_analyst`.
+) -> Player:
+    """Make the player that analyses a game; the rest is as in `make_analysis_player`.
 
     Args:
       game: to analyse.
-      name: of a player that searches; an empty one chooses `default_analyst`.
+      name: of a player that searches; an empty one chooses `default_player`.
 
     Raises:
       UsageError: the game has no move, or its board is not the whole grid.
     """
     if not game.actions:
         raise UsageError("review: the game has no move")
-    name = name or default_analyst(game.rules, simulations=DEFAULT_SIMULATIONS)
-    made = make_analyst(name, game.rules, transfer=transfer, calibration=calibration)
-    if game.grid > game.rules.size and made.variables:
+    name = name or default_player(game.rules, simulations=DEFAULT_SIMULATIONS)
+    player = make_analysis_player(name, game.rules, transfer=transfer, calibration=calibration)
+    if game.grid > game.rules.size and player.variables:
         raise UsageError(
             f"review: the board lies in a grid of {game.grid}, whose rim networks take for cells; "
             "heuristic-search:wjx analyses any"
         )
-    return made
+    return player
 
 
-def default_analyst(rules: Rules, *, simulations: int) -> str:
+def default_player(rules: Rules, *, simulations: int) -> str:
     """The name of a model that comes with the package for these rules, else of a heuristic."""
     model = pretrained.model_for(rules)
     kind = "heuristic-search:wjx" if model is None else f"pretrained:{model}"
