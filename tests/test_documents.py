@@ -15,10 +15,11 @@ import pytest
 
 from train.checkpoints import pretrained
 from train.cli import command_line as train_program
+from train.cli.experiment import ABLATION, Experiment
+from train.cli.inspect import INSPECT
 from train.cli.run import Run
-from train.cli.study import Study
 from train.config import read_config
-from train.study.scale.reading import read_scale
+from train.experiments.scales import read_scales
 from wallgo_jax.cli import command_line as game_program
 from wallgo_jax.cli.commands import Convert, Replay, Show
 
@@ -79,8 +80,8 @@ def fresh_clone(tmp_path_factory) -> Path:
 def check_command(monkeypatch, fresh_clone) -> Callable[[list[str]], None]:
     """Fails for a command or an option that does not exist; commands do nothing."""
     monkeypatch.chdir(fresh_clone)
-    for kind in train_program.PROGRAM.commands.values():
-        monkeypatch.setattr(kind, "run", _read_config_only)
+    for kind in (*train_program.PROGRAM.commands.values(), *INSPECT.commands.values()):
+        monkeypatch.setattr(kind, "run", _read_config_only, raising=False)
     for kind in (Convert, Replay, Show):
         monkeypatch.setattr(kind, "run", lambda self, console: None)
     return _check_command
@@ -88,8 +89,9 @@ def check_command(monkeypatch, fresh_clone) -> Callable[[list[str]], None]:
 
 def _read_config_only(command: Any, overrides: Sequence[str] = ()) -> int:
     path = getattr(command, "config", None)
-    if isinstance(command, Study):
-        read_scale(path)
+    if isinstance(command, Experiment):
+        if command.what != ABLATION:
+            read_scales(path)
         return 0
     config = read_config(path if path and path.exists() else None, overrides)
     if isinstance(command, Run) and command.resume is None:
@@ -138,7 +140,7 @@ def test_every_command_parses(path, check_command):
 def examples() -> list[str]:
     """The lines that the help pages of both programs end with."""
     found = []
-    for program in (train_program.PROGRAM, game_program.PROGRAM):
+    for program in (train_program.PROGRAM, INSPECT, game_program.PROGRAM):
         kinds = program.commands.values()
         lines = [*program.examples, *(line for kind in kinds for line in kind.EXAMPLES)]
         found += [f"{program.name} {line}" for line in lines]

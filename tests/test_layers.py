@@ -27,8 +27,8 @@ wallgo_jax/__init__ wallgo_jax/adapters wallgo_jax/cli wallgo_jax/__main__
 train/__init__ train/runtime train/functions train/network train/search/arrays train/search
 train/data train/learning train/solver train/config train/metrics train/checkpoints train/players
 train/arena train/opponents train/engine/trees train/engine
-train/loop train/ratings train/analysis train/review train/puzzles train/study/scale
-train/study/frame train/study/trainings train/study/topics train/study train/ui/games train/ui
+train/loop train/ratings train/analysis train/review train/puzzles
+train/experiments/lib train/experiments train/ui/games train/ui
 train/bench/harness train/bench/parts train/bench train/bench/scripts train/api/common train/api
 train/cli/common train/cli/games train/cli train/__main__
 """.split()
@@ -45,8 +45,8 @@ MORE_LIBRARIES = {
     "wallgo_jax/drawing": {"PIL", "cairosvg"},
     "wallgo_jax/adapters": {"gymnasium", "pettingzoo", "pgx"},
 }
-MAX_FILES, MAX_FOLDERS = 13, 28
-LEAVES, USERS = ("train/bench", "train/study"), ("train/api", "train/cli")
+MAX_FILES, MAX_FOLDERS = 24, 28
+LEAVES, USERS = ("train/bench", "train/experiments"), ("train/api", "train/cli")
 """Folders that nothing is built on, and those that may import them."""
 FACE = "train/__init__"
 """The lowest module of the learner shows names of higher ones, which it imports when they are used;

@@ -148,21 +148,21 @@ def draw_attention(
       UsageError: the player, the game, the cell or the file is not as described.
     """
     with _usage_errors():
-        _check_suffix(out)
-        trained = load_network(player)
-        request = request._replace(default_rules=trained.config.rules)
+        trained, request = _open(player, request, out)
         state = read_position(request, ply=-1 if ply is None else ply)
         index = parse_cell(cell, grid=_board(state)[0])
         _check_players(player, trained, state)
         config = trained.config.network
-        raw = raw_attention(config, trained.variables, state, index)
-        blocks = attention_blocks(config)
+        raw, blocks = (
+            raw_attention(config, trained.variables, state, index),
+            attention_blocks(config),
+        )
         facts = {"network": trained.source, "ply": int(state.position.ply), "cell": cell.upper()}
-        maps = pictures.normalised(raw)
         picture = pictures.attention_picture(
             raw, blocks, state, index, name=trained.name, theme=theme
         )
-        _write(out, picture, {**facts, "blocks": blocks, "raw": raw, "maps": maps})
+        arrays = {"blocks": blocks, "raw": raw, "maps": pictures.normalised(raw)}
+        _write(out, picture, facts | arrays)
 
 
 def draw_ownership(
@@ -174,17 +174,15 @@ def draw_ownership(
     Args and errors are those of `draw_attention`; the game must have ended.
     """
     with _usage_errors():
-        _check_suffix(out)
-        trained = load_network(player)
-        request = request._replace(game=max(request.game, 1), default_rules=trained.config.rules)
+        trained, request = _open(player, request._replace(game=max(request.game, 1)), out)
         played = next(read_games(request)).game
         if not played.is_over:
-            raise UsageError(
+            raise ValueError(
                 f"{request.source}: the game has not ended after {len(played.actions)} plies; "
                 "ownership is compared with the end of a game"
             )
         if not 0 <= ply < len(played.states):
-            raise UsageError(f"--ply {ply}: the game has plies 0 to {len(played.states) - 1}")
+            raise ValueError(f"--ply {ply}: the game has plies 0 to {len(played.states) - 1}")
         state, final = played.states[ply], played.states[-1]
         _check_players(player, trained, state)
         predicted = predicted_ownership(trained.config.network, trained.variables, state)
@@ -195,6 +193,14 @@ def draw_ownership(
         )
         facts = {"network": trained.source, "ply": ply, "error": error}
         _write(out, picture, {**facts, "predicted": predicted, "true": true})
+
+
+def _open(player: str, request: SourceRequest, out: Path) -> tuple[TrainedNetwork, SourceRequest]:
+    """A player's network, and the request with its rules, once the file's ending was looked at."""
+    if out.suffix not in SUFFIXES:
+        raise ValueError(f"--out {out}: the ending is not one of {', '.join(SUFFIXES)}")
+    trained = load_network(player)
+    return trained, request._replace(default_rules=trained.config.rules)
 
 
 class _Programs(NamedTuple):
@@ -256,11 +262,6 @@ def _usage_errors() -> Iterator[None]:
         raise UsageError(complaint) from None
     except (ValueError, ImportError) as error:
         raise UsageError(" ".join(str(error).split())) from None
-
-
-def _check_suffix(out: Path) -> None:
-    if out.suffix not in SUFFIXES:
-        raise UsageError(f"--out {out}: the ending is not one of {', '.join(SUFFIXES)}")
 
 
 def _write(out: Path, picture: Picture, arrays: Mapping[str, Any]) -> None:

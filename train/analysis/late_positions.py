@@ -20,13 +20,13 @@ import gzip
 import json
 from collections.abc import Container, Iterable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
+import pydantic
 
 from train.runtime import files
 from train.runtime.errors import UsageError
-from train.solver.values import DRAW, LOSS, WIN
 from wallgo_jax.formats import records
 from wallgo_jax.formats.records import Record
 
@@ -42,7 +42,7 @@ class LatePosition(NamedTuple):
 
 
 class TakeOptions(NamedTuple):
-    """How positions were taken from a game, as in `train.analysis.late_proofs.ProofOptions`."""
+    """How positions were taken from a game, as in `train.experiments.late_proofs.ProofOptions`."""
 
     per_game: int
     max_plies_left: int
@@ -109,61 +109,61 @@ def read_growing(path: Path) -> list[LateGame]:
 
 
 def _from_lines(path: Path, lines: Iterable[str]) -> list[LateGame]:
-    found = []
+    games = []
     for number, line in enumerate(lines, start=1):
         try:
-            found.append(_from_line(line))
+            games.append(_from_line(line))
         except ValueError as error:
             raise UsageError(f"{path}, line {number}: {error}") from None
-    return found
+    return games
+
+
+class _Fields(pydantic.BaseModel):
+    """The keys of a line that are no keys of a record."""
+
+    late: list["_Proven"]
+    refused: tuple[int, ...] = ()
+    unclear: tuple[int, ...] = ()
+    node_limit: int = 0
+    options: TakeOptions | None = None
+
+
+class _Proven(pydantic.BaseModel):
+    """A proven position as a line holds it."""
+
+    ply: int
+    value: Literal[1, 0, -1]  # WIN, DRAW, LOSS
+    best: Annotated[str, pydantic.Field(pattern="^[0-9a-f]*[1-9a-f][0-9a-f]*$")]
+    margin: int | None = None
+    margins: tuple[int, ...] | None = None
 
 
 def _from_line(line: str) -> LateGame:
     record = records.from_json(line)
-    fields = json.loads(line)
-    if "late" not in fields:
-        raise ValueError("key 'late' is missing: no file of late positions")
     if record.result is None:
         raise ValueError("key 'result': the game has none; late positions are of finished games")
     if record.grid not in (None, record.rules.size):
         raise ValueError(f"key 'grid': is {record.grid}, not the board's own {record.rules.size}")
     try:
-        proven = tuple(_position(each, record) for each in fields["late"])
-        refused = tuple(map(int, fields.get("refused", ())))
-        unclear = tuple(map(int, fields.get("unclear", ())))
-        node_limit = int(fields.get("node_limit", 0))
-    except (KeyError, TypeError, OverflowError):
-        raise ValueError("key 'late': positions need 'ply', 'value' and 'best'") from None
-    return LateGame(record, proven, refused, unclear, node_limit, _options(fields.get("options")))
+        fields = _Fields.model_validate_json(line)
+    except pydantic.ValidationError as error:
+        first = error.errors()[0]
+        keys = ".".join(map(str, first["loc"]))
+        raise ValueError(f"key {keys!r}: {first['msg']}") from None
+    proven = tuple(_position(each, record) for each in fields.late)
+    others = fields.refused, fields.unclear, fields.node_limit, fields.options
+    return LateGame(record, proven, *others)
 
 
-def _options(fields: Any) -> TakeOptions | None:
-    if fields is None:
-        return None
-    try:
-        return TakeOptions(**{key: int(fields[key]) for key in TakeOptions._fields})
-    except (KeyError, TypeError, OverflowError):
-        names = ", ".join(TakeOptions._fields)
-        raise ValueError(f"key 'options': must be a table of {names}") from None
-
-
-def _position(fields: Any, record: Record) -> LatePosition:
-    mask = int(fields["best"], 16)
-    ply, value = int(fields["ply"]), int(fields["value"])
-    plies, placements = len(record.actions), len(record.rules.order)
-    if not 0 <= ply < plies or value not in (WIN, DRAW, LOSS) or mask < 1:
-        raise ValueError(f"key 'late': {fields} is no position of a game of {plies} plies")
-    if ply < placements:
-        raise ValueError(
-            f"key 'late': ply {ply} places a stone; positions begin at ply {placements}"
-        )
+def _position(fields: _Proven, record: Record) -> LatePosition:
+    plies, placements, mask = len(record.actions), len(record.rules.order), int(fields.best, 16)
+    if not placements <= fields.ply < plies:
+        told = f"is not from {placements}, after the placements, to below {plies}"
+        raise ValueError(f"key 'late': ply {fields.ply} {told}")
+    if fields.margins is not None and max(fields.margins, default=None) != fields.margin:
+        raise ValueError(f"key 'late': ply {fields.ply}: 'margin' must be the most of 'margins'")
     best = tuple(slot for slot in range(mask.bit_length()) if mask >> slot & 1)
-    margin, margins = fields.get("margin"), fields.get("margins")
-    if margins is not None:
-        margins = tuple(map(int, margins))
-        if margin is None or max(margins, default=None) != margin:
-            raise ValueError(f"key 'late': before ply {ply} 'margin' must be the most of 'margins'")
-    return LatePosition(ply, value, best, None if margin is None else int(margin), margins)
+    return LatePosition(fields.ply, fields.value, best, fields.margin, fields.margins)
 
 
 def write_late(path: Path, games: Iterable[LateGame]) -> None:

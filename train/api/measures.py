@@ -1,6 +1,5 @@
 """What a player knows and what its network sees: accuracy, parts, attention, owners."""
 
-import abc
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -8,27 +7,24 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from train.analysis import accuracy as accuracy_lib
 from train.analysis import attention as attention_lib
 from train.analysis import describe as describe_lib
-from train.analysis import late_accuracy as late_lib
-from train.analysis import pictures, sampled_accuracy, value_accuracy
+from train.analysis import pictures
+from train.analysis.accuracy import Accuracy, Sample
 from train.analysis.describe import Description
-from train.analysis.late_accuracy import LateAccuracy
-from train.analysis.sampled_accuracy import Sample, SampledAccuracy
-from train.analysis.value_accuracy import ValueAccuracy
 from train.api.common.tables import callback_errors, check_whole, key_of, progress_bar, to_dataframe
 from train.api.configs import Source, make_config, read_rules
 from train.api.players import MoveFunction, Player, make_player
 from train.api.states import States, batch_of
-from train.arena.result import wilson_interval
 from train.checkpoints.weights import TrainedNetwork
 from train.config import RunConfig
+from train.experiments.catalogue import EXPERIMENTS, run_experiment
+from train.experiments.lib.pages import Report
+from train.experiments.scales import Scales, read_scales
 from train.metrics.intervals import Interval, intervals_figure
 from train.players import registry
 from train.runtime.errors import UsageError
-from train.study.frame.report import Report
-from train.study.scale.reading import StudyConfig, read_scale, scale_from_dict
-from train.study.study import TOPICS, study_topic
 from wallgo_jax import render
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import State
@@ -38,10 +34,8 @@ SOLVED_RULES = {"size": 3, "stones": 1, "order": [0, 1]}
 """The rules of `accuracy` where neither it nor the player says any."""
 
 
-class _Shown(abc.ABC):
-    """What the three measures of accuracy share."""
-
-    player: str
+class PlayerAccuracy(Accuracy):
+    """How often a player keeps the value of the game, by groups of positions."""
 
     def __repr__(self) -> str:
         row = self.rows()[0]
@@ -49,9 +43,9 @@ class _Shown(abc.ABC):
             f"<{self.player}: keeps the value in {row['kept']:.1%} of {row['total']:,} positions>"
         )
 
-    @abc.abstractmethod
     def summary(self) -> dict[str, Any]:
         """What `accuracy --json` writes."""
+        return self.record()
 
     def rows(self) -> list[dict[str, Any]]:
         """A dict for each group of positions: how many, the share in which the value is kept, and
@@ -69,9 +63,7 @@ class _Shown(abc.ABC):
         for row in self.rows():
             total, kept = row["total_where_one_can_err"], row["kept_where_one_can_err"]
             if total:
-                # Of a board that is solved as a whole nothing is left to chance.
-                is_exact = isinstance(self, ValueAccuracy)
-                spread = (kept, kept) if is_exact else wilson_interval(kept, total)
+                spread = row.get("interval_95_where_one_can_err", (kept, kept))
                 shown.append(Interval(f"{row['positions']} ({total:,})", kept, *spread))
         return intervals_figure(
             shown,
@@ -79,30 +71,6 @@ class _Shown(abc.ABC):
             x_label="share of the positions in which one can err",
             is_share=True,
         )
-
-
-class BoardAccuracy(_Shown, ValueAccuracy):
-    """Accuracy over all positions of a solved board."""
-
-    def summary(self) -> dict[str, Any]:
-        """What `accuracy --json` writes."""
-        return value_accuracy.accuracy_record(self)
-
-
-class SampleAccuracy(_Shown, SampledAccuracy):
-    """Accuracy over sampled positions."""
-
-    def summary(self) -> dict[str, Any]:
-        """What `accuracy --json` writes."""
-        return sampled_accuracy.sampled_record(self)
-
-
-class ProvenAccuracy(_Shown, LateAccuracy):
-    """Accuracy over proven late positions."""
-
-    def summary(self) -> dict[str, Any]:
-        """What `accuracy --json` writes."""
-        return late_lib.late_record(self)
 
 
 @callback_errors()
@@ -116,7 +84,7 @@ def accuracy(
     batch: int = 512,
     seed: int = 0,
     progress: bool = False,
-) -> BoardAccuracy | SampleAccuracy | ProvenAccuracy:
+) -> PlayerAccuracy:
     """Measure how often a player keeps the value of the game, as `python -m train accuracy` does.
 
     Args:
@@ -141,30 +109,30 @@ def accuracy(
     if late is not None:
         if rules is not None or positions:
             raise UsageError("accuracy: late has rules and positions of its own, leave those out")
-        proven = late_lib.load_late(Path(late))
+        proven = accuracy_lib.load_late(Path(late))
         made = make_player(player, proven.rules)
-        late_found = late_lib.late_accuracy(
+        late_found = accuracy_lib.late_accuracy(
             made.registered, proven, batch=batch, seed=seed, is_quiet=not progress
         )
-        return ProvenAccuracy(**vars(late_found))
+        return PlayerAccuracy(**vars(late_found))
     is_untold = rules is None and isinstance(player, str)
     learned = registry.common_rules([player]) if is_untold and isinstance(player, str) else None
     own = player.rules if isinstance(player, Player) else learned
     made = make_player(player, read_rules(rules or own or SOLVED_RULES))
     if not positions:
-        found = value_accuracy.value_accuracy(
+        found = accuracy_lib.value_accuracy(
             made.registered, made.rules, batch=batch, seed=seed, is_quiet=not progress
         )
-        return BoardAccuracy(**vars(found))
+        return PlayerAccuracy(**vars(found))
     with progress_bar(made.name, positions, is_shown=progress) as on_progress:
-        sampled = sampled_accuracy.sampled_accuracy(
+        sampled = accuracy_lib.sampled_accuracy(
             made.registered,
             made.rules,
             Sample(positions, min_walls, seed),
             batch=batch,
             on_progress=on_progress,
         )
-    return SampleAccuracy(**vars(sampled))
+    return PlayerAccuracy(**vars(sampled))
 
 
 def describe(
@@ -278,7 +246,7 @@ def _network_and_state(player: str | Player, state: States) -> tuple[TrainedNetw
 
 def run_study(
     topic: str,
-    scale: StudyConfig | Mapping[str, Any] | Path | str | None = None,
+    scale: Scales | Mapping[str, Any] | Path | str | None = None,
     *,
     out: Path | str = "out/study",
     progress: bool = False,
@@ -287,7 +255,7 @@ def run_study(
 
     Args:
       topic: `size`, `balance`, `mobility`, `footing`, `transfer`, `corridors` and others that
-        `python -m train study` has.
+        `python -m train experiment` has, but for `ablation`.
       scale: how much is done: a TOML file (configs/study/), its tables as a dict; by default the
         scale of a CPU.
       out: folder of the finished pieces and of the topic's page.
@@ -299,16 +267,14 @@ def run_study(
     Raises:
       UsageError: there is no such topic, or a key, a player or a file is not allowed.
     """
-    if topic not in TOPICS:
-        raise UsageError(f"study: unknown topic {topic!r}; topics: {', '.join(TOPICS)}")
+    if topic not in EXPERIMENTS:
+        raise UsageError(f"run_study: unknown topic {topic!r}; topics: {', '.join(EXPERIMENTS)}")
     given = "" if scale is None else f", {str(scale) if isinstance(scale, Path) else scale!r}"
     command = f"train.run_study({topic!r}{given}, out={str(out)!r})"
-    if isinstance(scale, Mapping):
-        scale = scale_from_dict(scale, where="study")
-    elif not isinstance(scale, StudyConfig):
-        scale = read_scale(None if scale is None else Path(scale))
+    source = Path(scale) if isinstance(scale, str) else scale
+    scales = source if isinstance(source, Scales) else read_scales(source)
 
     def task(title: str, total: int, unit: str) -> Any:
         return progress_bar(f"{title} ({unit})", total, is_shown=progress)
 
-    return study_topic(topic, scale, Path(out), command=command, task=task)[0]
+    return run_experiment(topic, scales, Path(out), command=command, task=task)[0]

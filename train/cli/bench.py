@@ -19,8 +19,8 @@ from train.runtime.interrupts import EXIT_INTERRUPTED, interrupts
 
 if TYPE_CHECKING:
     from train.bench.suite import Figures, Request
+    from train.experiments.strength import Curve
     from train.ratings.pool import Entrant
-    from train.study.strength import Curve
 
 RUNS = Path("runs")
 STRENGTH, ENGINE, COMPILE = "strength", "engine", "compile"
@@ -269,8 +269,9 @@ class Bench:
         from rich.console import Console
 
         from train.config import read_saved_config
+        from train.experiments import strength
+        from train.experiments.lib.pages import plain_data
         from train.loop import training
-        from train.study import strength
 
         run = self.trained
         if run is not None:
@@ -290,17 +291,17 @@ class Bench:
         curve = self._measured_curve(run, config)
         caption = strength.caption(config, games=self.games, opening_plies=self.opening_plies)
         console = Console()
-        console.print(strength.table(curve, title=f"Strength of {run}", caption=caption))
+        console.print(strength.table(curve, title=f"Strength of {run}, {caption}"))
         console.print(strength.time_line(curve), highlight=False, soft_wrap=True)
         for passed in curve.passings:
             console.print(strength.passing_line(passed, curve), highlight=False)
         if self.json is not None:
-            options.write_json(self.json, {"run": str(run)} | strength.record(curve))
+            options.write_json(self.json, {"run": str(run)} | plain_data(curve))
         return 0
 
     def _measured_curve(self, run: Path, config: RunConfig) -> Curve:
+        from train.experiments import strength
         from train.runtime.display import Display
-        from train.study import strength
 
         with (
             Display() as display,

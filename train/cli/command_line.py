@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from train.cli.commands import CONFIGURED, PROGRAM
+from train.cli.commands import CONFIGURED, GROUPS, OLD_NAMES, PROGRAM, renamed
 from train.cli.common.options import EXIT_USAGE
 from train.config import RunConfig
 from train.runtime import files
@@ -102,6 +102,13 @@ def _read_command(words: list[str]) -> Callable[[], int]:
       UsageError: there is no such command, or no such key of the config.
     """
     program = PROGRAM._replace(name=program_name("train", "wallgo-train"))
+    if words and words[0] in OLD_NAMES:
+        old, words = words[0], renamed(words)
+        new = " ".join(words[: len(OLD_NAMES[old])])
+        print(f"{program.name} {old} is now {program.name} {new}", file=sys.stderr)
+    if words and words[0] in GROUPS:
+        group, *words = words
+        program = GROUPS[group]._replace(name=f"{program.name} {group}")
     is_configured = bool(words) and words[0] in CONFIGURED
     if is_configured and not {"-h", "--help"} & {*words}:
         # The config file's place is filled, so that tyro does not take the value of a changed

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import dataclasses
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -22,7 +21,6 @@ from wallgo_jax.cli.parsing import Flag
 
 if TYPE_CHECKING:
     from train.metrics.rows import Row
-    from train.study.options import Options
 
 Axis = Literal["iteration", "hours", "positions"]
 _RUNS = Path("runs")
@@ -113,74 +111,6 @@ class Fit:
             resume=self.resume is not None,
         )
         return 0 if finished else EXIT_INTERRUPTED
-
-
-@dataclasses.dataclass(frozen=True)
-class Ablate:
-    """Train every change of a list, and the base that they change, for the same wall time, and
-    match each with the base, seed by seed. The same command goes on where it was interrupted;
-    what is done is kept."""
-
-    EXAMPLES = (
-        "ablate configs/ablations/recipe.toml --out out/recipe --screening",
-        "ablate configs/ablations/recipe.toml --out out/recipe --only td-steps-6 width-64",
-    )
-
-    changes: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="LIST")]
-    """TOML file with the base and its changes (docs/training.md, Ablations)."""
-    out: Annotated[Path, tyro.conf.arg(metavar="FOLDER")]
-    """Directory of the runs, of results.jsonl and of table.md."""
-    only: Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME ...", help_behavior_hint="")] = ()
-    """Changes to compare; without it, all of the list."""
-    screening: Flag = False
-    """One seed and five minutes, to see what is worth six."""
-    minutes: Annotated[
-        float | None, tyro.conf.arg(metavar="FLOAT", help_behavior_hint="(default: 10)")
-    ] = None
-    """Minutes of each training, compiling apart; turned into iterations once for each change."""
-    seeds: Annotated[
-        int | None, tyro.conf.arg(metavar="INT", help_behavior_hint="(default: 6)")
-    ] = None
-    """How many paired seeds; fewer than six are called screening."""
-    first_seed: int = 0
-    """The first of the seeds; the others follow it."""
-    games: int = 200
-    """Games of each seed's match, shared among the opening plies."""
-    simulations: int = 64
-    """Simulations a move in the matches."""
-    opening_plies: tuple[int, ...] = (2, 6)
-    """Numbers of random plies that the games of a match start with."""
-
-    def run(self) -> int:
-        """Returns the exit code."""
-        from train.study import changes, command
-
-        how = self._options()
-        found = changes.read_changes(self.changes, self.only)
-        for change in found:
-            options.check_opening("ablate", change.config.rules, max(self.opening_plies))
-        finished = command.ablate(
-            found, how, self.out, title=self.changes.stem, words=self._words()
-        )
-        return 0 if finished else EXIT_INTERRUPTED
-
-    def _options(self) -> Options:
-        from train.study.options import Options
-
-        minutes, seeds = (5.0, 1) if self.screening else (10.0, 6)
-        return Options(
-            minutes=minutes if self.minutes is None else self.minutes,
-            seeds=seeds if self.seeds is None else self.seeds,
-            games=self.games,
-            simulations=self.simulations,
-            opening_plies=self.opening_plies,
-            first_seed=self.first_seed,
-        )
-
-    def _words(self) -> str:
-        """The command with all that is not by default."""
-        words = [str(self.changes), *options.changed_options(self, "changes")]
-        return f"python -m train ablate {shlex.join(words)}"
 
 
 def _config_and_runs(

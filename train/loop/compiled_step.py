@@ -191,16 +191,7 @@ class CompiledStep:
           The learner, and what each step saw: metrics of scalars, one a step, or one of arrays [S],
           of which the first belong to the steps.
         """
-        shared = Shared(self._numbers, self.variant, keys)
-        sampled_by = self._to_replay_device((self.variant, keys))
-
-        def batch_of(index: int) -> Any:
-            if self._host is None:
-                return replay_state
-            batch = self._sampling(replay_state, *sampled_by, np.int32(index))
-            # By way of NumPy: to spread a device's array over several compiles a program an array.
-            # The batch is in the host's memory already: this is no read from an accelerator.
-            return jax.device_put(jax.device_get(batch), self.parts.devices.sharding(BY_BOARD))
+        shared, seen = Shared(self._numbers, self.variant, keys), []
 
         def learn_from(learner: LearnerState, batch: Any, index: int) -> tuple[Any, StepMetrics]:
             return self.learning(shared, learner, batch, np.int32(index))
@@ -208,6 +199,19 @@ class CompiledStep:
         if self._is_one_call:
             learner, metrics = learn_from(learner, replay_state, steps)
             return learner, [metrics]
+        if self._host is None:
+            for index in range(steps):
+                learner, metrics = learn_from(learner, replay_state, index)
+                seen.append(metrics)
+            return learner, seen
+        sampled_by = self._to_replay_device((self.variant, keys))
+
+        def batch_of(index: int) -> Any:
+            batch = self._sampling(replay_state, *sampled_by, np.int32(index))
+            # By way of NumPy: to spread a device's array over several compiles a program an array.
+            # The batch is in the host's memory already: this is no read from an accelerator.
+            return jax.device_put(jax.device_get(batch), self.parts.devices.sharding(BY_BOARD))
+
         return learn_ahead(learner, steps, batch_of, learn_from)
 
     def compile(self, iteration: int) -> float:

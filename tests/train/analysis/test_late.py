@@ -15,13 +15,7 @@ from rich.console import Console
 from tests.support.learner.commands import command, complaint
 from tests.support.reference.games import random_game
 from tests.support.reference.referee import Game
-from train.analysis.late_accuracy import (
-    LateAccuracy,
-    late_kept,
-    late_record,
-    load_late,
-    players_table,
-)
+from train.analysis.accuracy import Accuracy, late_kept, load_late, players_table
 from train.analysis.late_positions import (
     plies_left,
     read_growing,
@@ -29,14 +23,14 @@ from train.analysis.late_positions import (
     spread,
     write_late,
 )
-from train.analysis.late_proofs import (
+from train.data.record_dataset import RecordedGames, read_recorded_games
+from train.experiments.late_proofs import (
     ProofOptions,
     proofs_table,
     prove_games,
     read_games,
     telling_positions,
 )
-from train.data.record_dataset import RecordedGames, read_recorded_games
 from train.players.basic import Player
 from train.runtime.errors import UsageError
 from wallgo_jax.formats import records
@@ -121,7 +115,7 @@ def test_a_file_without_options_goes_on(recorded, late_file, tmp_path):
     with pytest.raises(UsageError, match=r"line 1: node_limit was 5000 .* and is 7 now"):
         prove_games(recorded, path, OPTIONS._replace(node_limit=7))
     path.write_text(json.dumps(lines[0] | {"options": {"seed": 0}}) + "\n")
-    with pytest.raises(UsageError, match="line 1: key 'options': must be a table of per_game, "):
+    with pytest.raises(UsageError, match="line 1: key 'options"):
         read_late(path)
 
 
@@ -135,7 +129,7 @@ def test_games_of_other_rules_are_refused(recorded, late_file, tmp_path):
     with pytest.raises(UsageError) as caught:
         prove_games(recorded, path, OPTIONS)
     assert str(caught.value) == (
-        f"{path}, line 2: its rules differ from those of the games to prove; choose another --out"
+        f"{path}, line 2: its rules differ from those of the games to prove; choose another --late"
     )
     assert path.read_bytes() == before
     first, second, *more = recorded.records
@@ -160,12 +154,12 @@ def test_damaged_files_are_one_line(late_file, tmp_path):
     placing = dataclasses.replace(RULES, start=(), order=(0, 1, 1, 0))
     plain = tmp_path / "late.jsonl"
     for damage, said in (
-        ({"late": [{"ply": float("inf"), "value": 1, "best": "1"}]}, "key 'late': "),
+        ({"late": [{"ply": float("inf"), "value": 1, "best": "1"}]}, "key 'late"),
         ({"result": None}, "key 'result': the game has none; late positions are of finished "),
         ({"grid": 5}, "key 'grid': is 5, not the board's own 4$"),
         (
             {"rules": placing.to_dict(), "late": [{"ply": 3, "value": 1, "best": "1"}]},
-            "key 'late': ply 3 places a stone; positions begin at ply 4$",
+            "key 'late': ply 3 is not from 4, after the placements",
         ),
     ):
         plain.write_text(json.dumps(fields | damage) + "\n")
@@ -276,8 +270,8 @@ def test_accuracy_counts_kept_results(late_file):
     # The first play that keeps a draw or a win may lead by less than the best one.
     most = np.nanmax(late.margins[known], axis=1)
     assert (kept.given_away[known] == most - late.margins[known, first_best[known]]).all()
-    figures = late_record(lost)["positions"]["all"]
-    assert late_record(kept)["positions"]["all"]["total_with_margins"] == known.sum()
+    figures = lost.record()["positions"]["all"]
+    assert kept.record()["positions"]["all"]["total_with_margins"] == known.sum()
     assert figures["total"] == len(late.value)
     assert figures["total_where_one_can_err"] == lost.can_err.sum()
 
@@ -287,7 +281,16 @@ def test_players_with_long_names_are_told_apart():
     left, yes = np.arange(1, 11, dtype=np.int16), np.ones(10, bool)
     names = ("pretrained:wallzero-4stone-v1@64", "pretrained:wallzero-4stone@64")
     results = [
-        LateAccuracy(name, np.ones(10, np.int8), left, yes, yes, np.zeros(10, np.float32))
+        Accuracy(
+            name,
+            RULES,
+            np.ones(10, np.int8),
+            yes,
+            yes,
+            "plies left",
+            left,
+            given_away=np.zeros(10, np.float32),
+        )
         for name in names
     ]
     out = io.StringIO()
@@ -303,12 +306,25 @@ def test_commands(recorded, late_file, tmp_path):
     empty = tmp_path / "empty.jsonl"
     empty.write_text("{}\n")
     assert "variant" in complaint(command("accuracy", "random", "--late", empty))
-    assert "--rules" in complaint(
-        command("accuracy", "random", "--late", late_file, "--rules", "hkoi")
-    )
+    rules = ["--rules", "hkoi"]
+    assert "--rules" in complaint(command("accuracy", "random", "--late", late_file, *rules))
     games = tmp_path / "games.jsonl"
     records.write(games, recorded.records)
-    said = complaint(command("late", games, "--out", late_file))
+    said = complaint(command("accuracy", "--prove", games, "--late", late_file))
     assert "line 1: per_game was 2 when the game was proven and is 4 now; choose another" in said
-    missing = tmp_path / "no.jsonl"
-    assert "cannot be read" in complaint(command("late", missing, "--out", tmp_path / "l.jsonl"))
+    missing, out = tmp_path / "no.jsonl", tmp_path / "l.jsonl"
+    assert "cannot be read" in complaint(command("accuracy", "--late", out, "--prove", missing))
+    for words, word in (
+        (["--prove", games], "--late"),
+        (["random", "--prove", games, "--late", out], "--players"),
+        (["random", "--per-game", "3"], "--per-game"),
+    ):
+        assert word in complaint(command("accuracy", *words))
+
+
+def test_the_old_command_is_an_option_of_accuracy(recorded, tmp_path):
+    games, out = tmp_path / "games.jsonl", tmp_path / "late.jsonl"
+    records.write(games, recorded.records)
+    said = command("late", "--positions", "1", games, f"--out={out}", "--max-plies-left", "2")
+    assert said.code == 0 and "late is now python -m train accuracy" in said.err
+    assert "late positions proven" in said.out and read_late(out)

@@ -21,7 +21,7 @@ from tests.support.learner.reports import report_of
 from tests.support.learner.saved import save_run
 from train.api import selfplay
 from train.api.games import PlayedMatch
-from train.api.measures import BoardAccuracy, ProvenAccuracy
+from train.api.measures import PlayerAccuracy
 from train.api.players import player_of_weights
 from train.arena.result import MatchResult
 from train.cli.games import review as review_command
@@ -115,12 +115,14 @@ def test_a_stopped_match_draws_the_colours_that_it_has():
 
 def test_accuracy_is_a_table_and_a_figure():
     value, can_err, kept = np.array([1, 1, 0, -1]), np.array([1, 1, 1, 0]), np.array([1, 0, 1, 1])
-    found = BoardAccuracy("me", tiny.RULES, value, can_err > 0, kept > 0, np.arange(4))
+    shares = tiny.RULES, value, can_err > 0, kept > 0
+    found = PlayerAccuracy("me", *shares, "ply", np.arange(4))
     table = found.to_dataframe().set_index("positions")
     assert table["total"]["all"] == 4
     assert table["kept_where_one_can_err"]["won"] == 0.5
     assert drawn(found)[:3] == ["all (3)", "won (2)", "drawn (1)"]
-    late = ProvenAccuracy("me", value, np.ones(4), can_err > 0, kept > 0, np.full(4, np.nan))
+    margins = {"given_away": np.full(4, np.nan)}
+    late = PlayerAccuracy("me", *shares, "plies left", np.ones(4), **margins)
     assert repr(late) == "<me: keeps the value in 75.0% of 4 positions>"
     assert drawn(late) == ["all (3)", "1 to 2 (3)"]
 

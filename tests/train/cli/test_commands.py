@@ -8,12 +8,12 @@ import pytest
 
 import wallgo_jax
 from tests.support.learner import tiny
-from tests.support.learner.commands import RULES, Said, command
+from tests.support.learner.commands import RULES, Said, command, complaint
 from train.__main__ import main
-from train.analysis.corridors import read_corridors
 from train.arena.result import wilson_interval
-from train.cli.commands import PROGRAM
+from train.cli.commands import GROUPS, OLD_NAMES, PROGRAM, renamed
 from train.config import read_config
+from train.experiments.corridor_positions import read_corridors
 from wallgo_jax.formats import records
 from wallgo_jax.game.rules import PRESETS
 
@@ -50,18 +50,19 @@ def test_match_prints_a_table_and_writes_its_games_down(matched, tmp_path):
 def test_describe_prints_and_writes(finished, tmp_path, monkeypatch):
     monkeypatch.setattr("train.analysis.describe.RUN_SECONDS", 0.01)
     path = tmp_path / "new" / "parts.json"
-    said = command("describe", finished[0], "--batch", "4", "--json", path)
+    said = command("inspect", "describe", finished[0], "--batch", "4", "--json", path)
     assert (said.code, said.err) == (0, "")
     assert "block 1 R" in said.out
     assert "evaluations/s" in said.out
     figures = json.loads(path.read_text())
     assert figures["parameters"] == sum(part["parameters"] for part in figures["parts"])
-    assert "evaluations/s" not in command("describe", tiny.PATH, "--no-measure").out
+    assert "evaluations/s" not in command("inspect", "describe", tiny.PATH, "--no-measure").out
 
 
 def test_corridors_are_written(tmp_path):
     path = tmp_path / "new" / "corridors.jsonl"
-    said = command("corridors", path, "--count", "4", "--min-distance", "8", "--seed", "3")
+    words = [path, "--count", "4", "--min-distance", "8", "--seed", "3"]
+    said = command("inspect", "corridors", *words)
     assert said == Said(0, f"written: {path} (4 positions)\n", "")
     found = read_corridors(path)
     assert found.is_connected.sum() == 2
@@ -89,10 +90,14 @@ def help_page(words, capsys, monkeypatch) -> str:
     return capsys.readouterr().out
 
 
-@pytest.mark.parametrize("name", PROGRAM.commands)
+NAMES = [name for name in PROGRAM.commands if name not in GROUPS]
+NAMES += [f"{group} {name}" for group in GROUPS for name in GROUPS[group].commands]
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_help_of_a_command(name, capsys, monkeypatch):
     """It fits 80 columns, has a name for each positional, and ends with examples."""
-    page = help_page([name, "--help"], capsys, monkeypatch)
+    page = help_page([*name.split(), "--help"], capsys, monkeypatch)
     assert page.startswith(f"usage: python -m train {name} [-h]")
     assert max(map(len, page.splitlines())) <= 80
     assert "{None}" not in page
@@ -108,12 +113,12 @@ def test_help_names_positionals(capsys, monkeypatch):
     for name, names in (
         ("match", "PLAYER [OPPONENT]"),
         ("accuracy", "[PLAYER ...]"),
-        ("probe", "PLAYER ..."),
+        ("inspect probe", "PLAYER ..."),
         ("export", "RUN|PLAYER FOLDER"),
         ("tournament", "PLAYER ..."),
         ("run", "[CONFIG]"),
     ):
-        usage = help_page([name, "--help"], capsys, monkeypatch).split("\n\n")[0]
+        usage = help_page([*name.split(), "--help"], capsys, monkeypatch).split("\n\n")[0]
         assert names in " ".join(usage.split())
 
 
@@ -123,6 +128,22 @@ def test_help_of_the_program_lists_every_command(capsys, monkeypatch):
     listed = [line.split()[0] for line in page.splitlines() if line[:2] == "  " and line[2] != " "]
     assert set(PROGRAM.commands) <= {*listed}
     assert "examples:" in page
+
+
+def test_old_names_are_those_of_commands_that_are_there():
+    names = set(PROGRAM.commands)
+    assert not names & set(OLD_NAMES)
+    assert {words[0] for words in OLD_NAMES.values()} <= names
+    assert renamed(["late", "a", "--out=b", "--seed", "3", "c"]) == (
+        ["accuracy", "--late=b", "--seed", "3", "--prove", "a", "c"]
+    )
+    assert renamed(["late", "--help"]) == ["accuracy", "--help"]
+
+
+def test_a_group_lists_its_commands(capsys, monkeypatch):
+    page = help_page(["inspect", "--help"], capsys, monkeypatch)
+    assert "usage: python -m train inspect COMMAND" in page and "corridors" in page
+    assert "describe, attention" in complaint(command("inspect", "nothing"))
 
 
 def test_versions(capsys):

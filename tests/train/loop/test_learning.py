@@ -5,7 +5,7 @@ from pathlib import Path
 import jax
 import pytest
 
-from train.analysis.value_accuracy import value_kept
+from train.analysis.accuracy import value_kept
 from train.arena.match import MatchOptions, play_match
 from train.config import EvaluationConfig, RunConfig, read_config
 from train.data.config import ReplayConfig, SelfPlayConfig

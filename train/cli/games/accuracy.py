@@ -1,9 +1,10 @@
-"""The commands about positions whose value is known: `accuracy` of players there, and `late`, which
-proves late positions of games."""
+"""The command about positions whose value is known: it measures players there, and proves late
+positions of games (`accuracy`)."""
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,23 +17,28 @@ from train.runtime.errors import UsageError
 from train.runtime.interrupts import EXIT_INTERRUPTED, interrupts
 
 if TYPE_CHECKING:
+    from train.analysis.accuracy import Accuracy as Measured
     from train.players.basic import Player
     from wallgo_jax.game.rules import Rules
 
 MIN_WALLS = 4
+PROVEN = 2000
 SOLVED_RULES = '{"size": 3, "stones": 1, "order": [0, 1]}'
+_OF_PROOFS = ("per_game", "max_plies_left", "node_limit", "sample", "sample_positions")
 
 
 @dataclasses.dataclass(frozen=True)
 class Accuracy:
     """Measure how often a player keeps the value of the game: over all positions of a solved
-    board, over sampled ones of a larger board, or over proven late positions of games."""
+    board, over sampled ones of a larger board, or over proven late positions of games. With
+    --prove, prove late positions: their value, and all plays that keep it."""
 
     EXAMPLES = (
         "accuracy search:runs/tiny@64",
         "accuracy search:runs/tiny_4x4@64 --positions 5000",
         "accuracy --late out/late.jsonl",
         "accuracy runs/quickstart/checkpoints/* --late out/late.jsonl",
+        "accuracy --prove out/games.jsonl.gz --late out/late.jsonl",
     )
 
     players: Annotated[
@@ -48,13 +54,31 @@ class Accuracy:
         ),
     ] = ""
     """Rules of a board that can be solved: JSON object, or file (JSON or TOML)."""
-    positions: int = 0
+    positions: Annotated[int, tyro.conf.arg(help_behavior_hint="")] = 0
     """Positions of random games to sample, each solved by alpha-beta (one stone each, at most 4x4
-    cells); 0 for all positions of a board that is solved as a whole (3x3)."""
+    cells), in place of all positions of a board that is solved as a whole (3x3); with --prove,
+    proven positions to stop at (2,000)."""
     min_walls: int = MIN_WALLS
     """Fewest walls of a sampled position; fewer take alpha-beta longer."""
     late: options.OptionalFile = None
-    """File of late positions that `late` has proven, to measure there instead."""
+    """File of proven late positions, to measure there instead; with --prove, the file that each
+    game is added to once its positions are proven, where games that it has are skipped."""
+    prove: Annotated[
+        tuple[Path, ...], tyro.conf.arg(metavar="FILE ...", help_behavior_hint="")
+    ] = ()
+    """Record files, such as `match --records` writes: prove late positions of their games, and
+    measure nobody."""
+    per_game: int = 4
+    """Positions tried in each game that is proven."""
+    max_plies_left: int = 12
+    """Most plies before the end of its game that a position to prove is taken from."""
+    node_limit: int = 50_000
+    """Positions that one proof may look at."""
+    sample: options.OptionalFile = None
+    """File for a share of the proven positions, spread over plies left, with those first in which
+    a play can err; may end in .gz."""
+    sample_positions: int = 1000
+    """Positions of that share."""
     batch: int = 512
     """Positions evaluated in parallel."""
     seed: int = 0
@@ -66,19 +90,20 @@ class Accuracy:
 
     def run(self) -> int:
         """Returns the exit code."""
-        from rich.console import Console
-
-        from train.analysis import value_accuracy
-
         options.check_seed("accuracy", self.seed)
-        if self.batch < 1:
-            raise UsageError(f"accuracy: batch ({self.batch}) must be at least 1")
+        for name in ("batch", "per_game", "max_plies_left", "node_limit", "sample_positions"):
+            if getattr(self, name) < 1:
+                raise UsageError(f"accuracy: {name} ({getattr(self, name)}) must be at least 1")
+        if self.prove:
+            unused = ("players", "rules", "min_walls", "batch", "config", "json")
+            refuse_unused(self, *unused, where="with --prove")
+            return self._prove()
+        refuse_unused(self, *_OF_PROOFS, where="without --prove")
         if not self.players:
             raise UsageError("accuracy: name a player, see docs/players.md")
         options.check_files(self.json, inputs=(self.rules, self.late, self.config))
-        if self.min_walls != MIN_WALLS and not self.positions:
-            raise UsageError("accuracy: --min-walls is for --positions")
         if self.late is not None:
+            refuse_unused(self, "rules", "positions", "min_walls", where="with --late")
             return self._measure_late(self.late)
         if len(self.players) > 1:
             raise UsageError("accuracy: more than one player needs --late")
@@ -86,11 +111,11 @@ class Accuracy:
         rules = options.read_rules_for(self.rules, [player], default=SOLVED_RULES)
         if self.positions:
             return self._measure_sample(player, rules)
+        refuse_unused(self, "min_walls", where="without --positions")
+        from train.analysis.accuracy import value_accuracy
+
         made = self._make_player(player, rules)
-        found = value_accuracy.value_accuracy(made, rules, batch=self.batch, seed=self.seed)
-        Console().print(value_accuracy.accuracy_table(found))
-        if self.json is not None:
-            options.write_json(self.json, value_accuracy.accuracy_record(found))
+        self._show([value_accuracy(made, rules, batch=self.batch, seed=self.seed)])
         return 0
 
     def _make_player(self, name: str, rules: Rules) -> Player:
@@ -98,13 +123,21 @@ class Accuracy:
 
         return registry.make_player(name, rules, heuristics=read_config(self.config).heuristics)
 
-    def _measure_sample(self, player: str, rules: Rules) -> int:
-        from train.analysis import sampled_accuracy
+    def _show(self, results: Sequence[Measured]) -> None:
+        """Print the last player's table, and write the figures of all."""
         from train.runtime.display import Display
 
-        sample = sampled_accuracy.Sample(self.positions, self.min_walls, self.seed)
-        made = self._make_player(player, rules)
-        display = Display()
+        Display().console.print(results[-1].table())
+        if self.json is not None:
+            records = [result.record() for result in results]
+            options.write_json(self.json, records if len(self.players) > 1 else records[0])
+
+    def _measure_sample(self, player: str, rules: Rules) -> int:
+        from train.analysis.accuracy import Sample, sampled_accuracy
+        from train.runtime.display import Display
+
+        sample = Sample(self.positions, self.min_walls, self.seed)
+        made, display = self._make_player(player, rules), Display()
         with (
             display,
             display.task(player, self.positions, "positions") as task,
@@ -115,7 +148,7 @@ class Accuracy:
                 is_interrupted.keeps_work()
                 task(done)
 
-            found = sampled_accuracy.sampled_accuracy(
+            result = sampled_accuracy(
                 made,
                 rules,
                 sample,
@@ -123,87 +156,46 @@ class Accuracy:
                 on_progress=on_progress,
                 should_stop=is_interrupted,
             )
-        display.console.print(sampled_accuracy.sampled_table(found))
-        if self.json is not None:
-            options.write_json(self.json, sampled_accuracy.sampled_record(found))
+        self._show([result])
         return EXIT_INTERRUPTED if is_interrupted() else 0
 
     def _measure_late(self, path: Path) -> int:
         from rich.console import Console
 
-        from train.analysis import late_accuracy
+        from train.analysis import accuracy
 
-        if self.rules:
-            raise UsageError("accuracy: --late has rules of its own, leave out --rules")
-        if self.positions:
-            raise UsageError("accuracy: --late has positions of its own, leave out --positions")
-        late, found = late_accuracy.load_late(path), []
+        late, results = accuracy.load_late(path), []
         for player in self.players:
             made = self._make_player(player, late.rules)
-            found.append(late_accuracy.late_accuracy(made, late, batch=self.batch, seed=self.seed))
-            Console().print(late_accuracy.late_table(found[-1]))
-            if self.json is not None:
-                records = [late_accuracy.late_record(each) for each in found]
-                options.write_json(self.json, records if len(self.players) > 1 else records[0])
-        if len(found) > 1:
-            Console().print(late_accuracy.players_table(found))
+            results.append(accuracy.late_accuracy(made, late, batch=self.batch, seed=self.seed))
+            self._show(results)
+        if len(results) > 1:
+            Console().print(accuracy.players_table(results))
         return 0
 
-
-@dataclasses.dataclass(frozen=True)
-class Late:
-    """Prove late positions of recorded games: their value, and all plays that keep it."""
-
-    EXAMPLES = ("late out/games.jsonl.gz --out out/late.jsonl",)
-
-    games: Annotated[
-        tyro.conf.Positional[tuple[Path, ...]],
-        tyro.conf.arg(metavar="FILE ...", help_behavior_hint="(required)"),
-    ]
-    """Record files, such as `match --records` writes."""
-    out: Annotated[Path, tyro.conf.arg(metavar="FILE", help_behavior_hint="(required)")]
-    """File that each game is added to once its positions are proven; games that it has are
-    skipped."""
-    positions: int = 2000
-    """Proven positions to stop at."""
-    per_game: int = 4
-    """Positions tried in each game."""
-    max_plies_left: int = 12
-    """Most plies before the end of its game that a position is taken from."""
-    node_limit: int = 50_000
-    """Positions that one proof may look at."""
-    seed: int = 0
-    """Random seed."""
-    sample: options.OptionalFile = None
-    """File for a share of the proven positions, spread over plies left, with those first in which
-    a play can err; may end in .gz."""
-    sample_positions: int = 1000
-    """Positions of that share."""
-
-    def run(self) -> int:
-        """Returns the exit code."""
-        from train.analysis import late_positions, late_proofs
+    def _prove(self) -> int:
+        from train.analysis import late_positions
+        from train.experiments import late_proofs
         from train.runtime.display import Display
 
-        if not self.games:
-            raise UsageError("late: names no file")
+        if self.late is None:
+            raise UsageError("accuracy: --prove needs --late, the file that games are added to")
+        positions = self.positions or PROVEN
+        if positions < 1:
+            raise UsageError(f"accuracy: positions ({positions}) must be at least 1")
         if self.sample is None:
             refuse_unused(self, "sample_positions", where="without --sample")
-        options.check_seed("late", self.seed)
-        for name in ("positions", "per_game", "max_plies_left", "node_limit", "sample_positions"):
-            if getattr(self, name) < 1:
-                raise UsageError(f"late: {name} ({getattr(self, name)}) must be at least 1")
-        recorded = late_proofs.read_games(self.games)
-        options.check_files(self.out, self.sample)
-        # Games may be those of --out itself, which grows and loses nothing.
-        options.check_files(self.sample, inputs=self.games)
+        recorded = late_proofs.read_games(self.prove)
+        options.check_files(self.late, self.sample)
+        # Games may be those of --late itself, which grows and loses nothing.
+        options.check_files(self.sample, inputs=self.prove)
         how = late_proofs.ProofOptions(
-            self.positions, self.per_game, self.max_plies_left, self.node_limit, self.seed
+            positions, self.per_game, self.max_plies_left, self.node_limit, self.seed
         )
         display = Display()
         with (
             display,
-            display.task("proving late positions", self.positions, "positions") as task,
+            display.task("proving late positions", positions, "positions") as task,
             interrupts("the games that are proven are kept", show=display.note) as is_interrupted,
         ):
 
@@ -211,19 +203,18 @@ class Late:
                 is_interrupted.keeps_work()
                 task(proven)
 
-            found = late_proofs.prove_games(
-                recorded, self.out, how, on_progress=on_progress, should_stop=is_interrupted
+            games = late_proofs.prove_games(
+                recorded, self.late, how, on_progress=on_progress, should_stop=is_interrupted
             )
-        display.console.print(late_proofs.proofs_table(found))
+        display.console.print(late_proofs.proofs_table(games))
         if self.sample is not None:
             chosen = late_positions.spread(
-                found,
+                games,
                 self.sample_positions,
                 seed=self.seed,
-                preferred=late_proofs.telling_positions(found),
+                preferred=late_proofs.telling_positions(games),
             )
             late_positions.write_late(self.sample, chosen)
-            options.say_written(
-                self.sample, f"{sum(len(game.proven) for game in chosen)} positions"
-            )
+            proven = sum(len(game.proven) for game in chosen)
+            options.say_written(self.sample, f"{proven} positions")
         return EXIT_INTERRUPTED if is_interrupted() else 0

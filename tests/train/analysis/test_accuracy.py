@@ -1,0 +1,210 @@
+"""Accuracy is exact for players whose errors are known, and in sampled positions agrees with the
+tables of a board that has them."""
+
+import functools
+import io
+import itertools
+import json
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+from rich.console import Console
+
+from tests.support.learner import exact
+from tests.support.learner.commands import command, complaint
+from train.analysis import accuracy as lib
+from train.analysis.accuracy import (
+    Accuracy,
+    Sample,
+    sampled_accuracy,
+    value_accuracy,
+    value_kept,
+)
+from train.arena.result import wilson_interval
+from train.players.basic import Player
+from train.runtime.errors import UsageError
+from train.solver.exact_player import tables_of
+from train.solver.reachable import batches, reachable_levels
+from train.solver.sampled import sample_positions
+from train.solver.tablebase import place_of
+from wallgo_jax.game.rules import Rules
+from wallgo_jax.game.state import State
+
+# The stones stand beforehand, so that positions are few.
+RULES = Rules(size=3, stones=1, start=((1, 1, 0), (0, 0, 1)), order=())
+
+
+@pytest.fixture(scope="module")
+def whole() -> list[State]:
+    """The positions of each ply."""
+    return [*reachable_levels(RULES)]
+
+
+@pytest.fixture(scope="module")
+def levels(whole) -> list[State]:
+    """Some of the positions of each ply, which the last batch of a level does not fill."""
+    return [jax.tree.map(lambda x: x[:200], level) for level in whole]
+
+
+def right_as_blue(tables: Any, states: State, key: jax.Array) -> np.ndarray:
+    """Plays the first best slot as Blue, and as Red the first legal slot that is worse, if any."""
+    del key
+    _, best, legal = jax.device_get(exact.look_up(tables, states))
+    is_right = (states.position.player == 1) | ~(legal & ~best).any(axis=1)
+    return np.where(is_right, best.argmax(axis=1), (legal & ~best).argmax(axis=1))
+
+
+@pytest.fixture(scope="module")
+def result(levels) -> Accuracy:
+    player, key = Player("marked", tables_of(RULES), right_as_blue), jax.random.key(3)
+    return value_kept(player, RULES, tables_of(RULES), levels, key=key, batch=exact.BATCH)
+
+
+def test_shares_of_a_player_with_known_errors(levels, result):
+    red = np.concatenate([level.position.player == 0 for level in levels])
+    np.testing.assert_array_equal(result.kept, ~(red & result.can_err))
+    figures = result.record()["positions"]["all"]
+    total, share = figures["total_where_one_can_err"], figures["kept_where_one_can_err"]
+    assert total == result.can_err.sum()
+    assert share == (result.can_err & ~red).sum() / total
+    assert 0.2 < share < 0.8
+    assert result.can_err.mean() > 0.5
+    assert not result.can_err[result.value == -1].any()
+
+
+def test_table_and_record_say_the_shares(result):
+    console = Console(width=120, record=True, file=io.StringIO())
+    console.print(result.table())
+    text = console.export_text()
+    record = json.loads(json.dumps(result.record()))["positions"]
+    for name in ("all", "won", "drawn", "lost"):
+        assert f"{record[name]['kept']:.2%}" in text
+        share = record[name]["kept_where_one_can_err"]
+        assert (share is None) == (record[name]["total_where_one_can_err"] == 0)
+        assert (f"{share:.2%}" if share is not None else "0 │      - │") in text
+    # Whoever has lost loses no value by any move.
+    assert record["lost"]["kept_where_one_can_err"] is None
+    by_ply = [figures for name, figures in record.items() if name.startswith("ply")]
+    assert sum(figures["total"] for figures in by_ply) == record["all"]["total"]
+    assert Rules.from_dict(result.record()["rules"]) == RULES
+
+
+def test_positions_are_distinct_unfinished_and_in_order(whole):
+    seen, look = set(), jax.jit(jax.vmap(place_of))
+    for ply, level in enumerate(whole):
+        position = level.position
+        assert (position.ply == ply).all()
+        assert not position.terminated.any()
+        parts = [(look(part), own) for part, own in batches(level, 4096)]
+        walls, pair = (np.concatenate([np.asarray(p[i])[:own] for p, own in parts]) for i in (0, 1))
+        assert (np.bitwise_count(walls) == ply).all()
+        keys = set(zip(walls.tolist(), pair.tolist(), position.player.tolist(), strict=True))
+        assert len(keys) == len(position.ply)
+        assert not keys & seen
+        seen |= keys
+    assert len(seen) > 1000
+
+
+def test_batches_hold_everything_once():
+    parts = list(batches((np.arange(10), np.arange(20, 30)), 4))
+    assert [own for _, own in parts] == [4, 4, 2]
+    assert np.concatenate([part[0][:own] for part, own in parts]).tolist() == [*range(10)]
+    assert all(len(part[1]) == 4 for part, _ in parts)
+
+
+def test_a_batch_is_no_larger_than_what_it_can_hold(monkeypatch, whole, levels):
+    class AskedError(Exception):
+        """Ends the work before it plays."""
+
+    def refuse(held, memory, **programs):
+        raise AskedError(held[0].bytes)
+
+    monkeypatch.setattr(lib, "make_tables", tables_of)
+    monkeypatch.setattr(lib, "check_fits", refuse)
+    of_one = sum(leaf[0].nbytes for leaf in jax.tree.leaves(whole[0]))
+    for positions in (whole, levels):
+        monkeypatch.setattr(lib, "reachable_levels", lambda rules, seed, held=positions: held)
+        with pytest.raises(AskedError) as asked:
+            value_accuracy("random", RULES, batch=10**8, is_quiet=True)
+        most = max(len(level.position.ply) for level in positions)
+        assert asked.value.args == (of_one * max(most, lib.DEFAULT_BATCH),)
+
+
+def test_board_that_is_not_solved_is_refused():
+    with pytest.raises(UsageError, match="tables are for"):
+        value_accuracy("random", Rules(), is_quiet=True)
+
+
+SAMPLE = Sample(positions=150, min_walls=2, seed=3)
+RULES_WORD = json.dumps(RULES.to_dict())
+
+
+def first_legal(tables, states, key):
+    """Plays the first legal slot."""
+    del key
+    return np.asarray(exact.look_up(tables, states)[2]).argmax(axis=1)
+
+
+@pytest.fixture(scope="module")
+def measure():
+    player = Player("first", tables_of(RULES), first_legal)
+    return functools.partial(sampled_accuracy, player, RULES, SAMPLE, batch=exact.BATCH)
+
+
+@pytest.fixture(scope="module")
+def sampled(measure) -> Accuracy:
+    return measure()
+
+
+@pytest.mark.slow
+def test_sampled_shares_agree_with_the_tables(sampled):
+    states = sample_positions(RULES, 150, min_walls=2, seed=3)
+    value, best, legal = exact.look_up_all(tables_of(RULES), states)
+    np.testing.assert_array_equal(sampled.value, value)
+    np.testing.assert_array_equal(sampled.can_err, (legal & ~best).any(axis=1))
+    np.testing.assert_array_equal(sampled.kept, best[np.arange(150), legal.argmax(axis=1)])
+    np.testing.assert_array_equal(sampled.number, states.position.ply)
+    assert 0.1 < sampled.kept[sampled.can_err].mean() < 0.9
+
+
+def test_table_and_record_say_the_sampled_shares(sampled):
+    record = json.loads(json.dumps(sampled.record()))["positions"]
+    kept, strict = sampled.kept.mean(), sampled.kept[sampled.can_err].mean()
+    assert record["all"]["kept"] == kept
+    assert record["all"]["kept_where_one_can_err"] == strict
+    assert record["all"]["interval_95"] == list(wilson_interval(kept, 150))
+    by_walls = [figures["total"] for name, figures in record.items() if "walls" in name]
+    assert sum(by_walls) == record["all"]["total"] == 150
+    console = Console(width=80, record=True, file=io.StringIO())
+    console.print(sampled.table())
+    text = console.export_text()
+    assert f"{kept:.2%}" in text
+    assert f"{strict:.2%}" in text
+    assert "150 positions of random games" in text
+    assert "stopped" not in text
+
+
+def test_stopped_work_counts(measure, sampled):
+    asked = itertools.count(1)
+    stopped = measure(should_stop=lambda: next(asked) == 40)
+    assert len(stopped.value) == 40
+    np.testing.assert_array_equal(stopped.kept, sampled.kept[:40])
+    assert "stopped after 40 of 150 positions" in str(stopped.table().caption)
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["--positions", "-1"], "at least 1"),
+        (["--positions", "9", "--min-walls", "-1"], "negative"),
+        (["--positions", "9", "--rules", "wallzero-4stone"], "4x4"),
+        (["--positions", "9", "--min-walls", "12"], "meet only 0 positions"),
+        (["--positions", "9", "--late", "late.jsonl"], "--positions"),
+        (["--min-walls", "6"], "--min-walls"),
+    ],
+)
+def test_bad_input_is_one_line(words, reason):
+    rules = [] if "--rules" in words or "--late" in words else ["--rules", RULES_WORD]
+    assert reason in complaint(command("accuracy", "random", *words, *rules))

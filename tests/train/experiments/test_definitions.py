@@ -1,0 +1,280 @@
+"""Definitions of experiments against the slow referee, and figures worked out by hand."""
+
+import itertools
+import math
+from types import SimpleNamespace
+
+import jax
+import numpy as np
+import pytest
+
+from tests.support.reference import referee as slow
+from train.checkpoints.calibration import Calibration
+from train.data.record_dataset import RecordedGames
+from train.experiments import (
+    adversary,
+    balance,
+    footing,
+    game_size,
+    mobility,
+    openings,
+    plays,
+)
+from train.experiments.lib.work import SelfplayGames
+from train.experiments.scales import read_scales
+from wallgo_jax.formats.records import Record
+from wallgo_jax.game.rules import PRESETS, Rules
+from wallgo_jax.game.sizes import first_placement
+from wallgo_jax.notation import parse_moves
+from wallgo_jax.view.game_replay import replay_moves
+
+FOUR, EMPTY = PRESETS["wallzero-4stone"], PRESETS["wallzero-empty"]
+
+
+def cell(name: str, size: int = 7) -> int:
+    """The placement on a cell as a public action."""
+    return first_placement(size) + (int(name[1]) - 1) * size + "ABCDEFG".index(name[0])
+
+
+def games_of(rules: Rules, *played: tuple[tuple[int, ...], float]) -> SelfplayGames:
+    """Games by their actions and Red's reward, which need not be whole ones."""
+    records = tuple(
+        Record(rules=rules, actions=actions, result=(reward, -reward)) for actions, reward in played
+    )
+    return SelfplayGames(rules, RecordedGames(records, ("",) * len(records)))
+
+
+def test_a_start_with_stones_keeps_the_turns_that_leave_it_alike():
+    """Red holds B6 and F2, Blue B2 and F6: a half turn and both diagonals keep that."""
+    assert len(openings.start_symmetries(FOUR)) == 4
+    assert openings.start_symmetries(EMPTY) == list(range(8))
+
+
+def test_turned_openings_are_one():
+    """D3 turned about the diagonals is C4 or E4, by half a turn D5; the same replies turned."""
+    lines = [("D3", "D5"), ("D5", "D3"), ("C4", "E4"), ("E4", "C4"), ("D3", "E4")]
+    rewards = (1.0, 1.0, -1.0, 0.0, -1.0)
+    played = [
+        ((*map(cell, line), cell("A1"), cell("G7")), reward)
+        for line, reward in zip(lines, rewards, strict=True)
+    ]
+    tree = openings.tree_of(games_of(FOUR, *played), depth=2)
+    by_length = {length: [] for length in (1, 2)}
+    for path, node in tree.nodes.items():
+        by_length.setdefault(len(path), []).append(node)
+    assert by_length[1] == [openings.Node(5, 2.5)]
+    assert sorted(by_length[2]) == [openings.Node(1, 0.0), openings.Node(4, 2.5)]
+    assert tree.games == 5
+
+
+def test_the_tree_of_openings_shows_the_commonest_below_their_parents():
+    lines = [("D4", "D3")] * 4 + [("D4", "C3")] * 3 + [("C3", "E5")] * 2 + [("A1", "B1")]
+    played = [(tuple(map(cell, line)), 1.0 - 2 * (i % 2)) for i, line in enumerate(lines)]
+    tree = openings.tree_of(games_of(EMPTY, *played), depth=2)
+    shown = openings.most_common(tree)
+    centre, edge, corner = (each for each in shown if len(each.path) == 1 or each.node.games == 2)
+    assert [each.node.games for each in shown] == [7, 4, 3, 2, 2]  # one game alone is not shown
+    assert [each.row for each in shown] == [0.5, 0.0, 1.0, 2.0, 2.0]
+    assert centre.path[0] == cell("D4") and edge.path == corner.path[:1]
+    assert [len(each.path) for each in openings.most_common(tree, leaves=1)] == [1, 2]
+    rows = openings.tree_table(tree, title="Openings").rows
+    assert [row[1] for row in rows] == ["70.0 %", "40.0 %", "30.0 %", "20.0 %", "20.0 %"]
+    assert rows[1][0].startswith("\u2003") and rows[1][2] == "50.0 %"
+
+
+def test_placements_are_counted_with_their_turned_copies():
+    played = ((cell("D3"), cell("D5"), cell("A1"), cell("G7")), 1.0)
+    counts = openings.placement_counts(games_of(FOUR, played)).reshape(2, 7, 7)
+    # Red places first and last, Blue in between; A1 and G7 lie on a diagonal.
+    assert counts[0].sum() == counts[1].sum() == pytest.approx(2.0)
+    assert [counts[0][2, 3], counts[0][3, 2], counts[0][3, 4], counts[0][4, 3]] == [0.25] * 4
+    assert counts[0][6, 6] == pytest.approx(0.5)
+
+
+def test_knuths_estimate_is_the_number_of_games():
+    """A board with a wall each is small enough to count its games with the slow referee."""
+    rules = Rules(size=3, stones=1, order=(0, 1), walls=1)
+    total = 0
+    for game in _all_counts(rules):
+        total += game
+    found = game_size.size_of(game_size.random_descents(rules, 1024, seed=1), seed=0)
+    assert found.knuth[1] <= math.log10(total) <= found.knuth[2]
+    assert found.typical[0] <= found.knuth[0]
+
+
+def _all_counts(rules: Rules):
+    """For each placement of Red and of Blue, the number of games that follow."""
+    cells = list(itertools.product(range(3), repeat=2))
+    for red, blue in itertools.permutations(cells, 2):
+        board = slow.Board(3, [[red], [blue]], {})
+        yield _games_after(rules, board, 0)
+
+
+def _games_after(rules: Rules, board: slow.Board, player: int) -> int:
+    total = 0
+    stone = board.stones[player][0]
+    for end in board.ends(stone, stay_needs_room=False):
+        moved = board.copy()
+        moved.stones[player][0] = end
+        for side in slow.SIDES:
+            if not moved.is_open(end, side):
+                continue
+            after = moved.copy()
+            after.walls[slow.edge(end, side)] = player
+            is_last = player == 1 or _is_parted(after)
+            total += 1 if is_last else _games_after(rules, after, 1)
+    return total
+
+
+def _is_parted(board: slow.Board) -> bool:
+    return board.stones[1][0] not in board.distances(0, through_stones=True)
+
+
+def test_bounds_of_positions_hold_on_the_solved_board():
+    exact = math.log10(69_138)
+    assert game_size.lower_bound(game_size.SOLVED) == pytest.approx(math.log10(72))
+    assert math.log10(72) <= exact <= game_size.upper_bound(game_size.SOLVED)
+
+
+PASSES = "B3 D3 B3->C3:W0 D3->D3:W3 C3->C3:W2 D3->D3:W0 C3->B3:W2"
+GIVES_UP = (
+    "B3 E4 B3->A3:W1 E4->C4:W1 A3->A2:W2 C4->A4:W0 A2->B2:W0 A4->A5:W1 B2->D2:W3 A5->B4:W3 "
+    "D2->D3:W2 B4->C3:W3 D3->D2:W1 C3->D3:W0 D2->D1:W1 D3->C3:W0 D1->C1:W3"
+)
+
+
+@pytest.mark.parametrize(("moves", "has_kind"), [(PASSES, "passes"), (GIVES_UP, "gives_up")])
+def test_kinds_of_plays_are_those_of_the_definition(moves, has_kind):
+    """Every play of a position against the slow referee's reach and regions; Blue is to move."""
+    rules = Rules(size=5, stones=1, order=(0, 1))
+    state = replay_moves(rules, parse_moves(moves, grid=5)).states[-1]
+    kinds = plays.kinds_of(jax.tree.map(lambda x: np.asarray(x)[None], state))
+    board = _board_after(moves)
+    stone = board.stones[1][0]
+    mover, before, wanted = 1, _sets(board), {}
+    for number, move in enumerate(slow.MOVES):
+        end = slow.neighbour(stone, move)
+        if end not in board.ends(stone, stay_needs_room=False):
+            continue
+        for place, side in enumerate(slow.SIDES):
+            moved = board.copy()
+            moved.stones[mover][0] = end
+            if moved.is_open(end, side):
+                moved.walls[slow.edge(end, side)] = mover
+                wanted[number, place] = _sets(moved)
+    lead = {key: len(owned[1]) - len(owned[0]) for key, (_, owned) in wanted.items()}
+    ahead = {key: len(reach[1]) - len(reach[0]) for key, (reach, _) in wanted.items()}
+    most = max(lead.values())
+    rival = max(ahead[key] for key in wanted if lead[key] == most)
+    passes = {key for key, after in wanted.items() if _changed(before, after) <= plays.HARDLY}
+    gives_up = {
+        key for key in wanted if lead[key] <= most - plays.LEAD and ahead[key] >= rival + plays.GAIN
+    }
+    assert len(wanted) > 3 and {"passes": passes, "gives_up": gives_up}[has_kind]
+    assert _plays(kinds.passes[0]) == passes
+    assert _plays(kinds.gives_up[0]) == gives_up
+    assert kinds.could_own[0] == (most > min(lead.values()))
+
+
+def _plays(mask: np.ndarray) -> set[tuple[int, int]]:
+    """Slots as (move, side); the moves of the engine in the referee's numbers."""
+    from wallgo_jax.board.geometry import MOVE_OFFSETS
+
+    offsets = [tuple(map(int, offset)) for offset in MOVE_OFFSETS]
+    return {(slow.MOVES.index(offsets[slot // 4]), slot % 4) for slot in np.flatnonzero(mask)}
+
+
+def _board_after(moves: str) -> slow.Board:
+    """The slow referee's board after moves of one stone each."""
+    board = slow.Board(5, [[], []], {})
+    for ply, text in enumerate(moves.split()):
+        end = text.partition("->")[2].partition(":")[0] or text
+        at = (int(end[1]) - 1, "ABCDE".index(end[0]))
+        board.stones[ply % 2] = [at]
+        if ":" in text:
+            board.walls[slow.edge(at, slow.SIDES[int(text[-1])])] = ply % 2
+    return board
+
+
+def _changed(before, after) -> int:
+    """Cells by which two pairs of reaches and enclosed cells differ."""
+    pairs = zip((*before[0], *before[1]), (*after[0], *after[1]), strict=True)
+    return sum(len(old ^ new) for old, new in pairs)
+
+
+def _sets(board: slow.Board):
+    """Each side's reach within four turns, and the cells that it encloses."""
+    reach = [{at for at, steps in board.distances(p).items() if steps <= 8} for p in (0, 1)]
+    regions = [set(board.distances(p, through_stones=True)) for p in (0, 1)]
+    owned = [regions[0] - regions[1], regions[1] - regions[0]]
+    return reach, owned
+
+
+def test_searches_are_kept_by_the_calibration_of_their_win_chances(monkeypatch):
+    """What a model's card says of win chances may change where its weights do not."""
+    known = []
+
+    def cached(name, settings, make):
+        known.append((name, settings))
+        if name == "searched-plays":
+            raise KeyboardInterrupt
+
+    games = games_of(FOUR, ((1,), 1))
+    monkeypatch.setattr(mobility, "selfplay_games", lambda *given, **settings: games)
+    work = SimpleNamespace(scale=read_scales(), cache=SimpleNamespace(cached=cached))
+    for search in (1.0, 2.0, 1.0):
+        analyst = SimpleNamespace(calibration=Calibration(search=search))
+        monkeypatch.setattr(mobility, "analyst_of", lambda *given, analyst=analyst: analyst)
+        with pytest.raises(KeyboardInterrupt):
+            mobility.report(work)
+    first, second, third = [settings for name, settings in known if name == "searched-plays"]
+    assert first == third != second
+
+
+def test_elo_of_a_win_rate():
+    assert footing.elo(0.5) == 0
+    assert footing.elo(10 / 11) == pytest.approx(400)
+    assert footing.elo(0.0) == -math.inf
+
+
+def test_red_wins_with_draws_as_halves():
+    actions = tuple(map(cell, ("D3", "D5", "A1", "G7")))
+    games = games_of(FOUR, (actions, 1.0), (actions, 0.0), (actions[:3], -1.0), (actions, 1.0))
+    assert [row.red for row in [_balance(games)]] == [0.625]
+
+
+def _balance(games: SelfplayGames) -> balance.Balance:
+    tree = openings.tree_of(games, depth=2)
+    return balance.balance_of(games, tree, areas=np.tile([[30, 10]], (4, 1)))
+
+
+def attack_of(name: str, *rates: float, lost: tuple[list[float], ...]) -> adversary.Attack:
+    """An attack with ten games a seed, none drawn."""
+    played = [
+        adversary.PlayedMatch(
+            [[]] * 10, [1] * round(10 * rate) + [-1] * round(10 - 10 * rate), [True]
+        )
+        for rate in rates
+    ]
+    errors = [adversary.Errors(games, []) for games in lost]
+    return adversary.Attack(adversary.Victim(name, name, FOUR, None), [], {5: played}, [], errors)
+
+
+def test_attack_rates_and_errors_count_seeds():
+    """Rates 0.4, 0.6: Student's half width is 12.706 times 0.1; errors by seed are 1 and 3."""
+    attack = attack_of("A", 0.4, 0.6, lost=([0.0, 2.0], [3.0, 3.0]))
+    last = attack.rates[5]
+    assert (last.mean, last.low, last.high, last.number) == (0.5, 0.0, 1.0, 2)
+    assert attack.error("lost").mean == 2.0
+    assert math.isnan(attack.error("normal").mean)
+    alone = attack_of("A", 0.4, lost=([0.0, 2.0, 4.0],))
+    assert alone.error("lost").high == pytest.approx(2 + 4.3027 * 2 / math.sqrt(3), rel=1e-4)
+    line = adversary.gap_line(attack, attack_of("B", 0.5, 0.7, lost=([], [])))
+    assert line.startswith("`B` is beaten +10.0 points more often than `A` (+10.0 to +10.0)")
+
+
+def test_lost_games_are_those_that_the_adversary_won():
+    played = adversary.PlayedMatch([[1], [2], [3]], [1, 0, -1], [True, False, False])
+    assert played.counts == [1, 1, 1] and played.rate == 0.5
+    assert [(r.actions, r.result) for r in played.records(FOUR, only=1)] == [((1,), (1.0, -1.0))]
+    assert [r.result for r in played.records(FOUR)] == [(1.0, -1.0), (0.0, 0.0), (1.0, -1.0)]

@@ -1,0 +1,328 @@
+"""Experiments as users run them: scales, cached results, folders, bad input, and a smoke test that
+goes through all of them."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+import train
+from tests.support.learner import tiny
+from tests.support.learner.commands import command, complaint
+from train.api import measures
+from train.config import read_config
+from train.experiments import blocks, catalogue, mixed, transfer
+from train.experiments.catalogue import EXPERIMENTS
+from train.experiments.lib import trainings
+from train.experiments.lib.cache import ResultCache
+from train.experiments.lib.pages import Curve, Picture, Report, Table, curves_figure
+from train.experiments.lib.stats import Estimate, Meeting
+from train.experiments.lib.trainings import Trained
+from train.experiments.lib.work import Work
+from train.experiments.scales import read_scales
+from train.runtime.errors import UsageError
+from wallgo_jax.game.rules import PRESETS
+
+ROOT = Path(__file__).parents[3]
+THREE = {"size": 3, "players": 3, "stones": 1, "order": [0, 1, 2]}
+CONFIG = {
+    "rules": tiny.RULES.to_dict(),
+    "network": {"width": 8, "value_width": 8},
+    "iterations": 2,
+    "search": {"simulations": 2, "max_considered_actions": 2},
+    "selfplay": {"boards": 8, "plies": 4},
+    "replay": {"positions": 256},
+    "learner": {"batch": 8, "steps": 1},
+}
+SHIPPED = "pretrained:wallzero-4stone"
+ONE, SEVERAL = "Wilson's over the games of one seed", "Student's t over seeds"
+
+
+def test_a_finished_piece_is_made_once(tmp_path):
+    made = []
+
+    def make():
+        made.append(1)
+        return {"n": len(made)}
+
+    def cached(games: int):
+        cache = ResultCache(tmp_path, machine="here")
+        return cache.cached("x", {"games": games}, make)
+
+    assert cached(1) == cached(1) == {"n": 1}
+    assert cached(2) == {"n": 2}
+    next(iter((tmp_path / "pieces").glob("x-*.json"))).write_text("{")
+    with pytest.raises(UsageError, match="not a result of an experiment; remove the file"):
+        [cached(games) for games in (1, 2)]
+
+
+@pytest.mark.parametrize(
+    ("fields", "word"),
+    [
+        ({"balance": {"gamez": 3}}, "gamez"),
+        ({"sizes": {}}, "sizes"),
+        ({"balance": {"games": 1}}, "games"),
+        ({"size": {"rules": ["go"]}}, "go"),
+        ({"padding": {"size": 8}}, "below"),
+        ({"footing": {"doublings": [4, 2]}}, "rising"),
+        ({"footing": {"games": 3}}, "multiple of 2"),
+        ({"footing": {"budgets": []}}, "budgets"),
+        ({"mobility": {"simulations": "x"}}, "simulations"),
+        ({"features": {"planes": ["B"], "blocks": ["R"]}}, "blocks"),
+        ({"features": {"planes": ["B", "B"]}}, "planes"),
+        ({"features": {"config": {"network": {"blocks": "R"}}}}, "set"),
+        ({"blocks": {"config": {"seed": 1}}}, "seed"),
+        ({"corridors": {"heads": 1}}, "heads"),
+        ({"corridors": {"held_out": 11}}, "held_out"),
+        ({"corridors": {"rules": "playwallgo-3p"}}, "two players"),
+        ({"adversary": {"blocks": []}}, "block"),
+        ({"adversary": {"config": {"rules": "hkoi"}}}, "rules"),
+        ({"transfer": {"cases": [{"name": "a"}, {"name": "a"}]}}, "once"),
+        ({"transfer": {"cases": [{"name": "a", "x": 1}]}}, "x"),
+        ({"mixed": {"config": {"iterations": 3}}}, "iterations"),
+        ({"mixed": {"rules": ["hkoi"]}}, "at least 2"),
+        ({"mixed": {"rules": ["hkoi", "playwallgo-3p"]}}, "entry 2"),
+        ({"mixed": {"unseen": THREE}}, "unseen"),
+        ({"mixed": {"minutes": 0}}, "minutes"),
+        ({"seed": -1}, "seed"),
+    ],
+)
+def test_wrong_scales_are_refused_in_one_line(fields, word):
+    with pytest.raises(UsageError, match=word) as error:
+        read_scales(fields)
+    assert str(error.value).startswith("scale: ")
+    assert "\n" not in str(error.value)
+
+
+def test_scales_change_keys_of_that_of_a_cpu(tmp_path):
+    cpu = read_scales()
+    assert cpu == read_scales(ROOT / "configs/study/cpu.toml")
+    large = read_scales(ROOT / "configs/study/accelerator.toml")
+    assert (large.size.rules, large.size.random_games) == (cpu.size.rules, 1_000_000)
+    (tmp_path / "bad.toml").write_text("x = [")
+    with pytest.raises(UsageError, match=r"bad.toml: not TOML: "):
+        read_scales(tmp_path / "bad.toml")
+    with pytest.raises(UsageError, match=r"none.toml: cannot be read"):
+        read_scales(tmp_path / "none.toml")
+
+
+@pytest.mark.parametrize(
+    ("name", "fields", "word"),
+    [
+        ("features", {"config": {"rules": "playwallgo-3p"}}, "two players"),
+        ("blocks", {"opening_plies": 500}, "opening_plies"),
+        ("transfer", {"opponent": "nobody"}, "nobody"),
+        ("transfer", {"cases": [{"name": "b", "source": "pretrained:nobody"}]}, "nobody"),
+        ("transfer", {"cases": [{"name": "a", "freeze": ["nose=1"]}]}, "nose"),
+        (
+            "transfer",
+            {"cases": [{"name": "a", "source_config": {"rules": "playwallgo-3p"}}]},
+            "two players",
+        ),
+        ("footing", {"budgets": ["2", "0s"]}, "0s"),
+        ("footing", {"opening_plies": 500}, "opening_plies"),
+        ("balance", {"players": ["random"]}, "network"),
+        ("balance", {"players": [f"{SHIPPED}@4"]}, "without"),
+        ("adversary", {"blocks": [], "victims": [f"{SHIPPED}@4"]}, "without"),
+        ("adversary", {"blocks": [], "victims": ["net:a"]}, "searches"),
+        ("corridors", {"blocks": [], "trunks": ["random"]}, "network"),
+        ("corridors", {"blocks": [], "trunks": [f"{SHIPPED}@4"]}, "without"),
+        ("corridors", {"blocks": [], "trunks": ["nowhere"]}, "nowhere"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_anything_is_trained(name, fields, word, tmp_path):
+    with pytest.raises(UsageError, match=word) as error:
+        train.run_study(name, {name: fields}, out=tmp_path)
+    assert "\n" not in str(error.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture
+def made(monkeypatch) -> list[int]:
+    """The experiment `size` makes two pieces in place of its usual ones; returns the numbers of
+    those made. A 0 in them interrupts it once, before the second."""
+    numbers = []
+
+    def report(work) -> Report:
+        def make(number: int) -> int:
+            if number == 2 and numbers.count(0):
+                numbers.remove(0)
+                raise KeyboardInterrupt
+            numbers.append(number)
+            return number
+
+        pieces = [
+            work.cache.cached("part", {"number": number}, lambda number=number: make(number))
+            for number in (1, 2)
+        ]
+        curve = Curve("a", dict.fromkeys((1, 2), Estimate(0.5, 0.4, 0.6, 2)))
+        figure = curves_figure([curve], title="T", x_label="x", y_label="y")
+        table = Table("T", ("one", "two"), (("`a`", "b"),))
+        pictures = [Picture("plot", "what it shows", figure)]
+        return Report("Title", ["Text."], [table], pictures, {"pieces": pieces})
+
+    for module in (measures, catalogue):
+        monkeypatch.setattr(module, "EXPERIMENTS", EXPERIMENTS | {"size": report})
+    return numbers
+
+
+def test_an_experiment_writes_its_folder_and_is_reused(made, tmp_path):
+    words = ["experiment", "size", "--out", tmp_path / "out"]
+    first = command(*words)
+    assert (first.code, first.err) == (0, "")
+    folder = tmp_path / "out" / "size"
+    result = json.loads((folder / "result.json").read_text())
+    page = (folder / "README.md").read_text()
+    assert result["made"]["command"] in page and "python -m train experiment size" in page
+    assert result["made"]["hours"] >= 0 and result["made"]["machines"]
+    assert "(plot.svg)" in page and (folder / "plot.svg").is_file() and "| `a` | b |" in page
+    assert (folder / "plot.png").is_file()
+    kept = {path: path.stat().st_mtime_ns for path in (tmp_path / "out" / "pieces").iterdir()}
+    second = command("study", *words[1:])  # the old name
+    assert second.err == "python -m train study is now python -m train experiment\n"
+    assert second.code == 0 and first.out.endswith(second.out)
+    assert kept == {path: path.stat().st_mtime_ns for path in kept} and made == [1, 2]
+
+
+def test_an_interrupted_experiment_goes_on_from_python_too(made, tmp_path):
+    scale = {"seed": 3}
+    made.append(0)
+    with pytest.raises(KeyboardInterrupt):
+        train.run_study("size", scale, out=tmp_path / "out")
+    assert made == [1]
+    report = train.run_study("size", scale, out=tmp_path / "out")
+    assert made == [1, 2] and report.data == {"pieces": [1, 2]}
+    result = json.loads((tmp_path / "out" / "size" / "result.json").read_text())
+    assert result["made"]["scale"]["seed"] == 3
+    assert result["made"]["command"].startswith("train.run_study('size', {'seed': 3}")
+
+
+@pytest.mark.parametrize(
+    ("words", "word"),
+    [
+        (["nothing"], "nothing"),
+        (["size", "--minutes", "3"], "--minutes"),
+        (["ablation", "--out", "x"], "LIST"),
+        (["ablation", "list.toml"], "--out"),
+    ],
+)
+def test_wrong_words_are_one_line(words, word):
+    assert word in complaint(command("experiment", *words))
+
+
+def test_a_specialists_targets_look_as_far_ahead_as_its_games_allow():
+    words = ["--rules", "wallzero-4stone", "--learner.value_mix", "0.5", "--learner.td_steps", "20"]
+    base, long = tiny.config(*words), PRESETS["wallzero-4stone"]
+    steps = [mixed.specialist_config(base, rules).learner.td_steps for rules in (tiny.RULES, long)]
+    # Two placements, and at most a wall on each of the twelve inner edges of 3x3.
+    assert steps == [13, 20]
+
+
+TRAININGS = {"seeds": 1, "games": 2, "simulations": 2, "opening_plies": 0, "config": CONFIG}
+SMALL = {
+    "features": TRAININGS | {"planes": ["B", "BT", "BTR", "BTRH", "BTRD"], "blocks": ["R", "W"]},
+    "blocks": TRAININGS | {"blocks": ["R", "W"]},
+    "size": {"rules": ["hkoi"], "random_games": 4, "players": [SHIPPED], "strong_games": 2},
+    "balance": {"players": [SHIPPED], "simulations": [1], "games": 4},
+    "mobility": {"simulations": 1, "games": 2, "searched_games": 2, "search_simulations": 2},
+    "footing": {
+        "doublings": [1, 2],
+        "doubling_games": 2,
+        "opponents": ["heuristic-search:wjx"],
+        "budgets": ["1"],
+        "games": 2,
+        "considering": [SHIPPED],
+        "considered": [2],
+        "considered_simulations": [2],
+        "considered_games": 2,
+    },
+    "transfer": TRAININGS | {"cases": [{"name": "case"}], "opponent": "random", "curve_games": 2},
+    "padding": {"players": [SHIPPED], "size": 3, "stones": 1, "games": 2, "simulations": 2},
+    "corridors": {
+        "trunks": [SHIPPED],
+        "blocks": [],
+        "untrained": ["R"],
+        "questions": 20,
+        "held_out": 20,
+        "heads": 2,
+    },
+    "adversary": TRAININGS | {"blocks": ["R"], "victim_simulations": 2},
+    "mixed": TRAININGS | {"config": {"network": CONFIG["network"]}, "minutes": 0.01},
+}
+SMALL["size"] |= {"simulations": 1}
+
+
+@pytest.fixture
+def stand_ins(monkeypatch):
+    """Trainings of a minute, and matches that the first of a pair wins with 3 of 4 games."""
+
+    def train_all(work, variants, *, seeds):
+        return {
+            variant.name: [
+                Trained(f"{variant.name}-{seed}", 2, 60.0, 1.0, 3, 4, []) for seed in range(seeds)
+            ]
+            for variant in variants
+        }
+
+    def meet(work, pair, trained, seed, scale, **settings):
+        return Meeting(pair[0].name, pair[1].name, seed, 3, 0, 1)
+
+    monkeypatch.setattr(trainings, "train_all", train_all)
+    monkeypatch.setattr(trainings, "meet", meet)
+    monkeypatch.setattr(blocks, "move_costs", lambda *given: dict.fromkeys("RW", 1))
+    curve = [transfer.CurvePoint(1.0, 0.5), transfer.CurvePoint(2.0, 0.75)]
+    monkeypatch.setattr(transfer, "_curve", lambda work, run: curve)
+
+
+def words_of(page: Report) -> str:
+    """All that a page and its pictures say."""
+    words = [*page.text]
+    for table in page.tables:
+        words += [table.title, *table.heads]
+    for picture in page.pictures:
+        (axes,) = picture.figure.axes
+        words += [picture.caption, axes.get_title("left"), axes.get_xlabel(), axes.get_ylabel()]
+    return "\n".join(words)
+
+
+@pytest.mark.parametrize(
+    ("name", "seeds", "said"),
+    [("features", 3, SEVERAL), ("blocks", 1, ONE), ("transfer", 1, ONE), ("transfer", 3, SEVERAL)],
+)
+def test_pages_say_what_their_intervals_are_over(name, seeds, said, stand_ins, tmp_path):
+    scale = read_scales({name: SMALL[name] | {"seeds": seeds}})
+    work = Work(scale, ResultCache(tmp_path, machine="here"))
+    words = words_of(EXPERIMENTS[name](work))
+    assert f"Intervals are {said}." in words
+    others = ("Student", "over seeds", " seeds") if seeds == 1 else ("Wilson", "of one seed.")
+    assert not [word for word in others if word in words]
+    assert f"95 % {'over the games of one seed' if seeds == 1 else 'over seeds'}" in words
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_every_experiment_goes_through(name, tmp_path):
+    """Trains, plays, measures and prints at the smallest scale; what is finished is reused."""
+    if name in ("features", "mixed"):
+        pytest.skip("trains many networks by the functions of blocks and transfer")
+    scale = {name: SMALL[name], "blocks": SMALL["blocks"]}
+    first = train.run_study(name, scale, out=tmp_path)
+    kept = {path: path.stat().st_mtime_ns for path in (tmp_path / "pieces").iterdir()}
+    again = train.run_study(name, scale, out=tmp_path)
+    assert kept == {path: path.stat().st_mtime_ns for path in (tmp_path / "pieces").iterdir()}
+    pages = [[table.rows for table in report.tables] for report in (first, again)]
+    np.testing.assert_equal(*pages)
+    console = Console(width=200, record=True)
+    console.print(first)
+    assert first.tables[0].title in console.export_text()
+    result = json.loads((tmp_path / name / "result.json").read_text())
+    assert result["data"] and result["title"] == first.title
+    for picture in first.pictures:
+        assert (tmp_path / name / f"{picture.name}.svg").is_file()
+
+
+def test_shipped_scales_train_configs_that_can_be_read():
+    base = trainings.base_config(read_scales().blocks, where="blocks")
+    assert base.iterations == 30 and base.network == read_config(None).network

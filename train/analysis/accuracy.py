@@ -1,0 +1,481 @@
+"""Measures how often a player keeps the value of the game in positions whose value is known: every
+position of a solved board, sampled ones of a larger board, or proven late positions of games.
+
+N positions, A slots, B positions at once.
+"""
+
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+from rich.table import Table
+from rich.text import Text
+
+from train.analysis.late_positions import LatePosition, plies_left, read_late
+from train.arena.result import wilson_interval
+from train.data.record_dataset import RecordedGames, make_examples
+from train.players.basic import Player
+from train.players.registry import make_player
+from train.runtime.compiled import CompiledFunction
+from train.runtime.display import Display
+from train.runtime.errors import UsageError
+from train.runtime.host import fetch
+from train.runtime.memory import MemoryEstimate, check_fits, device_memory, tree_bytes
+from train.solver.alphabeta import AlphaBeta, check_alphabeta
+from train.solver.boards import board_of
+from train.solver.reachable import batches, reachable_levels
+from train.solver.sampled import sample_positions
+from train.solver.tablebase import Tables, check_tables, make_tables, optimal_slots, value_of
+from train.solver.values import DRAW, LOSS, WIN
+from wallgo_jax.game import actions
+from wallgo_jax.game.rules import Rules, name_of
+from wallgo_jax.game.state import State
+
+DEFAULT_BATCH = 512
+_VALUES = {"won": WIN, "drawn": DRAW, "lost": LOSS}
+_WALLS = ((0, 4), (5, 6), (7, 8), (9, 10), (11, 999))
+_LEFT = ((1, 2), (3, 4), (5, 6), (7, 8), (9, 12), (13, 16), (17, 999))
+OnProgress = Callable[[int], Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class Accuracy:
+    """A player's choices in positions whose value is known.
+
+    Attributes:
+      player: its name.
+      rules: of the positions.
+      value: int8[N], value of each position for the player to move.
+      can_err: bool[N], whether some legal play loses value.
+      kept: bool[N], whether the player's choice keeps the value.
+      by: what positions are grouped by: `ply`, `walls` or `plies left`.
+      number: int[N], its number for each position.
+      caption: which positions they are.
+      about: how they were chosen, JSON-ready.
+      given_away: float32[N], cells of the best margin that the choice gives away; NaN where the
+        margins of the plays are not known; None where no margins are.
+    """
+
+    player: str
+    rules: Rules
+    value: np.ndarray
+    can_err: np.ndarray
+    kept: np.ndarray
+    by: str
+    number: np.ndarray
+    caption: str = "every reachable position"
+    about: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    given_away: np.ndarray | None = None
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the positions are all of a board, so that nothing is left to chance."""
+        return self.by == "ply"
+
+    def groups(self) -> dict[str, np.ndarray]:
+        """bool[N] for each group of positions."""
+        groups = {"all": np.ones(len(self.value), np.bool_)}
+        if self.given_away is None:
+            groups |= {name: self.value == value for name, value in _VALUES.items()}
+        if self.is_exact:
+            return groups | {f"ply {ply}": self.number == ply for ply in np.unique(self.number)}
+        for first, last in _WALLS if self.by == "walls" else _LEFT:
+            name = f"{first} to {last}"
+            if self.by == "walls":
+                name = f"{name} walls" if last < 999 else f"from {first} walls"
+            elif last == 999:
+                name = f"{first} and more"
+            groups[name] = (self.number >= first) & (self.number <= last)
+        return groups
+
+    def record(self) -> dict[str, Any]:
+        """JSON-ready figures: of each group how many, the share in which the value is kept, and
+        both where one can err."""
+        return {
+            "player": self.player,
+            "rules": self.rules.to_dict(),
+            **self.about,
+            "positions": {name: self._figures(where) for name, where in self.groups().items()},
+        }
+
+    def _figures(self, where: np.ndarray) -> dict[str, Any]:
+        figures: dict[str, Any] = {}
+        for words, group in (("", where), ("_where_one_can_err", where & self.can_err)):
+            total, share = int(group.sum()), float(self.kept[group].mean()) if group.any() else None
+            figures |= {f"total{words}": total, f"kept{words}": share}
+            if not self.is_exact:
+                ends = None if share is None else wilson_interval(share, total)
+                figures[f"interval_95{words}"] = ends
+        if self.given_away is not None:
+            known = where & ~np.isnan(self.given_away)
+            away = float(self.given_away[known].mean()) if known.any() else None
+            figures |= {"total_with_margins": int(known.sum()), "given_away": away}
+        return figures
+
+    def table(self) -> Table:
+        """The figures for a terminal; of a solved board without those of each ply."""
+        table = Table(
+            title=Text(f"{self.player} keeps the value of the game"),
+            caption=f"rules {name_of(self.rules)} · {self.caption}",
+            caption_justify="left",
+        )
+        heads = ["all", "kept", *([] if self.is_exact else ["95 %"]), "where one can err", "kept"]
+        heads += [] if self.given_away is None else ["margins", "cells"]
+        table.add_column("positions" if self.given_away is None else self.by, no_wrap=True)
+        for head in heads:
+            table.add_column(head, justify="right")
+        for name, figures in self.record()["positions"].items():
+            if name.startswith("ply") or not (figures["total"] or self.is_exact):
+                continue
+            row = [f"{figures['total']:,}", _percent(figures["kept"])]
+            if not self.is_exact:
+                row.append("{:.2f} to {:.2f}".format(*(100 * x for x in figures["interval_95"])))
+            row += [f"{figures['total_where_one_can_err']:,}"]
+            row += [_percent(figures["kept_where_one_can_err"])]
+            if self.given_away is not None:
+                row += [f"{figures['total_with_margins']:,}", _cells(figures["given_away"])]
+            table.add_row(name, *row)
+        return table
+
+
+def players_table(results: Sequence[Accuracy]) -> Table:
+    """Several players in the same late positions: the share kept where one can err."""
+    records = [result.record()["positions"] for result in results]
+    groups = [name for name, figures in records[0].items() if figures["total_where_one_can_err"]]
+    table = Table(
+        title="proven results kept where one can err, by plies left",
+        caption="cells: mean margin given away where all margins are proven",
+        caption_justify="left",
+    )
+    table.add_column("player", overflow="fold")
+    for head in (*groups, "cells"):
+        table.add_column(head, justify="right")
+    for result, figures in zip(results, records, strict=True):
+        shares = [_percent(figures[name]["kept_where_one_can_err"]) for name in groups]
+        table.add_row(Text(result.player), *shares, _cells(figures["all"]["given_away"]))
+    return table
+
+
+def _percent(share: float | None) -> str:
+    return "-" if share is None else f"{share:.2%}"
+
+
+def _cells(mean: float | None) -> str:
+    return "-" if mean is None else f"{mean:.2f}"
+
+
+def _choices(
+    player: Player, states: State, *, batch: int, key: jax.Array
+) -> Iterator[tuple[State, Any, int]]:
+    """For each batch of states the batch, the slots int32[B] that a player chooses, and the number
+    of its own entries."""
+    for index, (part, own) in enumerate(batches(states, batch)):
+        yield part, player.act(player.variables, part, jax.random.fold_in(key, index)), own
+
+
+# Every position of a solved board.
+
+
+def value_accuracy(
+    name: str | Player,
+    rules: Rules,
+    *,
+    batch: int = DEFAULT_BATCH,
+    seed: int = 0,
+    is_quiet: bool = False,
+) -> Accuracy:
+    """Measure a player of `train.players.registry` in every position of a board; shows progress.
+
+    Raises:
+      UsageError: an unknown player, or rules without tables.
+    """
+    check_tables(rules)
+    display = Display(is_quiet=is_quiet)
+    with display:
+        with display.task("solving the board", 1, "boards"):
+            tables = make_tables(rules)
+            levels = list(reachable_levels(rules, seed=seed))
+        total = sum(len(level.position.ply) for level in levels)
+        player = make_player(name, rules)
+        # A batch larger than all that it can hold would only be padded.
+        batch = min(batch, max(DEFAULT_BATCH, *(len(level.position.ply) for level in levels)))
+        player, key = _compiled(player, levels, batch), jax.random.key(seed)
+        with display.task(player.name, total, "positions") as task:
+            return value_kept(player, rules, tables, levels, batch=batch, key=key, on_progress=task)
+
+
+def _compiled(player: Player, levels: list[State], batch: int) -> Player:
+    """The player with its choices compiled for a batch, which is refused where it does not fit."""
+    states = jax.tree.map(lambda x: jax.ShapeDtypeStruct((batch, *x.shape[1:]), x.dtype), levels[0])
+    given = (player.variables, states, jax.random.key(0))
+    act = CompiledFunction(jax.jit(player.act), lambda: given)
+    held = [
+        MemoryEstimate("positions", tree_bytes(states), ("batch",)),
+        MemoryEstimate("weights", tree_bytes(player.variables), ("the size of the network",)),
+    ]
+    playing = MemoryEstimate("the player's choices", act.bytes, ("batch", "simulations"))
+    check_fits(held, device_memory(), programs=[playing])
+    return player._replace(act=act)
+
+
+def value_kept(
+    player: Player,
+    rules: Rules,
+    tables: Tables,
+    levels: list[State],
+    *,
+    key: jax.Array,
+    batch: int = DEFAULT_BATCH,
+    on_progress: OnProgress = lambda done: None,
+) -> Accuracy:
+    """Measure a player in every position of the levels.
+
+    Args:
+      player: the player.
+      rules: of the board.
+      tables: solution of the board.
+      levels: positions [N] before the end of the game.
+      key: split by level and batch.
+      batch: positions at once.
+      on_progress: called with the number of positions done so far.
+    """
+    columns: list[Any] = []
+    done = 0
+    for depth, level in enumerate(levels):
+        choices = _choices(player, level, batch=batch, key=jax.random.fold_in(key, depth))
+        for states, slots, own in choices:
+            compared = fetch(_compare(tables, states, slots))
+            columns.append([column[:own] for column in (*compared, states.position.ply)])
+            done += own
+            on_progress(done)
+    value, can_err, kept, ply = (np.concatenate(column) for column in zip(*columns, strict=True))
+    return Accuracy(player.name, rules, value, can_err, kept, "ply", ply)
+
+
+@jax.jit
+def _compare(
+    tables: Tables, states: State, slots: jax.Array
+) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """int8[B] values, bool[B] whether some slot loses value, bool[B] whether this slot keeps it."""
+
+    def compare(state: State, slot: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+        best = optimal_slots(tables, state)
+        legal = actions.legal_slots(state)
+        return value_of(tables, state), (legal & ~best).any(), best[slot]
+
+    return jax.vmap(compare)(states, slots)
+
+
+# Sampled positions.
+
+
+@dataclasses.dataclass(frozen=True)
+class Sample:
+    """Which positions are sampled; see `train.solver.sampled.sample_positions`.
+
+    Attributes:
+      positions: number of positions.
+      min_walls: fewest walls of a position.
+      seed: random seed, that of the player's choices too.
+    """
+
+    positions: int
+    min_walls: int
+    seed: int
+
+    def __post_init__(self) -> None:
+        if self.positions < 1:
+            raise UsageError(f"accuracy: positions ({self.positions}) must be at least 1")
+        if self.min_walls < 0:
+            raise UsageError(f"accuracy: min_walls ({self.min_walls}) must not be negative")
+
+
+def sampled_accuracy(
+    name: str | Player,
+    rules: Rules,
+    sample: Sample,
+    *,
+    batch: int,
+    on_progress: OnProgress = lambda done: None,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> Accuracy:
+    """Measure a player of `train.players.registry` in sampled positions, each solved by alpha-beta.
+
+    Args:
+      name: of the player, or the player.
+      rules: of two players with one stone each, at most 4x4 cells.
+      sample: which positions; fewer are measured where the work is stopped.
+      batch: positions that the player chooses in at once.
+      on_progress: called with the number of positions solved so far.
+      should_stop: asked after each position.
+
+    Raises:
+      UsageError: an unknown player, rules that alpha-beta does not solve, or too few positions.
+    """
+    check_alphabeta(rules)
+    player, key = make_player(name, rules), jax.random.key(sample.seed)
+    states = sample_positions(rules, sample.positions, min_walls=sample.min_walls, seed=sample.seed)
+    batch = min(batch, sample.positions)
+    choices = _choices(player, states, batch=batch, key=key)
+    slots = np.concatenate([fetch(slots)[:own] for _, slots, own in choices])
+    search, rows = AlphaBeta(rules), []
+    for row, slot in enumerate(map(int, slots)):
+        board = board_of(jax.tree.map(lambda x, row=row: x[row], states.position), search.size)
+        value, walls = search.value(board), board.num_walls(search.size)
+        kept = search.keeps(board, slot, value)
+        rows.append((value, search.can_err(board, value), kept, walls))
+        on_progress(len(rows))
+        if should_stop():
+            break
+    value, can_err, kept, walls = (np.array(column) for column in zip(*rows, strict=True))
+    stopped = "" if len(rows) == sample.positions else f"stopped after {len(rows):,} of "
+    caption = (
+        f"{stopped}{sample.positions:,} positions of random games with {sample.min_walls} or more "
+        f"walls, seed {sample.seed} · 95 % intervals by Wilson"
+    )
+    about = {"sample": dataclasses.asdict(sample)}
+    return Accuracy(player.name, rules, value, can_err, kept, "walls", walls, caption, about)
+
+
+# Proven late positions of games.
+
+
+@dataclasses.dataclass(frozen=True)
+class LatePositions:
+    """Proven positions as states.
+
+    Attributes:
+      rules: of all of them.
+      states: [N], on the host.
+      best: bool[N, A], the plays that keep the value.
+      value: int8[N], for the player to move.
+      left: int16[N], plies that the recorded game went on for.
+      margins: float32[N, A], lead at the end after each legal play; NaN elsewhere, and in the rows
+        of positions without proven margins.
+    """
+
+    rules: Rules
+    states: State
+    best: np.ndarray
+    value: np.ndarray
+    left: np.ndarray
+    margins: np.ndarray
+
+
+def load_late(path: Path) -> LatePositions:
+    """Read a file of late positions and replay its games.
+
+    Raises:
+      UsageError: what is wrong with the file.
+    """
+    numbered = [(n, game) for n, game in enumerate(read_late(path), start=1) if game.proven]
+    if not numbered:
+        raise UsageError(f"{path}: no proven position")
+    places = tuple(f"{path}, game {number}" for number, _ in numbered)
+    games = [game for _, game in numbered]
+    rules = games[0].record.rules
+    for game, place in zip(games, places, strict=True):
+        if game.record.rules != rules:
+            raise UsageError(f"{place}: its rules differ from those of the first game")
+    examples = fetch(make_examples(RecordedGames(tuple(game.record for game in games), places)))
+    pairs = [(number, each) for number, game in enumerate(games) for each in game.proven]
+    of_game = np.array([number for number, _ in pairs])
+    proven = [each for _, each in pairs]
+    at = np.searchsorted(examples.game, of_game) + [each.ply for each in proven]
+    states = State(
+        jax.tree.map(lambda x: x[of_game], examples.variant),
+        jax.tree.map(lambda x: x[at], examples.position),
+    )
+    told = [f"{places[number]}, ply {each.ply}" for number, each in pairs]
+    best, margins = _best_and_margins(proven, fetch(_legal(states)), told)
+    return LatePositions(
+        rules=rules,
+        states=states,
+        best=best,
+        value=np.array([each.value for each in proven], np.int8),
+        left=np.array([plies_left(games[number], each.ply) for number, each in pairs], np.int16),
+        margins=margins,
+    )
+
+
+def _best_and_margins(
+    positions: Sequence[LatePosition], legal: np.ndarray, places: Sequence[str]
+) -> tuple[np.ndarray, np.ndarray]:
+    """bool[N, A] and float32[N, A], see `LatePositions`; refuses what no legal plays can be."""
+    best, margins = np.zeros_like(legal), np.full(legal.shape, np.nan, np.float32)
+    for row, (position, slots, place) in enumerate(zip(positions, legal, places, strict=True)):
+        wrong = set(position.best) - set(np.flatnonzero(slots).tolist())
+        if wrong:
+            raise UsageError(f"{place}: 'best' has slot {min(wrong)}, which is not legal")
+        best[row, list(position.best)] = True
+        if position.value == LOSS and (best[row] != slots).any():
+            raise UsageError(f"{place}: is lost, so 'best' must have all {slots.sum()} legal plays")
+        if position.margins is not None:
+            count = len(position.margins)
+            if count != slots.sum():
+                raise UsageError(f"{place}: {count} margins, but {slots.sum()} legal plays")
+            margins[row, slots] = position.margins
+    return best, margins
+
+
+def late_accuracy(
+    name: str | Player, late: LatePositions, *, batch: int, seed: int = 0, is_quiet: bool = False
+) -> Accuracy:
+    """Measure a player of `train.players.registry` in proven positions; shows progress.
+
+    Raises:
+      UsageError: an unknown player.
+    """
+    player = make_player(name, late.rules)
+    display = Display(is_quiet=is_quiet)
+    with display, display.task(player.name, len(late.value), "positions") as task:
+        return late_kept(player, late, batch=batch, key=jax.random.key(seed), on_progress=task)
+
+
+def late_kept(
+    player: Player,
+    late: LatePositions,
+    *,
+    batch: int,
+    key: jax.Array,
+    on_progress: OnProgress = lambda done: None,
+) -> Accuracy:
+    """Measure a player in proven positions.
+
+    Args:
+      player: to measure.
+      late: the positions.
+      batch: positions that it is asked about at once.
+      key: of its draws.
+      on_progress: called with the number of positions done.
+    """
+    count, chosen = len(late.value), []
+    legal = []
+    for states, slots, own in _choices(player, late.states, batch=min(batch, count), key=key):
+        chosen.append(fetch(slots)[:own])
+        legal.append(fetch(_legal(states))[:own])
+        on_progress(sum(map(len, chosen)))
+    at = np.arange(count), np.concatenate(chosen)
+    can_err = np.asarray((np.concatenate(legal) & ~late.best).any(axis=1))
+    # A row of NaN has no margins; NaN in another row is an illegal play.
+    most = np.where(np.isnan(late.margins), -np.inf, late.margins).max(axis=1)
+    return Accuracy(
+        player.name,
+        late.rules,
+        late.value,
+        can_err,
+        late.best[at],
+        "plies left",
+        late.left,
+        "late positions of recorded games, by plies that the game went on for; cells: mean margin "
+        "given away where all margins are proven",
+        given_away=most - late.margins[at],
+    )
+
+
+@jax.jit
+def _legal(states: State) -> jax.Array:
+    return jax.vmap(actions.legal_slots)(states)

@@ -1,0 +1,347 @@
+"""Can it be exploited? Adversaries trained against frozen victims, and what the victims misjudge.
+
+An adversary is trained by self-play in which a frozen victim has one of the two sides
+(`selfplay.opponent`); its search follows the victim's raw policy where the victim is to move, also
+in the matches. After Wang et al., "Adversarial Policies Beat Superhuman Go AIs" (2023). The attack
+rate is the adversary's win rate, draws as half.
+
+The ownership error is the squared error of the victim's expected owner of a cell (1 own, -1 the
+other's, 0 nobody's), over the second half of a game's plies: in the games that it lost to the
+adversary, and in games against itself at the same budget.
+
+The paper plays a program made to attack KataGo, from 24 positions of 19×19 Go, against networks
+that it was not trained against, and measures the error on stones that the attack is about. Here
+each victim has an adversary of its own, and the error is that of all cells: compare what blocks
+change, not the figures.
+"""
+
+import functools
+import itertools
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from train.config import RunConfig
+from train.data.record_dataset import Examples, RecordedGames, make_examples, take
+from train.experiments.blocks import block_variants
+from train.experiments.lib import pages, stats, trainings
+from train.experiments.lib.pages import Curve, Picture, Report, Table
+from train.experiments.lib.stats import Estimate
+from train.experiments.lib.trainings import Trained, Variant
+from train.experiments.lib.work import Work, check_without_budget, play_games
+from train.experiments.scales import AdversaryScale
+from train.learning.losses import make_targets, ownership_errors
+from train.metrics.rows import METRICS_FILE, read_rows
+from train.network.build import network_for, observer_for
+from train.players.names import read_network_name
+from train.players.registry import (
+    load_network,
+    make_frozen_opponent,
+    make_modelling_player,
+    make_player,
+    network_config,
+)
+from train.runtime.errors import UsageError
+from train.runtime.host import fetch
+from wallgo_jax.formats.records import Record
+from wallgo_jax.game.rules import Rules
+
+PAPER = {"10R": (0.7044, 2.58413), "R3(RRT)": (0.2391, 1.06763)}
+"""Being attacked rate and mean squared error of the board evaluation ("ResTNet", Wu, Wu, Shih, Ju,
+Wu, Table 2)."""
+_POSITIONS = 256
+
+
+class Victim(NamedTuple):
+    """A frozen player; `{seed}` in its name stands for the seed of the adversary."""
+
+    name: str  # in tables and files
+    player: str  # with its budget
+    rules: Rules
+    made_by: Any  # what decides its weights, JSON-ready
+
+
+class PlayedMatch(NamedTuple):
+    """Games of a match, for the first player."""
+
+    games: list[list[int]]  # public actions
+    outcomes: list[int]  # 1 won, 0 drawn, -1 lost
+    is_red: list[bool]
+
+    @property
+    def counts(self) -> list[int]:
+        """Games won, drawn, lost."""
+        return [self.outcomes.count(outcome) for outcome in (1, 0, -1)]
+
+    @property
+    def rate(self) -> float:
+        """The win rate, draws as half."""
+        return (sum(self.outcomes) / len(self.outcomes) + 1) / 2
+
+    def records(self, rules: Rules, *, only: int | None = None) -> list[Record]:
+        """The games, or those of one outcome."""
+        signs = [o if is_red else -o for o, is_red in zip(self.outcomes, self.is_red, strict=True)]
+        return [
+            Record(rules=rules, actions=tuple(actions), result=(float(red), -float(red)))
+            for actions, outcome, red in zip(self.games, self.outcomes, signs, strict=True)
+            if only in (None, outcome)
+        ]
+
+
+class Errors(NamedTuple):
+    """The victim's error of the expected owner, a mean for each game over the second half of its
+    plies; empty without an ownership head."""
+
+    lost: list[float]  # games that the adversary won
+    normal: list[float]  # games of the victim against itself
+
+
+class Attack(NamedTuple):
+    """All attacks on a victim; each list has an entry a seed."""
+
+    victim: Victim
+    trained: list[Trained]
+    matches: dict[int, list[PlayedMatch]]  # after so many iterations
+    selfplay: list[list[float | None]]  # the adversary's win rate in each iteration's games
+    errors: list[Errors]
+
+    @property
+    def rates(self) -> dict[int, Estimate]:
+        """The attack rate after so many iterations."""
+        return {
+            iterations: stats.over_seeds([each.rate for each in played], len(played[0].outcomes))
+            for iterations, played in self.matches.items()
+        }
+
+    @property
+    def last_rates(self) -> np.ndarray:
+        """float[seeds]: the attack rates at the end."""
+        return np.array([played.rate for played in self.matches[max(self.matches)]])
+
+    def error(self, kind: str) -> Estimate:
+        """The mean of an entry of `Errors`, over seeds; over the games of one seed."""
+        by_seed = [np.array(getattr(errors, kind)) for errors in self.errors]
+        known = [games for games in by_seed if len(games)]
+        if len(known) > 1:
+            return stats.over_games(np.array([games.mean() for games in known]))
+        return stats.over_games(known[0] if known else np.zeros(0))
+
+
+def report(work: Work) -> Report:
+    """Train an adversary against each victim with each seed, and match them."""
+    scale = work.scale.adversary
+    base = trainings.base_config(scale, where="adversary: config")
+    attacks = [_attack(work, base, victim) for victim in _victims(work)]
+    return Report(
+        title="Adversaries of frozen victims",
+        text=_text(scale, attacks),
+        tables=[_table(attacks), _curve_table(attacks)],
+        pictures=[_picture(attacks)],
+        data={"attacks": {each.victim.name: _data(each) for each in attacks}, "paper": PAPER},
+    )
+
+
+def _victims(work: Work) -> list[Victim]:
+    """The trainings of the experiment `blocks`, then the victims that are named."""
+    scale = work.scale.adversary
+    budget = f"@{scale.victim_simulations}"
+    variants = block_variants(work.scale.blocks, scale.blocks)
+    victims = [
+        Victim(
+            variant.name,
+            f"search:{work.runs / variant.name}-seed{{seed}}{budget}",
+            variant.config.rules,
+            trainings.settings_of(variant, 0),
+        )
+        for variant in variants
+    ]
+    victims += [named_victim(text, budget) for text in scale.victims]
+    if len({victim.name for victim in victims}) < len(victims):
+        raise UsageError("adversary: two victims have the same name")
+    for victim in victims:
+        if victim.rules.players != 2:
+            raise UsageError(f"adversary: {victim.name}: victims play games of two players")
+    if variants:
+        trainings.train_all(work, variants, seeds=scale.seeds)
+    return victims
+
+
+def named_victim(text: str, budget: str) -> Victim:
+    """A victim by the name of its player."""
+    check_without_budget(text)
+    read = read_network_name(text)
+    if read.kind == "net":
+        raise UsageError(f"experiment: player {text!r}: name a network that searches")
+    name = Path(read.target.rpartition(":")[2]).name
+    made_by = trainings.weights_of(load_network(text))
+    return Victim(name, f"{text}{budget}", network_config(read).rules, made_by)
+
+
+def _attack(work: Work, base: RunConfig, victim: Victim) -> Attack:
+    scale, variant = work.scale.adversary, _variant(base, victim)
+    trained = trainings.train_all(work, [variant], seeds=scale.seeds)[variant.name]
+    attack = Attack(victim, trained, {}, [], [])
+    keys = "games", "simulations", "victim_simulations", "opening_plies"
+    settings = {"seed": work.seed} | {key: getattr(scale, key) for key in keys}
+
+    def cached(name: str, known_by: Any, make: Callable[..., Any], *given: Any) -> Any:
+        known = settings | {"made_by": known_by}
+        return work.cache.cached(name, known, functools.partial(make, *given))
+
+    for seed, run in enumerate(trained):
+        player = victim.player.replace("{seed}", str(seed))
+        directory, known_by = work.runs / run.run, trainings.settings_of(variant, seed)
+        for iterations in trainings.kept_iterations(variant.config.iterations):
+            name = f"attack-{victim.name}-{seed}-{iterations}"
+            adversary = f"{directory}/checkpoints/{iterations}"
+            given = name, [known_by, player, iterations], _play, work, victim, adversary, player
+            attack.matches.setdefault(iterations, []).append(PlayedMatch(*cached(*given)))
+        name = f"normal-{victim.name}-{seed}"
+        given = name, [victim.made_by, player], _play, work, victim, "", player
+        normal = PlayedMatch(*cached(*given))
+        name = f"selfplay-{victim.name}-{seed}"
+        attack.selfplay.append(cached(name, known_by, _selfplay_rates, directory))
+        ends = attack.matches[max(attack.matches)][-1], normal
+        name = f"ownership-{victim.name}-{seed}"
+        errors = cached(name, [known_by, player], _errors_of, player, victim.rules, *ends)
+        attack.errors.append(Errors(*errors))
+    return attack
+
+
+def _selfplay_rates(run: Path) -> list[float | None]:
+    """The adversary's win rate in the games of each iteration."""
+    return [row.get("learner_win_rate") for row in read_rows(run / METRICS_FILE)]
+
+
+def _variant(base: RunConfig, victim: Victim) -> Variant:
+    """The training of an adversary."""
+    changes = {"rules": victim.rules.to_dict(), "selfplay": {"opponent": victim.player}}
+    others = trainings.named_weights(base)
+    known_by = [victim.made_by, others] if others else victim.made_by
+    config = trainings.changed_config(base, changes, where="adversary")
+    return Variant(f"adversary-{victim.name}", config, keeps_all=True, made_by=known_by)
+
+
+def _play(work: Work, victim: Victim, adversary: str, player: str) -> list[Any]:
+    """A match of an adversary, or of the victim itself where there is none, against the victim."""
+    scale, rules = work.scale.adversary, victim.rules
+    first = second = make_player(player, rules)
+    if adversary:
+        first = make_modelling_player(
+            adversary,
+            load_network(adversary),
+            make_frozen_opponent(player, rules),
+            simulations=scale.simulations,
+        )
+    sizes = {"games": scale.games, "opening_plies": scale.opening_plies}
+    result = play_games(work, [first, second], rules, **sizes)
+    games = [list(map(int, game)) for game in result.games]
+    return [games, list(map(int, result.outcome)), list(map(bool, result.first_is_red))]
+
+
+def _errors_of(
+    player: str, rules: Rules, attacks: PlayedMatch, normal: PlayedMatch
+) -> list[list[float]]:
+    """The victim's `Errors` in the games that an adversary won, and in its games against itself."""
+    games = attacks.records(rules, only=1), normal.records(rules)
+    return [ownership_error_by_game(player, rules, each) for each in games]
+
+
+def ownership_error_by_game(player: str, rules: Rules, records: Sequence[Record]) -> list[float]:
+    """The squared error of a network's expected owner of a cell, the mean over cells and over the
+    second half of each game's plies; empty where it has no ownership head or there is no game."""
+    trained = load_network(player)
+    config = trained.config.network
+    if not config.ownership or not records:
+        return []
+    places = tuple(f"game {number}" for number in range(1, len(records) + 1))
+    examples = make_examples(RecordedGames(tuple(records), places))
+    network, observe = network_for(config, rules.players), observer_for(config)
+
+    @jax.jit
+    def errors_at(variables: Any, examples: Examples, index: jax.Array) -> jax.Array:
+        sample = take(examples, index, has_reply=False)
+        targets = make_targets(sample, jnp.zeros(index.shape, jnp.int32))
+        planes = jax.vmap(lambda state: observe(state, None))(targets.states)
+        logits = network.evaluate(variables, planes).ownership
+        assert logits is not None
+        return ownership_errors(logits, targets)
+
+    game, ply = fetch((examples.game, examples.position.ply))
+    count, parts = len(game), []
+    for first in range(0, count, _POSITIONS):
+        # The first positions again fill the last batch, so that one program serves all batches.
+        index = jnp.asarray((first + np.arange(_POSITIONS)) % count)
+        parts.append(errors_at(trained.variables, examples, index))
+    errors = np.concatenate(fetch(parts))[:count]
+    is_late = 2 * ply >= np.bincount(game)[game]
+    return stats.by_game(errors[is_late], game[is_late], len(records)).tolist()
+
+
+def _data(attack: Attack) -> dict[str, Any]:
+    matches = attack.matches.items()
+    wins = {iterations: [each.counts for each in played] for iterations, played in matches}
+    return {"wins": wins, "selfplay": attack.selfplay, "ownership_errors": attack.errors}
+
+
+def _table(attacks: Sequence[Attack]) -> Table:
+    rows = []
+    for attack in attacks:
+        iterations, last = list(attack.rates.items())[-1]
+        errors = [attack.error(kind).text() for kind in Errors._fields]
+        minutes, name = trainings.mean_minutes(attack.trained), f"`{attack.victim.name}`"
+        rows.append([name, *last.cells(), *errors, str(iterations), minutes])
+    rows += [
+        [f"paper: `{name}`", stats.percent(rate, 2), "", f"{error:.3f}", "", "", ""]
+        for name, (rate, error) in PAPER.items()
+    ]
+    heads = ["victim", "attack rate", "95 %", "ownership error, lost games", "against itself"]
+    return Table("Victims at the end of the attack", [*heads, "iterations", "minutes"], rows)
+
+
+def _curve_table(attacks: Sequence[Attack]) -> Table:
+    rows = [
+        [f"`{attack.victim.name}`", str(iterations), *rate.cells()]
+        for attack in attacks
+        for iterations, rate in attack.rates.items()
+    ]
+    heads = ("victim", "iterations", "attack rate", "95 %")
+    return Table("Attack rate over training", heads, rows)
+
+
+def _text(scale: AdversaryScale, attacks: Sequence[Attack]) -> list[str]:
+    is_one = scale.seeds == 1
+    what = "Wilson's or Student's over games" if is_one else stats.interval_kind(scale.seeds)
+    lines = [
+        *pages.paragraphs(__doc__),
+        f"Trained with {stats.count_of(scale.seeds)}. The victim searches "
+        f"{scale.victim_simulations} simulations, the adversary {scale.simulations} in matches, "
+        f"each of {scale.games} games from {scale.opening_plies} random plies; intervals: {what}.",
+    ]
+    pairs = () if is_one else itertools.pairwise(attacks)
+    return lines + [gap_line(*pair) for pair in pairs]
+
+
+def gap_line(one: Attack, other: Attack) -> str:
+    """How far the attack rates of two victims are apart, seed by seed, as a sentence."""
+    gap = stats.over_games(100 * (other.last_rates - one.last_rates))
+    word = "open" if gap.low <= 0 <= gap.high else "clear"
+    return (
+        f"`{other.victim.name}` is beaten {gap.mean:+.1f} points more often than "
+        f"`{one.victim.name}` ({gap.low:+.1f} to {gap.high:+.1f}), which is {word} at 95 %."
+    )
+
+
+def _picture(attacks: Sequence[Attack]) -> Picture:
+    figure = pages.curves_figure(
+        [Curve(attack.victim.name, attack.rates) for attack in attacks],
+        title="Attack rate over training",
+        x_label="iterations of the adversary",
+        y_label="adversary's win rate",
+        is_share=True,
+    )
+    return Picture("attack", "bands: 95 % intervals", figure)

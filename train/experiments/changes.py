@@ -1,0 +1,161 @@
+"""A list of changes to a base config, read from TOML.
+
+    [base]
+    config = "../cpu.toml"          # a path from this file; without it, the quickstart
+    learner.steps = 16              # any keys of the config besides
+
+    [[change]]
+    name = "planes-d"               # names its runs, so a plain word
+    about = "reach planes of 2 to 4 turns"
+    against = "base"                # or an earlier change, whose player it meets
+    network.planes = "BTRD"         # any keys of the config
+
+A change starts from the base's config, whatever it is matched against.
+"""
+
+import dataclasses
+import functools
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+from pydantic import Field
+
+from train.config import RunConfig, config_from_dict, config_to_dict, read_config
+from train.experiments.lib import trainings
+from train.experiments.lib.scale import Scale, read_toml, validated
+from train.runtime.errors import UsageError
+
+BASE = "base"
+_DECISIVE = ("rules", "network", "search", "selfplay", "replay", "learner", "heuristics")
+"""What decides how a run learns, besides seed and length."""
+Table = dict[str, Any]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Entry(Scale):
+    """An entry of the list."""
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][\w.+-]*$")]
+    about: str = ""
+    against: str = BASE
+    network: Table = dataclasses.field(default_factory=dict)
+    search: Table = dataclasses.field(default_factory=dict)
+    selfplay: Table = dataclasses.field(default_factory=dict)
+    replay: Table = dataclasses.field(default_factory=dict)
+    learner: Table = dataclasses.field(default_factory=dict)
+
+    @property
+    def keys(self) -> dict[str, Table]:
+        """The keys of the config that it changes, as tables."""
+        fields = dataclasses.asdict(self)
+        return {key: table for key, table in fields.items() if isinstance(table, dict) and table}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ChangeList(Scale):
+    """A list as its file holds it."""
+
+    base: Table = dataclasses.field(default_factory=dict)
+    change: Annotated[tuple[Entry, ...], Field(min_length=1)]
+
+
+class Change(NamedTuple):
+    """A config that differs from the base in what its name says; the base is one, too."""
+
+    name: str
+    config: RunConfig  # its seed, name and iterations are set for each run
+    against: str  # the change whose players it meets; empty for the base
+    about: str  # a sentence for the table
+    keys: tuple[str, ...]  # what differs, as `table.key = value`
+    weights: Mapping[str, str]  # checksums of those that the config names, by key
+
+    @property
+    def digest(self) -> str:
+        """Checksum of everything that decides how it learns, besides seed and length."""
+        fields = config_to_dict(self.config)
+        decisive = {key: fields[key] for key in _DECISIVE}
+        for key in ("grid", "start_weights", "init_from"):
+            if fields[key]:
+                decisive[key] = fields[key]
+        if self.weights:
+            decisive["weights"] = dict(self.weights)
+        text = json.dumps(decisive, sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def read_changes(path: Path, only: Sequence[str] = ()) -> tuple[Change, ...]:
+    """Read a list of changes, the base first.
+
+    Args:
+      path: the list.
+      only: names of the changes to keep, with those that they are matched against; all if empty.
+
+    Raises:
+      UsageError: the file or a change is wrong: which, where, and what is allowed.
+    """
+    listed = validated(ChangeList, read_toml(path), where=str(path))
+    base = _read_base(path, dict(listed.base))
+    changes = {BASE: base}
+    for entry in listed.change:
+        where = f"{path}: change {entry.name!r}"
+        if entry.name in changes:
+            raise UsageError(f"{where}: the name is taken")
+        if entry.against not in changes:
+            raise UsageError(
+                f"{where}: against {entry.against!r} is not earlier; allowed: {', '.join(changes)}"
+            )
+        if not entry.keys:
+            raise UsageError(f"{where}: changes nothing")
+        merged = trainings.merge_tables(config_to_dict(base.config), entry.keys)
+        config, keys = config_from_dict(merged, where=where), tuple(_lines(entry.keys))
+        changes[entry.name] = Change(entry.name, config, entry.against, entry.about, keys, {})
+    digest = functools.cache(_digest_or_none)
+    return tuple(
+        change._replace(weights=trainings.named_weights(change.config, digest))
+        for change in _selected(path, changes, only)
+    )
+
+
+def _digest_or_none(name: str) -> str:
+    """The checksum of a player's weights; empty where they cannot be read, which
+    `ablation.Ablation.check` refuses."""
+    try:
+        return trainings.digest_of(name)
+    except UsageError:
+        return ""
+
+
+def _read_base(path: Path, fields: dict[str, Any]) -> Change:
+    named = fields.pop("config", None)
+    plain = read_config(None if named is None else path.parent / str(named))
+    merged = trainings.merge_tables(config_to_dict(plain), fields)
+    config = config_from_dict(merged, where=f"{path}: base")
+    return Change(BASE, config, "", named or "the quickstart", tuple(_lines(fields)), {})
+
+
+def _lines(fields: Mapping[str, Any], opening: str = "") -> list[str]:
+    """The keys of nested tables, as `table.key = value`."""
+    lines = []
+    for key, value in fields.items():
+        if isinstance(value, dict):
+            lines += _lines(value, f"{opening}{key}.")
+        else:
+            lines.append(f"{opening}{key} = {json.dumps(value)}")
+    return lines
+
+
+def _selected(path: Path, changes: dict[str, Change], only: Sequence[str]) -> list[Change]:
+    """The changes of these names, and those that they are matched against."""
+    for name in only:
+        if name not in changes:
+            raise UsageError(f"{path}: no change {name!r}; there are: {', '.join(changes)}")
+    wanted, rest = {BASE}, list(only or changes)
+    while rest:
+        name = rest.pop()
+        wanted.add(name)
+        if changes[name].against:
+            rest.append(changes[name].against)
+    return [change for name, change in changes.items() if name in wanted]

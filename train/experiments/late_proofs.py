@@ -1,0 +1,207 @@
+"""Proves late positions of recorded games, one game after the other, into a file that grows."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import jax
+import numpy as np
+from rich.table import Table
+
+from train.analysis.late_positions import (
+    LateGame,
+    LatePosition,
+    TakeOptions,
+    plies_left,
+    read_growing,
+    to_line,
+)
+from train.data.record_dataset import (
+    Examples,
+    RecordedGames,
+    make_examples,
+    read_recorded_games,
+)
+from train.runtime import files
+from train.runtime.errors import UsageError
+from train.runtime.host import fetch
+from train.solver.boards import board_of, plays
+from train.solver.late import Refusal, check_provable, prove
+from train.solver.values import LOSS
+from wallgo_jax.formats import records
+from wallgo_jax.formats.records import Record
+from wallgo_jax.game.rules import Rules
+
+
+class ProofOptions(NamedTuple):
+    """How positions are taken from games.
+
+    Attributes:
+      positions: proven positions to stop at, those of the file included.
+      per_game: positions tried in each game.
+      max_plies_left: most plies before the end of a game that a position is taken from.
+      node_limit: most positions that one proof may look at.
+      seed: decides which positions are tried.
+    """
+
+    positions: int
+    per_game: int
+    max_plies_left: int
+    node_limit: int
+    seed: int
+
+
+def read_games(paths: Sequence[Path]) -> RecordedGames:
+    """Read the finished games of record files.
+
+    Raises:
+      UsageError: a file cannot be read, has no finished game or boards of another shape than the
+        first game.
+    """
+    for path in paths:
+        try:
+            first = next(records.read(path), None)
+        except (*records.UNREADABLE, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise UsageError(f"{path}: cannot be read: {reason}") from None
+        if first is not None:
+            return read_recorded_games(paths, first.rules)
+    raise UsageError("accuracy: no game in the files")
+
+
+def prove_games(
+    recorded: RecordedGames,
+    out: Path,
+    options: ProofOptions,
+    *,
+    on_progress: Callable[[int], None] = lambda proven: None,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> list[LateGame]:
+    """Prove positions of the games that are not in the file yet, and add each game to it.
+
+    Args:
+      recorded: finished games of one rule set that can be proven.
+      out: the file; what it holds is kept.
+      options: how many, and which.
+      on_progress: called with the number of positions proven so far.
+      should_stop: asked after each game.
+
+    Returns:
+      All games of the file.
+
+    Raises:
+      UsageError: the rules cannot be proven, a game has other rules than the first, the file
+        cannot be read or written, or games of it have other rules or were made with other options.
+    """
+    rules = recorded.records[0].rules
+    check_provable(rules)
+    for record, place in zip(*recorded, strict=True):
+        if record.rules != rules:
+            raise UsageError(f"{place}: its rules differ from those of the first game")
+    if out.suffix == ".gz":
+        raise UsageError(f"{out}: grows line by line, so it must not end in .gz")
+    games = read_growing(out)
+    _check_same(out, games, rules, options)
+    known = {game.record.actions for game in games}
+    examples = fetch(make_examples(recorded))
+    total = sum(len(game.proven) for game in games)
+    on_progress(total)
+    for index, record in enumerate(recorded.records):
+        if total >= options.positions or should_stop():
+            break
+        if record.actions in known:
+            continue
+        known.add(record.actions)
+        game = _prove_game(record, examples, index, options)
+        files.append_line(out, to_line(game))
+        games.append(game)
+        total += len(game.proven)
+        on_progress(total)
+    return games
+
+
+def _check_same(out: Path, games: Sequence[LateGame], rules: Rules, options: ProofOptions) -> None:
+    """Refuse a file whose games have other rules, or whose tables would mix positions that were
+    taken in several ways."""
+    for number, game in enumerate(games, start=1):
+        complaint = ""
+        if game.record.rules != rules:
+            complaint = "its rules differ from those of the games to prove; choose another --late"
+        made = {} if game.options is None else game.options._asdict()
+        made |= {"node_limit": game.node_limit} if game.node_limit else {}
+        for key, old in made.items():
+            new, option = getattr(options, key), key.replace("_", "-")
+            if old != new and not complaint:
+                complaint = (
+                    f"{key} was {old} when the game was proven and is {new} now; choose another "
+                    f"--late, or --{option} {old}"
+                )
+        if complaint:
+            raise UsageError(f"{out}, line {number}: {complaint}")
+
+
+def _prove_game(record: Record, examples: Examples, index: int, options: ProofOptions) -> LateGame:
+    rules = record.rules
+    first = len(rules.order)
+    last = len(record.actions)
+    latest = np.arange(max(first, last - options.max_plies_left), last)
+    rng = np.random.default_rng([options.seed, *record.actions])
+    tried = sorted(rng.choice(latest, min(options.per_game, len(latest)), replace=False))
+    start = int(np.searchsorted(examples.game, index))
+    proven = []
+    refused: dict[Refusal, list[int]] = {reason: [] for reason in Refusal}
+    for ply in map(int, tried):
+        position = jax.tree.map(lambda x, at=start + ply: x[at], examples.position)
+        proof = prove(board_of(position, rules.size), rules, node_limit=options.node_limit)
+        if isinstance(proof, Refusal):
+            refused[proof].append(ply)
+        else:
+            proven.append(LatePosition(ply, proof.value, proof.best, proof.margin, proof.margins))
+    reasons = tuple(refused[Refusal.NODES]), tuple(refused[Refusal.WAITS])
+    taken = TakeOptions(options.per_game, options.max_plies_left, options.seed)
+    return LateGame(record, tuple(proven), *reasons, options.node_limit, taken)
+
+
+def telling_positions(games: Sequence[LateGame]) -> set[tuple[int, int]]:
+    """The proven positions in which some legal play loses value, as `spread` takes them."""
+    places = set()
+    for index, game in enumerate(games):
+        recorded = RecordedGames((game.record,), (f"game {index + 1}",))
+        moved = [each for each in game.proven if each.value != LOSS]
+        if not moved:
+            continue
+        examples = fetch(make_examples(recorded))
+        size = game.record.rules.size
+        for each in moved:
+            position = jax.tree.map(lambda x, at=each.ply: x[at], examples.position)
+            if len(plays(board_of(position, size), size)) > len(each.best):
+                places.add((index, each.ply))
+    return places
+
+
+def proofs_table(games: Sequence[LateGame]) -> Table:
+    """Positions tried, and the shares that were proven and refused, by plies left."""
+    positions = [(plies_left(game, each.ply), each) for game in games for each in game.proven]
+    groups = {
+        "proven": [left for left, _ in positions],
+        "margin": [left for left, each in positions if each.margin is not None],
+        "margins": [left for left, each in positions if each.margins is not None],
+        "refused": [plies_left(game, ply) for game in games for ply in game.refused],
+        "unclear": [plies_left(game, ply) for game in games for ply in game.unclear],
+    }
+    table = Table(
+        title="late positions proven",
+        title_justify="left",
+        caption="margin: of best play; margins: of all plays; refused: more nodes needed; "
+        "unclear: bounds too coarse",
+        caption_justify="left",
+    )
+    for heading in ("plies left", "tried", *groups):
+        table.add_column(heading, justify="right")
+    every = sorted({left for lefts in groups.values() for left in lefts})
+    for name, wanted in [*((str(left), {left}) for left in every), ("all", set(every))]:
+        counts = {key: sum(left in wanted for left in lefts) for key, lefts in groups.items()}
+        tried = counts["proven"] + counts["refused"] + counts["unclear"]
+        shares = (f"{count / tried:.1%}" if tried else "-" for count in counts.values())
+        table.add_row(name, f"{tried:,}", *shares)
+    return table

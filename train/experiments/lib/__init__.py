@@ -1,0 +1,1 @@
+"""Cached results, statistics, reports, trainings and games of all experiments."""

@@ -1,0 +1,85 @@
+"""The tables of a scale that experiments share, and the kinds of their values."""
+
+import dataclasses
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, TypeVar
+
+import pydantic
+from pydantic import AfterValidator, Field
+
+from train.runtime.errors import UsageError, one_line
+from train.runtime.files import reason_of
+
+_T = TypeVar("_T")
+
+
+def _free_keys(config: dict[str, Any]) -> dict[str, Any]:
+    for key in ("name", "seed", "evaluation", "checkpoint", "tracking", "init_from"):
+        if key in config:
+            raise ValueError(f"{key} is set by the experiment: leave it out")
+    return config
+
+
+Count = Annotated[int, Field(ge=1)]
+Pairs = Annotated[int, Field(ge=2, multiple_of=2)]
+Plies = Annotated[int, Field(ge=0)]
+Keys = Annotated[dict[str, Any], AfterValidator(_free_keys)]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Scale:
+    """A table of a scale."""
+
+    __pydantic_config__: ClassVar = pydantic.ConfigDict(extra="forbid")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TrainingScale(Scale):
+    """Trainings of one config's variants, and matches among them.
+
+    Attributes:
+      config: keys of the run's config that differ from the quickstart's, as tables.
+      seeds: trainings of each variant.
+      games: of each two players of a seed.
+      simulations: of a move in these games.
+      opening_plies: random plies that games start with.
+    """
+
+    config: Keys
+    seeds: Count
+    games: Pairs
+    simulations: Count
+    opening_plies: Plies
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """The tables of a TOML file.
+
+    Raises:
+      UsageError: the file cannot be read.
+    """
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        reason = f"cannot be read: {reason_of(error)}"
+    except (ValueError, RecursionError) as error:
+        reason = f"not TOML: {error}"
+    raise UsageError(one_line(f"{path}: {reason}"))
+
+
+def validated(kind: type[_T], fields: Mapping[str, Any], *, where: str) -> _T:
+    """Tables as a dataclass; the message of a `UsageError` begins with `where`.
+
+    Raises:
+      UsageError: a key or a value is not allowed.
+    """
+    try:
+        return pydantic.TypeAdapter(kind).validate_python(dict(fields))
+    except pydantic.ValidationError as error:
+        first = error.errors()[0]
+    keys = ".".join(str(part) for part in first["loc"])
+    shown = "" if isinstance(first["input"], Mapping) else f" (got {first['input']!r})"
+    message = first["msg"].removeprefix("Value error, ")
+    raise UsageError(one_line(f"{where}: {keys}: {message}{shown}"))

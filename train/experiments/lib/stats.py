@@ -1,0 +1,177 @@
+"""Means and win rates with their 95 % intervals, over seeds or over games."""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from scipy.stats import t as student
+
+from train.arena.result import wilson_interval
+
+EARNEST_SEEDS = 6
+"""Fewer paired seeds are called screening, and decide nothing."""
+
+
+def percent(share: float, digits: int = 1) -> str:
+    """A share as `53.6 %`."""
+    return f"{100 * share:.{digits}f} %"
+
+
+class Estimate(NamedTuple):
+    """A mean with its 95 % interval; NaN where nothing is known."""
+
+    mean: float
+    low: float
+    high: float
+    number: int  # of seeds or games that the interval is over
+
+    @property
+    def verdict(self) -> str:
+        """The side of one half that the interval lies on, where there are enough seeds to say."""
+        if self.number < EARNEST_SEEDS:
+            return "screening"
+        return "better" if self.low > 0.5 else "worse" if self.high < 0.5 else "undecided"
+
+    def cells(self, digits: int = 1) -> tuple[str, str]:
+        """Two cells of a table: `53.6 %`, `52.2 to 55.0`."""
+        ends = f"{100 * self.low:.{digits}f} to {100 * self.high:.{digits}f}"
+        return percent(self.mean, digits), ends
+
+    def text(self) -> str:
+        """As `1.23 (1.10 to 1.36)`; empty where the mean is not known."""
+        if math.isnan(self.mean):
+            return ""
+        return f"{self.mean:.2f} ({self.low:.2f} to {self.high:.2f})"
+
+    def share(self, *, ends_at: tuple[float, float] = (0.0, 1.0)) -> str:
+        """As `53.60 % (52.20 to 55.00)`; the interval ends at the least and largest share."""
+        if math.isnan(self.mean):
+            return ""
+        low, high = max(self.low, ends_at[0]), min(self.high, ends_at[1])
+        return f"{100 * self.mean:.2f} % ({100 * low:.2f} to {100 * high:.2f})"
+
+    def points(self) -> str:
+        """A difference of shares in points, as `+2.3 (+1.2 to +3.4)`, without unknown ends."""
+        ends = f" ({100 * self.low:+.1f} to {100 * self.high:+.1f})"
+        return f"{100 * self.mean:+.1f}{'' if math.isnan(self.low) else ends}"
+
+
+class Meeting(NamedTuple):
+    """The games of two players, counted for the first."""
+
+    first: str
+    second: str
+    seed: int
+    wins: int
+    draws: int
+    losses: int
+
+    @property
+    def games(self) -> int:
+        """Games played."""
+        return self.wins + self.draws + self.losses
+
+    @property
+    def rate(self) -> float:
+        """The win rate, draws as half."""
+        return (self.wins + self.draws / 2) / self.games
+
+    @property
+    def estimate(self) -> Estimate:
+        """The win rate with Wilson's interval over games."""
+        return Estimate(self.rate, *wilson_interval(self.rate, self.games), self.games)
+
+
+def over_seeds(rates: Sequence[float], games: int) -> Estimate:
+    """The mean over seeds with Student's interval; of one seed, Wilson's over its games.
+
+    The interval over seeds holds the chance of training and of the games; the one over games says
+    nothing of how far another seed would differ.
+
+    Args:
+      rates: one win rate a seed, at least one.
+      games: of each.
+    """
+    mean, count = float(np.mean(rates)), len(rates)
+    if count == 1:
+        return Estimate(mean, *wilson_interval(mean, games), count)
+    half = _half_width(np.asarray(rates))
+    return Estimate(mean, max(0.0, mean - half), min(1.0, mean + half), count)
+
+
+def over_games(values: np.ndarray) -> Estimate:
+    """The mean of one value a game with Student's interval; NaN entries are left out."""
+    values = values[~np.isnan(values)]
+    if len(values) < 2:
+        return Estimate(math.nan, math.nan, math.nan, len(values))
+    mean, half = float(values.mean()), _half_width(values)
+    return Estimate(mean, mean - half, mean + half, len(values))
+
+
+def _half_width(values: np.ndarray) -> float:
+    """Half the width of Student's 95 % interval of the mean of values [N]."""
+    error = values.std(ddof=1) / math.sqrt(len(values))
+    return float(student.ppf(0.975, len(values) - 1) * error)
+
+
+def by_game(values: np.ndarray, game: np.ndarray, games: int) -> np.ndarray:
+    """float[G]: the mean over each game's positions; NaN for a game without any."""
+    counts = np.bincount(game, minlength=games)
+    sums = np.bincount(game, values.astype(float), minlength=games)
+    return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
+
+
+def count_of(seeds: int) -> str:
+    """A number of seeds in words."""
+    return f"{seeds} seed{'' if seeds == 1 else 's'}"
+
+
+def interval_kind(seeds: int) -> str:
+    """The kind of the interval of `over_seeds`, for a sentence."""
+    return "Student's t over seeds" if seeds > 1 else "Wilson's over the games of one seed"
+
+
+def interval_head(seeds: int) -> str:
+    """The interval of `over_seeds` as the head of a column."""
+    return f"95 % {'over seeds' if seeds > 1 else 'over the games of one seed'}"
+
+
+def rate_of(meetings: Sequence[Meeting], name: str, seed: int, against: str = "") -> float:
+    """A player's win rate in a seed's meetings, draws as half; against one other, if named."""
+    points = games = 0.0
+    for meeting in _of(meetings, name, against):
+        if meeting.seed == seed:
+            wins = meeting.wins if name == meeting.first else meeting.losses
+            points += wins + meeting.draws / 2
+            games += meeting.games
+    return points / games
+
+
+def mean_rate(meetings: Sequence[Meeting], name: str, against: str = "") -> Estimate:
+    """The mean over seeds of `rate_of`, as `over_seeds`."""
+    seeds = sorted({meeting.seed for meeting in meetings})
+    games = sum(meeting.games for meeting in _of(meetings, name, against))
+    rates = [rate_of(meetings, name, seed, against) for seed in seeds]
+    return over_seeds(rates, games // len(seeds))
+
+
+def difference(meetings: Sequence[Meeting], name: str, other: str) -> Estimate:
+    """The mean over seeds of one player's mean rate less another's, with Student's interval; of one
+    seed, which has none, ends that are NaN."""
+    seeds = sorted({meeting.seed for meeting in meetings})
+    gaps = [rate_of(meetings, name, seed) - rate_of(meetings, other, seed) for seed in seeds]
+    mean, count = float(np.mean(gaps)), len(gaps)
+    if count == 1:
+        return Estimate(mean, math.nan, math.nan, 1)
+    half = _half_width(np.array(gaps))
+    return Estimate(mean, max(-1.0, mean - half), min(1.0, mean + half), count)
+
+
+def _of(meetings: Sequence[Meeting], name: str, against: str) -> list[Meeting]:
+    """A player's meetings; with one other alone, if named."""
+    return [
+        meeting
+        for meeting in meetings
+        if name in meeting[:2] and (not against or against in meeting[:2])
+    ]

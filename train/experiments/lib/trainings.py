@@ -1,0 +1,382 @@
+"""Variants of one config, each trained with several seeds and matched with all others.
+
+The seed is the unit: players of one seed meet players of the same seed.
+"""
+
+import dataclasses
+import itertools
+import json
+import shutil
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+
+from train.arena.match_programs import check_opening
+from train.checkpoints import store
+from train.checkpoints.weights import TrainedNetwork
+from train.config import (
+    CONFIG_FILE,
+    CheckpointConfig,
+    EvaluationConfig,
+    RunConfig,
+    config_from_dict,
+    config_to_dict,
+    read_saved_config,
+)
+from train.experiments.lib.scale import TrainingScale
+from train.experiments.lib.stats import Meeting
+from train.experiments.lib.work import Work, counts_of, play_games
+from train.loop import training
+from train.loop.start import code_of
+from train.metrics.rows import METRICS_FILE, elapsed_seconds, read_rows
+from train.players.registry import load_network, make_player
+from train.runtime.errors import UsageError
+from train.runtime.files import locked, write_json, writing
+from wallgo_jax.game.rules import Rules
+
+NO_MATCHES = EvaluationConfig(every=0, opponents=(), anchors=())
+_CHECKPOINTS = 4
+
+
+class Variant(NamedTuple):
+    """A config with a name; its own name, seed and evaluation do not count.
+
+    `{seed}` in its `init_from` and `selfplay.opponent` stands for the seed. With `keeps_all` the
+    weights of every checkpoint are kept. `made_by` is what else decides the result, JSON-ready.
+    """
+
+    name: str
+    config: RunConfig
+    evaluation: EvaluationConfig = NO_MATCHES
+    keeps_all: bool = False
+    made_by: Any = None
+
+
+class Trained(NamedTuple):
+    """A finished training."""
+
+    run: str  # name of its directory
+    iterations: int
+    seconds: float  # of self-play and learning
+    compile_seconds: float
+    games: int
+    positions: int
+    code: list[Any]  # versions that trained it, see `train.loop.start`
+
+    @property
+    def minutes(self) -> float:
+        """Minutes of self-play and learning."""
+        return self.seconds / 60
+
+
+def mean_minutes(runs: Sequence[Trained]) -> str:
+    """The mean of the trainings' minutes as a cell of a table."""
+    return f"{statistics.fmean(run.minutes for run in runs):.1f}"
+
+
+def merge_tables(fields: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Nested tables with some of their keys changed."""
+    merged = dict(fields)
+    for key, value in changes.items():
+        inner = merged.get(key)
+        if isinstance(value, Mapping) and isinstance(inner, dict):
+            value = merge_tables(inner, value)
+        merged[key] = value
+    return merged
+
+
+def changed_config(base: RunConfig, changes: Mapping[str, Any], *, where: str) -> RunConfig:
+    """A config with some of its keys changed; a table `rules` replaces the rules as a whole.
+
+    Raises:
+      UsageError: a key or a value is not allowed.
+    """
+    fields = config_to_dict(base)
+    if "rules" in changes:
+        fields["rules"] = None
+    return config_from_dict(merge_tables(fields, changes), where=where)
+
+
+def base_config(scale: TrainingScale, *, where: str) -> RunConfig:
+    """The config that all variants of a scale share.
+
+    Raises:
+      UsageError: a key or a value is not allowed.
+    """
+    config = changed_config(RunConfig(), scale.config, where=where)
+    return config_for_matches(config, scale, where=where)
+
+
+def config_for_matches(config: RunConfig, scale: TrainingScale, *, where: str) -> RunConfig:
+    """The config, if its players can meet as the scale says.
+
+    Raises:
+      UsageError: they cannot.
+    """
+    if config.rules.players != 2:
+        raise UsageError(f"{where}: rules must be for two players, who meet in matches")
+    try:
+        check_opening(config.rules, scale.opening_plies)
+    except UsageError as error:
+        raise UsageError(f"{where}: {error}") from None
+    return config
+
+
+def variant(name: str, base: RunConfig, changes: Mapping[str, Any], *, where: str) -> Variant:
+    """A base config with some of its keys changed, known by the weights that it names.
+
+    Raises:
+      UsageError: a key or a value is not allowed, or weights cannot be read.
+    """
+    config = changed_config(base, changes, where=where)
+    return Variant(name, config, made_by=named_weights(config) or None)
+
+
+def weights_of(trained: TrainedNetwork) -> dict[str, str]:
+    """The weights that a training begins with or plays against, JSON-ready: by their checksum,
+    since a name may come to mean others."""
+    return {"source": trained.source, "weights": trained.digest}
+
+
+def digest_of(name: str) -> str:
+    """The checksum of a trained player's weights.
+
+    Raises:
+      UsageError: there is no such player, or it cannot be read.
+    """
+    return load_network(name).digest
+
+
+def named_weights(config: RunConfig, digest: Callable[[str], str] = digest_of) -> dict[str, str]:
+    """The checksums of the weights that a run's config names, by key; empty where it names none.
+
+    Raises:
+      UsageError: there is no such player, or it cannot be read.
+    """
+    names = {
+        "start_weights": config.start_weights,
+        "init_from": config.init_from,
+        "selfplay.opponent": config.selfplay.opponent,
+    }
+    digests = {}
+    for key, name in names.items():
+        if name:
+            try:
+                digests[key] = digest(name)
+            except UsageError as error:
+                raise UsageError(f"{key}: {error}") from None
+    return digests
+
+
+def kept_iterations(iterations: int) -> list[int]:
+    """The iterations of the checkpoints of a variant that keeps them all."""
+    every = _every(iterations)
+    return [*range(every, iterations, every), iterations]
+
+
+def _every(iterations: int) -> int:
+    return max(1, iterations // _CHECKPOINTS)
+
+
+def run_config(variant: Variant, seed: int) -> RunConfig:
+    """The config of a variant's training with a seed."""
+    config, every = variant.config, _every(variant.config.iterations)
+    opponent = config.selfplay.opponent.replace("{seed}", str(seed))
+    return dataclasses.replace(
+        config,
+        selfplay=dataclasses.replace(config.selfplay, opponent=opponent),
+        name=f"{variant.name}-seed{seed}",
+        seed=seed,
+        init_from=config.init_from.replace("{seed}", str(seed)),
+        evaluation=variant.evaluation,
+        checkpoint=CheckpointConfig(
+            every=every, keep=1, keep_best=0, keep_every=every if variant.keeps_all else 0
+        ),
+    )
+
+
+def settings_of(variant: Variant, seed: int) -> dict[str, Any]:
+    """All that decides a variant's training with a seed, JSON-ready."""
+    fields = config_to_dict(run_config(variant, seed))
+    settings = {key: fields[key] for key in fields if key not in ("name", "tracking")}
+    return settings if variant.made_by is None else settings | {"made_by": variant.made_by}
+
+
+def train_all(work: Work, variants: Sequence[Variant], *, seeds: int) -> dict[str, list[Trained]]:
+    """Train each variant with seeds 0, 1, ...; finished trainings are not repeated.
+
+    Raises:
+      KeyboardInterrupt: a training was interrupted and saved.
+      UsageError: a variant cannot be trained, or its run's directory holds another training.
+    """
+    trainings = [(variant, seed) for seed in range(seeds) for variant in variants]
+    # Refused first: runs of other settings are hours of work, and players are found by them.
+    for variant, seed in trainings:
+        run = work.runs / run_config(variant, seed).name
+        if run.is_dir() and not _is_of(run, variant, seed):
+            raise UsageError(
+                f"{run}: a training of other settings; choose another --out, or remove it"
+            )
+    trained: dict[str, list[Trained]] = {variant.name: [] for variant in variants}
+    for variant, seed in trainings:
+        trained[variant.name].append(train_variant(work, variant, seed, settings_of(variant, seed)))
+    return trained
+
+
+def train_variant(work: Work, variant: Variant, seed: int, settings: Mapping[str, Any]) -> Trained:
+    """Train a variant with a seed, unless that is finished.
+
+    Args:
+      work: the experiment's.
+      variant: to train.
+      seed: of the training.
+      settings: by which the finished training is found.
+
+    Raises:
+      KeyboardInterrupt: the training was interrupted and saved.
+      UsageError: the variant cannot be trained.
+    """
+    config = run_config(variant, seed)
+    run = work.runs / config.name
+    piece = f"training-{config.name}"
+
+    def train() -> list[Any]:
+        _remove_unbegun(run)
+        newest, is_left = store.newest_iteration(run, store.WEIGHTS), (run / store.RESUME).is_dir()
+        is_finished = newest == config.iterations and not is_left
+        if not run.is_dir():
+            _note_made_by(run, variant.made_by)
+        if not is_finished and not training.train(config, work.runs, resume=run.is_dir()):
+            raise KeyboardInterrupt
+        rows = read_rows(run / METRICS_FILE)
+        # The replay of every run would fill a disk; the weights stay.
+        shutil.rmtree(run / store.RESUME, ignore_errors=True)
+        # Each variant has programs of its own, which would fill the memory.
+        jax.clear_caches()
+
+        def total(*keys: str) -> float:
+            return sum(row.get(key) or 0.0 for row in rows for key in keys)
+
+        seconds, compiling = total("selfplay_seconds", "learn_seconds"), total("compile_seconds")
+        games, positions = int(total("games")), int(total("positions"))
+        code = [dict(each) for each in code_of(run)]
+        return [config.name, config.iterations, seconds, compiling, games, positions, code]
+
+    return Trained(*work.cache.cached(piece, settings, train, seconds_before=_seconds_of(run)))
+
+
+def _seconds_of(run: Path) -> float:
+    """The time that a run has been trained so far, over all its starts."""
+    try:
+        return max(elapsed_seconds(read_rows(run / METRICS_FILE)), default=0.0)
+    except OSError:
+        return 0.0
+
+
+def _remove_unbegun(run: Path) -> None:
+    """Remove a run's directory that was left before its config was written and that holds no
+    checkpoint, so that the training starts anew."""
+    folders = [run / kind for kind in (store.WEIGHTS, store.RESUME)]
+    checkpoints = [entry for folder in folders if folder.is_dir() for entry in folder.iterdir()]
+    if run.is_dir() and not (run / CONFIG_FILE).exists() and not checkpoints:
+        with locked(run), writing(run):
+            shutil.rmtree(run)
+
+
+def _is_of(run: Path, variant: Variant, seed: int) -> bool:
+    """Whether a run's directory is of this training, wherever it is tracked."""
+    config, made_by = run_config(variant, seed), json.loads(json.dumps(variant.made_by))
+    try:
+        if dataclasses.replace(read_saved_config(run), tracking=config.tracking) != config:
+            return False
+        return json.loads(_made_by_file(run).read_text(encoding="utf-8")) == made_by
+    except FileNotFoundError:
+        return True  # Older runs have their config alone.
+    except (UsageError, ValueError, OSError):
+        return False
+
+
+def _note_made_by(run: Path, made_by: Any) -> None:
+    """Write what else than its config decides a run that is to begin."""
+    path = _made_by_file(run)
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.unlink(missing_ok=True)
+    if made_by is not None:
+        write_json(path, made_by)
+
+
+def _made_by_file(run: Path) -> Path:
+    """The file next to a run's directory that says what else decides it."""
+    return run.with_name(f"{run.name}.made_by.json")
+
+
+def player_of(work: Work, trained: Trained, simulations: int) -> str:
+    """The name of a training's player."""
+    return f"search:{work.runs / trained.run}@{simulations}"
+
+
+def round_robin(
+    work: Work,
+    variants: Sequence[Variant],
+    trained: Mapping[str, Sequence[Trained]],
+    scale: TrainingScale,
+    *,
+    simulations: Mapping[str, int] | None = None,
+) -> list[Meeting]:
+    """Play the meetings of the variants' players of each seed, each with every other.
+
+    Args:
+      work: the experiment's.
+      variants: at least two.
+      trained: their runs, one a seed.
+      scale: games, opening plies and simulations of the meetings.
+      simulations: of each variant's player, in place of the scale's.
+    """
+    return [
+        meet(work, pair, trained, seed, scale, simulations=simulations)
+        for pair in itertools.combinations(variants, 2)
+        for seed in range(len(trained[pair[0].name]))
+    ]
+
+
+def meet(
+    work: Work,
+    pair: tuple[Variant, Variant],
+    trained: Mapping[str, Sequence[Trained]],
+    seed: int,
+    scale: TrainingScale,
+    *,
+    rules: Rules | None = None,
+    simulations: Mapping[str, int] | None = None,
+) -> Meeting:
+    """The games of two variants' players of a seed; the rest is as in `round_robin`.
+
+    Args:
+      rules: which both have learned; by default those of the first one's config.
+    """
+    played = rules or pair[0].config.rules
+    budgets = [(simulations or {}).get(each.name, scale.simulations) for each in pair]
+    settings: dict[str, Any] = {
+        "trained": [settings_of(each, seed) for each in pair],
+        "simulations": budgets,
+        "games": scale.games,
+        "opening_plies": scale.opening_plies,
+        "seed": work.seed,
+    }
+    if played != pair[0].config.rules:
+        settings["rules"] = played.to_dict()
+
+    def play() -> list[int]:
+        runs = zip((trained[each.name][seed] for each in pair), budgets, strict=True)
+        players = [make_player(player_of(work, run, budget), played) for run, budget in runs]
+        plies = scale.opening_plies
+        result = play_games(work, players, played, games=scale.games, opening_plies=plies)
+        return counts_of(result)
+
+    names = [each.name for each in pair]
+    piece = f"match-{'-'.join(names)}-{seed}"
+    return Meeting(names[0], names[1], seed, *work.cache.cached(piece, settings, play))

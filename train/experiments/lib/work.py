@@ -1,0 +1,204 @@
+"""An experiment's work: its scale, its cached results, its progress, and the games that it plays.
+
+G games, P players.
+"""
+
+import contextlib
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from train.arena.match import MatchOptions, play_match, play_meeting
+from train.arena.result import MatchResult
+from train.data.record_dataset import Examples, RecordedGames, make_examples
+from train.experiments.lib.cache import ResultCache
+from train.players.basic import Player
+from train.players.names import read_network_name
+from train.players.registry import make_player, network_config
+from train.ratings.pool import identity
+from train.review.own_games import own_rounds
+from train.review.player import make_analysis_player
+from train.runtime.errors import UsageError
+from train.runtime.host import fetch
+from wallgo_jax.formats.records import Record
+from wallgo_jax.game.rules import Rules
+from wallgo_jax.game.state import State
+
+RUNS = "runs"
+ROUND = 256
+"""Games of a network against itself that are played at once and cached together."""
+_BATCH = 200
+
+Task = Callable[[int], Any]
+"""Takes the number of parts done."""
+TaskMaker = Callable[[str, int, str], contextlib.AbstractContextManager[Task]]
+"""(title, parts in all, unit) -> a context with a bar."""
+
+
+@contextlib.contextmanager
+def no_task(title: str, total: int, unit: str) -> Iterator[Task]:
+    """A bar that is not shown."""
+    del title, total, unit
+    yield lambda done: None
+
+
+@dataclasses.dataclass(frozen=True)
+class Work:
+    """An experiment's work.
+
+    Attributes:
+      scale: how much each experiment does, see `train.experiments.scales.Scales`.
+      cache: finished pieces.
+      task: shows a bar.
+    """
+
+    scale: Any
+    cache: ResultCache
+    task: TaskMaker = no_task
+
+    @property
+    def seed(self) -> int:
+        """Decides openings and noise."""
+        return self.scale.seed
+
+    @property
+    def runs(self) -> Path:
+        """The directory of the trainings."""
+        return self.cache.directory / RUNS
+
+
+def play_games(
+    work: Work,
+    players: Sequence[Player],
+    rules: Rules,
+    *,
+    games: int,
+    opening_plies: int,
+    key: jax.Array | None = None,
+) -> MatchResult:
+    """Play a match of two players, with a bar.
+
+    Args:
+      work: the experiment's.
+      players: the first is the one whose side the result takes.
+      rules: of the games.
+      games: an even number.
+      opening_plies: random plies that both games of a pair start with.
+      key: decides openings and draws; by default it follows from the names and the work's seed.
+    """
+    options = MatchOptions(games, min(games, _BATCH), opening_plies)
+    title = " against ".join(player.name for player in players)
+    with work.task(title, games, "games") as on_progress:
+        if key is not None:
+            return play_match(players, rules, options, key=key, on_progress=on_progress)
+        return play_meeting(
+            players, rules, options, seed=work.seed, before=0, on_progress=on_progress
+        )
+
+
+def counts_of(result: MatchResult) -> list[int]:
+    """Games won, drawn and lost by the first player."""
+    return [result.wins, result.draws, result.losses]
+
+
+class SelfplayGames(NamedTuple):
+    """Finished games of one player against itself, from the rules' start."""
+
+    rules: Rules
+    recorded: RecordedGames
+
+    @property
+    def plies(self) -> np.ndarray:
+        """int[G]: the length of each game."""
+        return np.array([len(record.actions) for record in self.recorded.records])
+
+    @property
+    def rewards(self) -> np.ndarray:
+        """float[G, P]: the rewards, from -1 to 1."""
+        return np.array([record.result for record in self.recorded.records])
+
+    def examples(self) -> Examples:
+        """Every position before a ply, on the host."""
+        return fetch(make_examples(self.recorded))
+
+
+def states_of(examples: Examples) -> State:
+    """The states [N] of examples on the host."""
+    variants = jax.tree.map(lambda x: np.asarray(x)[examples.game], examples.variant)
+    return State(variants, examples.position)
+
+
+def check_without_budget(name: str) -> None:
+    """Refuse a name that is no network's, or has simulations, with a UsageError."""
+    if read_network_name(name).has_budget:
+        raise UsageError(f"experiment: player {name!r}: name a network without simulations")
+
+
+def check_two_players(name: str) -> None:
+    """Refuse a network whose rules have more players, and no single loser, with a UsageError."""
+    players = network_config(read_network_name(name)).rules.players
+    if players != 2:
+        raise UsageError(f"experiment: {name} has learned rules for {players} players, not 2")
+
+
+def analyst_of(name: str, simulations: int) -> Player:
+    """The network of a name as it plays against itself, with the rules that it has learned.
+
+    Raises:
+      UsageError: it is no network, or names a budget.
+    """
+    check_without_budget(name)
+    read = read_network_name(name)
+    return make_analysis_player(read.full, network_config(read).rules, simulations=simulations)
+
+
+def selfplay_games(work: Work, name: str, *, simulations: int, games: int) -> SelfplayGames:
+    """Games of a network against itself, played or from the cache.
+
+    They are played as self-play searches each ply in full: with Gumbel noise, from the rules' start
+    without random plies.
+
+    Args:
+      work: the experiment's.
+      name: of the network.
+      simulations: of each move.
+      games: at least 1.
+
+    Raises:
+      UsageError: the player is no network, or a file is damaged.
+    """
+    analyst = analyst_of(name, simulations)
+    options = dataclasses.asdict(analyst.search)
+    digest = identity(analyst.name, make_player(analyst.name, analyst.rules), options)
+    records: list[Record] = []
+    with work.task(f"{name}@{simulations} against itself", games, "games") as on_progress:
+        for first in range(0, games, ROUND):
+            count = min(ROUND, games - first)
+            settings = {"player": digest, "rules": analyst.rules.to_dict(), "seed": work.seed}
+
+            def play(first: int = first, count: int = count) -> list[list[Any]]:
+                seed = int(np.random.SeedSequence([work.seed, first]).generate_state(1)[0])
+                rounds = own_rounds(
+                    analyst,
+                    games=count,
+                    boards=count,
+                    simulations=simulations,
+                    opening_plies=0,
+                    seed=seed % 2**31,
+                    on_progress=lambda over: on_progress(first + over),
+                )
+                played = next(iter(rounds)).records
+                return [[list(record.actions), list(record.result or ())] for record in played]
+
+            settings |= {"first": first, "games": count}
+            records += [
+                Record(rules=analyst.rules, actions=tuple(actions), result=tuple(result))
+                for actions, result in work.cache.cached(f"games-{simulations}", settings, play)
+            ]
+            on_progress(len(records))
+    places = tuple(f"own game {number}" for number in range(1, len(records) + 1))
+    return SelfplayGames(analyst.rules, RecordedGames(tuple(records), places))

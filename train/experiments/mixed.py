@@ -1,0 +1,186 @@
+"""Can one network play several rule sets? A mixed network against a specialist of each.
+
+A specialist of each rule set, on a grid of its own, is trained for the same time; the mixed network
+as long as one of them, and as long as all of them together. Times are turned into iterations once,
+by the pace that each training has in turns with the first specialist's, so that a machine that
+changes its speed treats all alike.
+"""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+
+import jax
+
+from train.config import RunConfig, config_to_dict
+from train.config.rule_sets import RuleSet, read_rule_sets
+from train.experiments.lib import pages, stats, trainings
+from train.experiments.lib.pages import Report, Table
+from train.experiments.lib.stats import Meeting
+from train.experiments.lib.trainings import Trained, Variant
+from train.experiments.lib.work import Work, counts_of, play_games
+from train.experiments.pace import iterations_within, measure_pace, measure_pace_in_turns
+from train.experiments.scales import MixedScale
+from train.players.registry import make_player
+from train.runtime.errors import UsageError
+from wallgo_jax.game.rules import Rules
+
+AS_ONE, AS_ALL = "mixed-as-one", "mixed-as-all"
+"""The mixed network, trained as long as one specialist, and as long as all together."""
+
+
+def report(work: Work) -> Report:
+    """Train the mixed network and the specialists, and match them by each rule set."""
+    scale = work.scale.mixed
+    rule_sets, unseen_rules = read_rule_sets(scale.rules), Rules.from_dict(scale.unseen)
+    for name in scale.opponents:
+        make_player(name, unseen_rules)  # refused now, not after the trainings
+    specialists, mixed = _variants(work, rule_sets)
+    variants = [*specialists.values(), *mixed]
+    trained = trainings.train_all(work, variants, seeds=scale.seeds)
+    meetings = {
+        name: [
+            trainings.meet(work, (network, only), trained, seed, scale, rules=only.config.rules)
+            for network in mixed
+            for seed in range(scale.seeds)
+        ]
+        for name, only in specialists.items()
+    }
+    unseen = _play_unseen(work, trained[AS_ALL], unseen_rules)
+    return Report(
+        title="One network for several rule sets",
+        text=_text(scale, trained),
+        tables=[_table(specialists, meetings, trained), _unseen_table(scale, unseen)],
+        pictures=[],
+        data={"meetings": meetings, "unseen": unseen, "trainings": trained},
+    )
+
+
+def _variants(
+    work: Work, rule_sets: Sequence[RuleSet]
+) -> tuple[dict[str, Variant], tuple[Variant, Variant]]:
+    """The specialists by rule set, and the mixed network trained for two times."""
+    base = trainings.base_config(work.scale.mixed, where="mixed: config")
+    planes = base.network.planes
+    told = planes if "V" in planes else f"{planes}V"
+    network = dataclasses.replace(base.network, planes=told, playable=True)
+    # `mix` stands for a list in `rules`, whose first entry the run keeps there.
+    try:
+        both = dataclasses.replace(
+            base, rules=rule_sets[0].rules, mix=tuple(rule_sets), grid=0, network=network
+        )
+        alone = {each.name: specialist_config(base, each.rules) for each in rule_sets}
+    except ValueError as error:
+        raise UsageError(f"mixed: config: {error}") from None
+    lengths = _lengths(work, both, alone)
+
+    def variant(name: str, config: RunConfig) -> Variant:
+        return Variant(name, dataclasses.replace(config, iterations=lengths[name]))
+
+    specialists = {name: variant(_only(name), config) for name, config in alone.items()}
+    return specialists, (variant(AS_ONE, both), variant(AS_ALL, both))
+
+
+def specialist_config(base: RunConfig, rules: Rules) -> RunConfig:
+    """A specialist's config; its targets look no further ahead than its games have plies."""
+    td_steps = min(base.learner.td_steps, rules.max_plies - 1)
+    learner = dataclasses.replace(base.learner, td_steps=td_steps)
+    return dataclasses.replace(base.alone(rules), learner=learner)
+
+
+def _only(rule_set: str) -> str:
+    """The name of a specialist's training."""
+    return f"only-{rule_set}"
+
+
+def _lengths(work: Work, mixed: RunConfig, alone: Mapping[str, RunConfig]) -> dict[str, int]:
+    """The iterations of each training, by name."""
+    minutes = work.scale.mixed.minutes
+    settings = {
+        "minutes": minutes,
+        "mixed": config_to_dict(mixed),
+        "alone": {name: config_to_dict(config) for name, config in alone.items()},
+    }
+
+    def measure() -> dict[str, int]:
+        first, lengths = next(iter(alone.values())), {}
+        with work.task("pace of each training", len(alone) + 1, "trainings") as on_progress:
+            base = measure_pace(first).seconds
+            configs = {AS_ONE: mixed} | {_only(name): config for name, config in alone.items()}
+            for done, (name, config) in enumerate(configs.items(), start=1):
+                pace = measure_pace_in_turns(config, first, base).seconds
+                lengths[name] = iterations_within(config, pace, 60 * minutes)
+                if name == AS_ONE:
+                    lengths[AS_ALL] = iterations_within(config, pace, 60 * minutes * len(alone))
+                # Each config has programs of its own, which would fill the memory.
+                jax.clear_caches()
+                on_progress(done)
+        return lengths
+
+    return work.cache.cached("mixed-iterations", settings, measure)
+
+
+def _play_unseen(work: Work, runs: Sequence[Trained], rules: Rules) -> list[Meeting]:
+    """The mixed network's games by the unseen rules."""
+    scale, meetings = work.scale.mixed, []
+    for opponent in scale.opponents:
+        for seed, run in enumerate(runs):
+            settings = {
+                "player": list(run),
+                "opponent": opponent,
+                "rules": rules.to_dict(),
+                "simulations": scale.simulations,
+                "games": scale.games,
+                "opening_plies": scale.opening_plies,
+                "seed": work.seed,
+            }
+
+            def play(run: Trained = run, opponent: str = opponent) -> list[int]:
+                name = trainings.player_of(work, run, scale.simulations)
+                players = [make_player(name, rules, transfer=True), make_player(opponent, rules)]
+                sizes = {"games": scale.games, "opening_plies": scale.opening_plies}
+                return counts_of(play_games(work, players, rules, **sizes))
+
+            piece = f"mixed-unseen-{opponent.replace(':', '-')}-{seed}"
+            counts = work.cache.cached(piece, settings, play)
+            meetings.append(Meeting(AS_ALL, opponent, seed, *counts))
+    return meetings
+
+
+def _text(scale: MixedScale, trained: Mapping[str, Sequence[Trained]]) -> list[str]:
+    of_one, of_all = (trainings.mean_minutes(trained[name]) for name in (AS_ONE, AS_ALL))
+    told = (
+        f"Specialists had {scale.minutes:g} minutes each by the pace that was measured; the mixed "
+        f"network {of_one} and {of_all} minutes. Networks have {scale.simulations} simulations and "
+        f"begin after {scale.opening_plies} random plies; a draw counts as half. Intervals are "
+        f"{stats.interval_kind(scale.seeds)}."
+    )
+    return [*pages.paragraphs(__doc__), told]
+
+
+def _table(
+    specialists: Mapping[str, Variant],
+    meetings: Mapping[str, Sequence[Meeting]],
+    trained: Mapping[str, Sequence[Trained]],
+) -> Table:
+    rows = []
+    for name, specialist in specialists.items():
+        cells = [f"`{name}`", trainings.mean_minutes(trained[specialist.name])]
+        for network in (AS_ONE, AS_ALL):
+            met = [each for each in meetings[name] if each.first == network]
+            cells += stats.mean_rate(met, network).cells()
+        rows.append(cells)
+    heads = ["rule set", "specialist, minutes"]
+    heads += ["mixed as long as one", "95 %", "mixed as long as all", "95 %"]
+    return Table("Win rate of the mixed network against each specialist", heads, rows)
+
+
+def _unseen_table(scale: MixedScale, unseen: Sequence[Meeting]) -> Table:
+    rows = []
+    for opponent in scale.opponents:
+        met = [each for each in unseen if each.second == opponent]
+        total = [sum(counts) for counts in zip(*(each[3:] for each in met), strict=True)]
+        rate = stats.over_seeds([each.rate for each in met], scale.games)
+        rows.append([f"`{opponent}`", ", ".join(map(str, total)), *rate.cells()])
+    size = Rules.from_dict(scale.unseen).size
+    title = f"The mixed network (as long as all) on {size}x{size}, which it has never seen"
+    return Table(title, ("against", "won, drawn, lost", "win rate", "95 %"), rows)

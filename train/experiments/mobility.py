@@ -1,0 +1,356 @@
+"""Does reach decide games, and what is an implicit pass worth? Measured over games in place of
+single examples.
+
+A win chance is that of a search's best play. The best play is chosen for its value, so that taking
+any best play away costs something: the column of other best plays says how much.
+
+A position in which the side to move is lost and would be won if the other had to move is one in
+which a pass would turn the game; the solved board counts them exactly.
+"""
+
+import functools
+import hashlib
+import json
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from train.experiments import plays
+from train.experiments.game_size import SOLVED
+from train.experiments.lib import pages, stats
+from train.experiments.lib.pages import Curve, Picture, Report, Table
+from train.experiments.lib.stats import Estimate
+from train.experiments.lib.work import (
+    SelfplayGames,
+    Work,
+    analyst_of,
+    check_two_players,
+    selfplay_games,
+)
+from train.experiments.plays import (
+    BURDEN,
+    GAIN,
+    HARDLY,
+    LEAD,
+    POSITIONS,
+    THIRDS,
+    TURNS,
+    kinds_of,
+    plays_of,
+    reach_of,
+)
+from train.players.basic import Player
+from train.review.positions import make_search_among
+from train.runtime.host import fetch
+from train.solver.exact_player import tables_of
+from train.solver.reachable import batches, reachable_levels
+from train.solver.tablebase import value_of
+from wallgo_jax.game import actions
+from wallgo_jax.game.state import State
+
+
+def report(work: Work) -> Report:
+    """Look at games of the player against itself, and search some of them again."""
+    scale, cached = work.scale.mobility, work.cache.cached
+    check_two_players(scale.player)
+    games = selfplay_games(work, scale.player, simulations=scale.simulations, games=scale.games)
+    settings = {
+        "games": [list(record.actions) for record in games.recorded.records],
+        "thresholds": [TURNS, LEAD, GAIN, HARDLY],
+    }
+    digest = {"digest": hashlib.sha256(json.dumps(settings).encode()).hexdigest()[:16]}
+    curves = cached("reach-curves", digest, lambda: _curves(work, games))
+    kinds = cached("play-kinds", digest, lambda: _kinds(work, games))
+    analyst = analyst_of(scale.player, scale.simulations)
+    searched_by = {
+        "searched": scale.searched_games,
+        "simulations": scale.search_simulations,
+        "burden": BURDEN,
+        "calibration": analyst.calibration._asdict(),
+    }
+    searched = cached("searched-plays", digest | searched_by, lambda: _search(work, games, analyst))
+    turns = cached("solved", {"rules": SOLVED.to_dict()}, _solved_turns)
+    return Report(
+        title="Reachability control and passing",
+        text=_text(work, curves),
+        tables=[
+            _curve_table(curves),
+            _kind_table(kinds),
+            _searched_table(searched),
+            _solved_table(turns),
+        ],
+        pictures=[_picture(curves, f"{scale.player}@{scale.simulations}")],
+        data={"mobility": curves, "plays": kinds, "searched": searched, "solved": turns},
+    )
+
+
+def _curves(work: Work, games: SelfplayGames) -> dict[str, Any]:
+    """How much farther the winner reaches, by third of the game and by play."""
+    played, count = plays_of(games), len(games.plies)
+    with work.task("mobility", len(played.slot), "positions"):
+        reach = reach_of(played.states)
+    reward = games.rewards[:, 0][played.game]
+    is_won = reward != 0
+    ahead = np.sign(reward)[:, None] * (reach.cells[:, :, 0] - reach.cells[:, :, 1])
+    of_winner = (reward > 0) == (played.mover == 0)
+    thirds = []
+    for third, when in enumerate(THIRDS):
+        here = (played.third == third) & is_won
+        game = played.game[here]
+        row: dict[str, Any] = {"when": when}
+        for turns in range(TURNS):
+            row[f"ahead_{turns + 1}"] = stats.over_games(
+                stats.by_game(ahead[here][:, turns], game, count)
+            )
+        winner, loser = (
+            stats.by_game(reach.legal[here & mask], played.game[here & mask], count)
+            for mask in (of_winner, ~of_winner)
+        )
+        row["legal_ahead"] = stats.over_games(winner - loser)
+        row |= {"legal_winner": float(np.nanmean(winner)), "legal_loser": float(np.nanmean(loser))}
+        thirds.append(row)
+    number = np.asarray(played.states.position.ply) - len(games.rules.order)
+    by_ply = []
+    for play in range(int(number.max()) + 1):
+        here = (number == play) & is_won
+        if here.sum() >= max(10, count // 50):
+            row = {"play": play, "games": int(here.sum())}
+            for turns in range(TURNS):
+                row[f"ahead_{turns + 1}"] = stats.over_games(ahead[here][:, turns])
+            row["legal_winner"] = stats.over_games(reach.legal[here & of_winner])
+            row["legal_loser"] = stats.over_games(reach.legal[here & ~of_winner])
+            by_ply.append(row)
+    return {"thirds": thirds, "by_ply": by_ply, "games": count}
+
+
+def _kinds(work: Work, games: SelfplayGames) -> dict[str, Any]:
+    """How often the plays of the games are of each kind, and what follows."""
+    played, count = plays_of(games), len(games.plies)
+    with work.task("kinds of plays", len(played.slot), "positions") as on_progress:
+        kinds = kinds_of(played.states, on_progress)
+    chosen = np.arange(len(played.slot)), played.slot.astype(int)
+    points = (1 + games.rewards[played.game, played.mover].clip(-1, 1)) / 2
+    rows = []
+    for name, masks in (
+        ("gives up territory for reach", kinds.gives_up),
+        ("implicit pass", kinds.passes),
+    ):
+        is_kind, is_possible = masks[chosen], np.asarray(masks.any(axis=1))
+        for third, when in enumerate(THIRDS):
+            here = played.third == third
+            possible = here & is_possible
+
+            def mean(values: np.ndarray, where: np.ndarray) -> Estimate:
+                return stats.over_games(stats.by_game(values[where], played.game[where], count))
+
+            rows.append(
+                {
+                    "kind": name,
+                    "when": when,
+                    "plays": int(here.sum()),
+                    "possible": float(is_possible[here].mean()),
+                    "chosen": mean(is_kind, here),
+                    "chosen_where_possible": mean(is_kind, possible),
+                    "points_after": mean(points, here & is_kind),
+                    "points_otherwise": mean(points, possible & ~is_kind),
+                }
+            )
+    return {"rows": rows}
+
+
+class _Searched(NamedTuple):
+    """Searches of positions [N]; win chances are those of the player to move, by the best play."""
+
+    slot: np.ndarray  # int[N], the best play
+    best: np.ndarray  # float[N]
+    without_passes: np.ndarray  # float[N]
+    without_best: np.ndarray  # float[N]
+    handed_over: np.ndarray  # float[N], where the other side had to move; NaN where it cannot
+
+
+@jax.jit
+def _legal_masks(states: State) -> jax.Array:
+    return jax.vmap(actions.legal_slots)(states)
+
+
+def _searches(
+    analyst: Player,
+    simulations: int,
+    states: State,
+    passes: np.ndarray,
+    on_progress: Callable[[int], Any],
+) -> _Searched:
+    search, position = make_search_among(analyst, simulations), states.position
+    handed = State(states.variant, position._replace(player=1 - np.asarray(position.player)))
+    can_move = np.asarray(_legal_masks(handed)).any(axis=1)
+    parts, count = [], len(passes)
+    for first in range(0, count, POSITIONS):
+        place, key = np.arange(first, first + POSITIONS) % count, jax.random.key(first)
+        some, other = (jax.tree.map(lambda x: x[place], each) for each in (states, handed))  # noqa: B023
+        everything = np.ones_like(passes[place])
+        slot, value = fetch(search(analyst.variables, some, everything, key))
+        but_best = everything.copy()
+        but_best[np.arange(POSITIONS), slot] = False
+        others = [
+            search(analyst.variables, some, ~passes[place], key)[1],
+            search(analyst.variables, some, but_best, key)[1],
+            search(analyst.variables, other, everything, key)[1],
+        ]
+        parts.append((slot, value, *fetch(others)))
+        on_progress(min(first + POSITIONS, count))
+    slot, *values = (np.concatenate(part)[:count] for part in zip(*parts, strict=True))
+    best, without_passes, without_best, after = (analyst.chance(each) for each in values)
+    handed_over = np.where(can_move, 1 - after, np.nan)
+    return _Searched(slot.astype(int), best, without_passes, without_best, handed_over)
+
+
+def _search(work: Work, games: SelfplayGames, analyst: Player) -> dict[str, Any]:
+    """Search positions again: all plays, without implicit passes, without the best play, and with
+    the other side to move."""
+    scale, played = work.scale.mobility, plays_of(games)
+    chosen = np.flatnonzero(played.game < scale.searched_games)
+    states = jax.tree.map(lambda x: np.asarray(x)[chosen], played.states)
+    kinds = kinds_of(states)
+    with work.task("searching without implicit passes", len(chosen), "positions") as on_progress:
+        searched = _searches(analyst, scale.search_simulations, states, kinds.passes, on_progress)
+    best = np.arange(len(chosen)), searched.slot
+    game, third, count = played.game[chosen], played.third[chosen], scale.searched_games
+    legal, is_pass = np.asarray(_legal_masks(states)), kinds.passes[best]
+    has_other = (legal & ~kinds.passes).any(axis=1)
+    lost = searched.best - searched.without_passes
+    burden = searched.handed_over - searched.without_passes
+    rows = []
+    for number, when in enumerate(THIRDS):
+        here = third == number
+        passing = here & is_pass & has_other
+        # Another best play that has an alternative: what it costs to lose a best play at all.
+        plain = here & ~is_pass & (legal.sum(axis=1) > 1)
+
+        def mean(values: np.ndarray, where: np.ndarray) -> Estimate:
+            return stats.over_games(stats.by_game(values[where], game[where], count))
+
+        rows.append(
+            {
+                "when": when,
+                "positions": int(here.sum()),
+                "best_gives_up": mean(kinds.gives_up[best], here),
+                "best_passes": mean(is_pass, here),
+                "passing": int(passing.sum()),
+                "cost": mean(lost, passing),
+                "costs_a_tenth": mean(lost >= 0.1, passing),
+                "control": mean(searched.best - searched.without_best, plain),
+                "moving_loses": mean(burden >= BURDEN, passing & ~np.isnan(burden)),
+            }
+        )
+    return {"rows": rows, "games": count, "simulations": scale.search_simulations}
+
+
+def _solved_turns() -> dict[str, Any]:
+    """Exact counts on 3×3 of positions by the value to move and the value if it were the other's
+    turn."""
+    values = jax.jit(jax.vmap(functools.partial(value_of, tables_of(SOLVED))))
+    counts = np.zeros((3, 3), np.int64)
+    for level in reachable_levels(SOLVED):
+        in_play = np.asarray(level.position.ply) >= len(SOLVED.order)
+        if not in_play.any():
+            continue
+        level = jax.tree.map(lambda x, keep=in_play: np.asarray(x)[keep], level)
+        for some, own in batches(level, 1 << 13):
+            position = some.position
+            other = position._replace(player=1 - position.player)
+            now = fetch(values(some))[:own]
+            # The value to the player of now, if the other had to move.
+            then = -fetch(values(State(some.variant, other)))[:own]
+            np.add.at(counts, (now.astype(int) + 1, then.astype(int) + 1), 1)
+    return {"counts": counts.tolist()}
+
+
+def _curve_table(curves: dict[str, Any]) -> Table:
+    rows = [
+        [
+            row["when"],
+            *(Estimate(*row[f"ahead_{turns}"]).text() for turns in range(1, TURNS + 1)),
+            f"{row['legal_winner']:.1f}, {row['legal_loser']:.1f}",
+            Estimate(*row["legal_ahead"]).text(),
+        ]
+        for row in curves["thirds"]
+    ]
+    heads = ["plays", *(f"reach {turns}" for turns in range(1, TURNS + 1))]
+    heads += ["legal actions: winner, loser", "difference"]
+    title = "Cells by which the winner's reach is larger, and its legal actions (95 % over games)"
+    return Table(title, heads, rows)
+
+
+def _kind_table(kinds: dict[str, Any]) -> Table:
+    keys = ("chosen", "chosen_where_possible", "points_after", "points_otherwise")
+    rows = [
+        [row["kind"], row["when"], f"{row['plays']:,}", stats.percent(row["possible"])]
+        + [Estimate(*row[key]).share() for key in keys]
+        for row in kinds["rows"]
+    ]
+    heads = ["kind", "plays", "number", "possible in", "played", "played where possible"]
+    heads += ["wins after it", "wins after another play there"]
+    return Table("Kinds of plays in the games (95 % over games)", heads, rows)
+
+
+def _searched_table(searched: dict[str, Any]) -> Table:
+    rows = []
+    for row in searched["rows"]:
+        cost, control = (Estimate(*row[key]).share(ends_at=(-1, 1)) for key in ("cost", "control"))
+        gives_up, passes, tenth, loses = (
+            Estimate(*row[key]).share()
+            for key in ("best_gives_up", "best_passes", "costs_a_tenth", "moving_loses")
+        )
+        first = [row["when"], f"{row['positions']:,}", gives_up, passes, f"{row['passing']:,}"]
+        rows.append([*first, cost, tenth, control, loses])
+    heads = ["plays", "positions", "best play gives up territory for reach"]
+    heads += ["best play is an implicit pass", "of these", "win chance lost without such plays"]
+    heads += ["lost 10 points or more", "lost without another best play", "moving first loses"]
+    title = (
+        f"Searched again with {searched['simulations']} simulations, {searched['games']} games "
+        "(95 % over games)"
+    )
+    return Table(title, heads, rows)
+
+
+def _solved_table(turns: dict[str, Any]) -> Table:
+    counts, names = np.array(turns["counts"]), ("lost", "drawn", "won")
+    total = counts.sum()
+    rows = [
+        [name, *(f"{each:,} ({stats.percent(each / total)})" for each in counts[now])]
+        for now, name in enumerate(names)
+    ]
+    heads = ("to move", *(f"{name} if the other had to move" for name in names))
+    title = f"3×3, one stone each, solved: all {total:,} positions after the placements"
+    return Table(title, heads, rows)
+
+
+def _text(work: Work, curves: dict[str, Any]) -> list[str]:
+    scale = work.scale.mobility
+    middle = Estimate(*curves["thirds"][1][f"ahead_{TURNS}"])
+    agrees = (
+        "is larger" if middle.low > 0 else "is smaller" if middle.high < 0 else "does not differ"
+    )
+    return [
+        *pages.paragraphs(__doc__),
+        f"{curves['games']:,} games of `{scale.player}` against itself at {scale.simulations} "
+        "simulations, placements left out.",
+        *pages.paragraphs(plays.__doc__)[1:],
+        f"In the middle of a game the winner's reach within {TURNS} turns {agrees}.",
+        "The intervals count games; all games are of one training.",
+    ]
+
+
+def _picture(curves: dict[str, Any], name: str) -> Picture:
+    ahead = {row["play"]: Estimate(*row[f"ahead_{TURNS}"]) for row in curves["by_ply"]}
+    figure = pages.curves_figure(
+        [Curve("", ahead)],
+        title=f"{name}: how much farther the winner reaches",
+        x_label="plays since the last placement",
+        y_label="cells within 4 turns, winner less loser",
+        level=0,
+    )
+    caption = f"{curves['games']:,} games, decided ones only; the band is the 95 % interval"
+    return Picture("reach", caption, figure)

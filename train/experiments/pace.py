@@ -1,0 +1,196 @@
+"""Turns a budget in minutes into iterations, by a few timed iterations after compiling.
+
+A run then has a fixed number of iterations, so its schedules of learning rate and simulations run
+to their end, and its numbers follow from config and seed alone.
+"""
+
+import dataclasses
+import statistics
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from train.config import RunConfig, config_to_dict
+from train.loop.compiled_step import make_step
+from train.loop.selfplay import Stage, StageKind, count_full_plies, stage_at
+from train.loop.training import run_iteration
+from train.runtime.errors import UsageError
+
+_LONG = 10_000
+"""Iterations of the run that is timed, of which only a few of each stage are done."""
+TIMED = 3
+"""Timed iterations of each stage of self-play."""
+TURNS = 5
+"""Timed iterations of each stage that take turns with a base's."""
+_CANDIDATES = 64
+"""Iterations of a stage among which the one that is timed is chosen."""
+_TIMELESS = {
+    "search": ("value_scale", "player_value_scale", "visit_offset"),
+    "selfplay": ("cheap_policy_weight", "policy_surprise_weight"),
+    "learner": (
+        *("learning_rate", "schedule", "final_rate", "lr_drops", "warmup"),
+        *("weight_decay", "max_grad_norm", "ema_decay", "weights", "value_mix", "td_steps"),
+    ),
+}
+"""Keys that change numbers and not how much is computed: an iteration has the same
+plies and steps, so its time does not depend on them."""
+
+
+class Pace(NamedTuple):
+    """The time that an iteration takes, by stage of self-play."""
+
+    seconds: Mapping[Stage, float]  # compiling left out
+    compile_seconds: float
+    iterations: int  # done to find out
+
+
+def measure_pace(
+    config: RunConfig, *, on_progress: Callable[[int], None] = lambda done: None
+) -> Pace:
+    """Time iterations of each stage on this machine, learning at its full number of steps.
+
+    Args:
+      config: the run; its length does not matter.
+      on_progress: called with the number of iterations done.
+
+    Raises:
+      UsageError: the run does not fit the machine.
+    """
+    timed = _Timed(config, on_progress)
+    seconds = {
+        stage: statistics.fmean(timed.seconds(stage) for _ in range(TIMED))
+        for stage in timed.first_of
+    }
+    return Pace(seconds, timed.compile_seconds, timed.done)
+
+
+def measure_pace_in_turns(
+    config: RunConfig,
+    base: RunConfig,
+    base_seconds: Mapping[Stage, float],
+    *,
+    on_progress: Callable[[int], None] = lambda done: None,
+) -> Pace:
+    """Time iterations of each stage as multiples of a base's, which take turns with them.
+
+    A machine that is shared changes its speed from minute to minute; the ratio of both times in a
+    turn does not depend on it.
+
+    Args:
+      config: the run; its length does not matter.
+      base: the run that it is compared with.
+      base_seconds: the base's pace. The result is the pace at the machine's speed of then.
+      on_progress: called with the number of iterations of `config` done.
+
+    Raises:
+      UsageError: a run does not fit the machine.
+    """
+    timed, rival = _Timed(config, on_progress), _Timed(base, lambda done: None)
+    last = list(rival.first_of)[-1]
+    seconds = {}
+    for stage in timed.first_of:
+        ratios = [timed.seconds(stage) / rival.seconds(last) for _ in range(TURNS)]
+        seconds[stage] = statistics.median(ratios) * base_seconds[last]
+    return Pace(seconds, timed.compile_seconds, timed.done)
+
+
+def take_equal_time(first: RunConfig, second: RunConfig) -> bool:
+    """Whether two runs differ only in keys that an iteration's time does not depend on."""
+    one, other = config_to_dict(first), config_to_dict(second)
+    for fields in (one, other):
+        for table, keys in _TIMELESS.items():
+            fields[table] = {key: x for key, x in fields[table].items() if key not in keys}
+    return one == other
+
+
+class _Timed:
+    """A run whose iterations are timed one by one, compiled and warmed up.
+
+    Attributes:
+      first_of: the first iteration of each stage of self-play.
+      typical_of: the iteration of each stage that is timed. Its coins search about as many plies in
+        full as iterations do on average, or the time would be one draw's.
+      compile_seconds: of all stages.
+      done: iterations done.
+    """
+
+    def __init__(self, config: RunConfig, on_progress: Callable[[int], None]) -> None:
+        """Compile the programs and iterate until an iteration takes its full number of steps."""
+        bootstrap = config.selfplay.bootstrap_iterations
+        self._config = dataclasses.replace(config, iterations=_LONG + bootstrap)
+        self._on_progress = on_progress
+        self.first_of: dict[Stage, int] = {}
+        for iteration in range(self._config.iterations):
+            self.first_of.setdefault(stage_at(self._config, iteration), iteration)
+        self._step = make_step(self._config)
+        self.typical_of = {stage: self._typical(stage) for stage in self.first_of}
+        self._state, self.done = self._step.init(), 0
+        self.compile_seconds = sum(map(self._step.compile, self.first_of.values()))
+        first = next(iter(self.first_of.values()))
+        for _ in range(_most_warm_up(config)):
+            if self._iterate(first)["steps"] == config.learner.steps:
+                break
+
+    def seconds(self, stage: Stage) -> float:
+        """Seconds of self-play and learning of one more iteration of a stage."""
+        # One number again and again: a bootstrap may have only one.
+        row = self._iterate(self.typical_of[stage])
+        return row["selfplay_seconds"] + row["learn_seconds"]
+
+    def _typical(self, stage: Stage) -> int:
+        first, options = self.first_of[stage], self._config.selfplay
+        if stage.kind is StageKind.BOOTSTRAP or options.full_search_prob == 1:
+            return first
+        expected, distance_of = options.full_search_prob * options.plies, {}
+        for iteration in range(first, min(first + _CANDIDATES, self._config.iterations)):
+            if stage_at(self._config, iteration) == stage:
+                key = self._step.keys(iteration).play
+                distance_of[iteration] = abs(count_full_plies(self._config, key) - expected)
+        return min(distance_of, key=lambda iteration: distance_of[iteration])
+
+    def _iterate(self, iteration: int) -> Mapping[str, Any]:
+        self._state, row = run_iteration(self._step, self._state, iteration)
+        self.done += 1
+        self._on_progress(self.done)
+        return row
+
+
+def most_iterations(config: RunConfig) -> int:
+    """The most iterations that are done of a config to time it, for a progress bar."""
+    stages = {stage_at(config, iteration) for iteration in range(config.iterations)}
+    return _most_warm_up(config) + TURNS * len(stages)
+
+
+def _most_warm_up(config: RunConfig) -> int:
+    return 2 + -(-2 * config.max_plies // config.selfplay.plies)
+
+
+def iterations_within(config: RunConfig, pace: Mapping[Stage, float], seconds: float) -> int:
+    """The most iterations whose time, over the stages of a run of that length, is within a budget.
+
+    Args:
+      config: the run; its length does not matter.
+      pace: seconds of an iteration of each stage.
+      seconds: the budget.
+
+    Raises:
+      UsageError: the budget is too short for one iteration.
+    """
+    low, high = 0, int(seconds / min(pace.values())) + 1
+    while low < high:  # the most is from `low` to `high`
+        middle = (low + high + 1) // 2
+        if seconds_of(config, pace, middle) <= seconds:
+            low = middle
+        else:
+            high = middle - 1
+    if low == 0:
+        raise UsageError(
+            f"a budget of {seconds:.3g} s is too short: one iteration takes "
+            f"{seconds_of(config, pace, 1):.3g} s"
+        )
+    return low
+
+
+def seconds_of(config: RunConfig, pace: Mapping[Stage, float], iterations: int) -> float:
+    """Seconds of a run of this length."""
+    config = dataclasses.replace(config, iterations=iterations)
+    return sum(pace[stage_at(config, iteration)] for iteration in range(iterations))

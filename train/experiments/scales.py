@@ -1,0 +1,278 @@
+"""The scale of experiments: how many games, positions and seeds each takes, read from TOML.
+
+The values stand in configs/study/ alone: a file's tables change keys of those of `cpu.toml`.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+from pydantic import AfterValidator, Field
+
+from train.config.rule_sets import read_rule_sets
+from train.experiments.lib.scale import (
+    Count,
+    Keys,
+    Pairs,
+    Plies,
+    Scale,
+    TrainingScale,
+    read_toml,
+    validated,
+)
+from wallgo_jax.game.rules import PRESETS, Rules
+
+_T = TypeVar("_T")
+
+
+def _distinct(values: tuple[_T, ...]) -> tuple[_T, ...]:
+    if len(set(values)) < len(values):
+        raise ValueError("each must be named once")
+    return values
+
+
+def _named_once(cases: "tuple[TransferCase, ...]") -> "tuple[TransferCase, ...]":
+    _distinct(tuple(case.name for case in cases))
+    return cases
+
+
+def _rising(values: tuple[int, ...]) -> tuple[int, ...]:
+    if list(values) != sorted(set(values)) or len(values) < 2:
+        raise ValueError("must be two or more rising numbers")
+    return values
+
+
+def _preset(name: str) -> str:
+    if name not in PRESETS:
+        raise ValueError(f"known presets: {', '.join(sorted(PRESETS))}")
+    return name
+
+
+def _preset_for_two(name: str) -> str:
+    if PRESETS[_preset(name)].players != 2:
+        raise ValueError("must be for two players")
+    return name
+
+
+def _refuse_keys(config: Mapping[str, Any], *keys: str) -> None:
+    """Refuse keys of a run's config, such as `network.blocks`, that an experiment sets."""
+    for key in keys:
+        table, _, name = key.rpartition(".")
+        fields = config.get(table) if table else config
+        if isinstance(fields, Mapping) and name in fields:
+            raise ValueError(f"config: {key} is set by the experiment: leave it out")
+
+
+Games = Annotated[int, Field(ge=2)]
+Questions = Annotated[int, Field(ge=10, multiple_of=2)]
+Name = Annotated[str, Field(min_length=1)]
+Players = Annotated[tuple[Name, ...], Field(min_length=1)]
+Names = Annotated[tuple[Name, ...], AfterValidator(_distinct)]
+SomeNames = Annotated[Names, Field(min_length=1)]
+Counts = Annotated[tuple[Count, ...], Field(min_length=1)]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FeaturesScale(TrainingScale):
+    """Plane sets, trained with equal games and settings."""
+
+    planes: SomeNames  # plane sets
+    blocks: SomeNames  # block strings, each with every plane set
+
+    def __post_init__(self) -> None:
+        if len(self.planes) * len(self.blocks) < 2:
+            raise ValueError("planes and blocks must give at least two variants")
+        _refuse_keys(self.config, "network.planes", "network.blocks")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class BlocksScale(TrainingScale):
+    """Block strings, trained on equal positions."""
+
+    blocks: Annotated[Names, Field(min_length=2)]  # block strings
+
+    def __post_init__(self) -> None:
+        _refuse_keys(self.config, "network.blocks")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SizeScale(Scale):
+    """The size of the game; games of networks against themselves stand for strong play."""
+
+    rules: tuple[Annotated[str, AfterValidator(_preset)], ...]  # presets
+    random_games: Games  # of each
+    players: Players  # networks, each of the rules that it has learned
+    simulations: Count  # of their moves
+    strong_games: Games  # of each
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class BalanceScale(Scale):
+    """Balance and openings: games of networks against themselves."""
+
+    players: Players  # each for the rules that it has learned
+    simulations: Counts  # numbers of simulations a move
+    games: Games  # of each player at each number
+    opening_depth: Games  # plies that the table of openings goes down to
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class MobilityScale(Scale):
+    """Mobility, moves that give up territory for reach, implicit passes."""
+
+    player: Name  # a network; its games against itself are looked at
+    simulations: Count  # of its moves in those games
+    games: Games  # of those
+    searched_games: Games  # games whose moves are searched again
+    search_simulations: Count  # of those searches
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FootingScale(Scale):
+    """Search budgets: equal time, many simulations, a player with fewer simulations, a player that
+    considers fewer actions."""
+
+    player: Name  # a network
+    doublings: Annotated[Counts, AfterValidator(_rising)]  # simulations, matched with the next
+    doubling_games: Pairs  # of each of these matches
+    opponents: SomeNames  # other players, without a budget
+    budgets: SomeNames  # of both sides, such as `64`, `2000` or `0.1s`
+    games: Pairs  # of each match with an opponent
+    considering: tuple[Name, ...]  # players without a budget that are matched with themselves
+    considered: tuple[Plies, ...]  # actions that they consider; 0 for what they choose
+    considered_simulations: Counts  # of both sides
+    most_considered: Count  # actions that the other side considers
+    considered_games: Pairs  # of each of these matches
+    opening_plies: Plies  # random plies that games start with
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TransferCase(Scale):
+    """A training that begins with the weights of another one; an entry of a list, so what it leaves
+    out is said here."""
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][\w.+-]*$")]  # for files
+    source: str = ""  # a network; empty to train one, with each seed
+    source_config: Keys = dataclasses.field(default_factory=dict)  # changes of that training
+    config: Keys = dataclasses.field(default_factory=dict)  # changes of the training proper
+    freeze: tuple[str, ...] = ("trunk=5",)  # of a third training, as `learner.freeze`
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TransferScale(TrainingScale):
+    """Warm starts against training from nothing. The network is that of a source that is named."""
+
+    cases: Annotated[tuple[TransferCase, ...], Field(min_length=1), AfterValidator(_named_once)]
+    opponent: Name  # a player that needs no weights, against which the curves are drawn
+    points: Games  # of a curve, the last one included
+    curve_games: Pairs  # of each of its matches
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PaddingScale(Scale):
+    """Small boards inside a large grid, by the plane of playable cells or by walls alone."""
+
+    players: Players  # those without the plane of playable cells see walls alone
+    size: Annotated[int, Field(ge=3)]  # side of the small board
+    stones: Annotated[int, Field(ge=1, le=4)]  # a player, on the small board
+    grid: Annotated[int, Field(le=9)]  # side of the large grid
+    games: Games  # random games whose positions are shown, and games that are played
+    simulations: Count  # of a move
+
+    def __post_init__(self) -> None:
+        if not self.size < self.grid:
+            raise ValueError(f"size ({self.size}) must be below grid ({self.grid})")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CorridorsScale(Scale):
+    """What frozen trunks know of far corridors. A network that is asked trained is asked with new
+    weights, too."""
+
+    trunks: Names  # networks; those whose configs differ in name and seed alone are one trunk
+    blocks: Names  # block strings of the experiment `blocks`, whose trainings are asked, too
+    untrained: Names  # block strings, asked with new weights, else as in `blocks`
+    rules: Annotated[str, AfterValidator(_preset_for_two)]  # preset of the positions
+    questions: Questions  # positions that a head learns from
+    held_out: Questions  # positions that it is asked about
+    min_distance: Count  # least steps from the queried stone to an enemy
+    heads: Annotated[int, Field(ge=2)]  # of each training, each with questions of its own
+
+    def __post_init__(self) -> None:
+        if not self.trunks + self.blocks + self.untrained:
+            raise ValueError("name at least one trunk or block string")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class AdversaryScale(TrainingScale):
+    """Adversaries of frozen victims; the rules are the victim's, and `games` those of each match of
+    an adversary with its victim."""
+
+    blocks: Names  # block strings of `blocks`, whose trainings are victims, seed by seed
+    victims: Names  # further victims, networks without a budget, each attacked with every seed
+    victim_simulations: Count  # of the victim's moves, in training and in matches
+
+    def __post_init__(self) -> None:
+        if not (self.blocks or self.victims):
+            raise ValueError("name at least one block string or victim")
+        _refuse_keys(self.config, "rules", "selfplay.opponent")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class MixedScale(TrainingScale):
+    """One network for several rule sets, and a specialist of each; `games` are those of each match.
+
+    The mixed network is trained as long as one specialist, and as long as all of them together.
+    """
+
+    rules: Annotated[tuple[Any, ...], Field(min_length=2)]  # as a run's key `rules` lists them
+    minutes: Annotated[float, Field(gt=0, allow_inf_nan=False)]  # of each specialist
+    unseen: dict[str, Any]  # a table of rules that no training has
+    opponents: SomeNames  # players that need no weights, met with the unseen rules
+
+    def __post_init__(self) -> None:
+        _refuse_keys(self.config, "rules", "iterations", "grid")
+        rule_sets, unseen = read_rule_sets(self.rules), Rules.from_dict(self.unseen)
+        if {each.rules.players for each in rule_sets} | {unseen.players} != {2}:
+            raise ValueError("rules and unseen must be for two players")
+        if unseen in [each.rules for each in rule_sets]:
+            raise ValueError("unseen must be none of rules")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Scales(Scale):
+    """How much each experiment does."""
+
+    seed: Annotated[int, Field(ge=0, lt=2**31)]  # decides openings and noise
+    features: FeaturesScale
+    blocks: BlocksScale
+    size: SizeScale
+    balance: BalanceScale
+    mobility: MobilityScale
+    footing: FootingScale
+    transfer: TransferScale
+    padding: PaddingScale
+    corridors: CorridorsScale
+    adversary: AdversaryScale
+    mixed: MixedScale
+
+
+def read_scales(source: Path | Mapping[str, Any] | None = None) -> Scales:
+    """The scales of a TOML file or of tables; keys that they leave out are those of a CPU.
+
+    Raises:
+      UsageError: the file cannot be read, or a key or value is not allowed.
+    """
+    is_file = isinstance(source, Path)
+    fields, given = read_toml(_shipped()), read_toml(source) if is_file else source or {}
+    for key, value in given.items():
+        is_table = isinstance(value, Mapping) and isinstance(fields.get(key), dict)
+        fields[key] = {**fields[key], **value} if is_table else value
+    return validated(Scales, fields, where=str(source) if is_file else "scale")
+
+
+def _shipped() -> Path:
+    """The scale of a CPU: in the installed package, or in a clone."""
+    installed = Path(__file__).with_name("cpu.toml")
+    return installed if installed.exists() else Path(__file__).parents[2] / "configs/study/cpu.toml"

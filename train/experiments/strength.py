@@ -1,0 +1,261 @@
+"""How long does a run take to a given strength? Minutes of training until it passes win rates.
+
+The curve is that of the checkpoints that the run has kept, each against one fixed opponent. Minutes
+are those of self-play and learning; compiling, saving and matches are printed apart. They count the
+stages before, where the run began with the weights of another.
+"""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import isotonic_regression
+
+from train.arena.elo import PairResult, pair_result
+from train.arena.result import wilson_interval
+from train.config import CheckpointConfig, EvaluationConfig, RunConfig
+from train.experiments.lib.pages import Table, plain_data
+from train.experiments.lib.stats import Estimate
+from train.loop.run_directory import STAGES_FILE
+from train.loop.start import code_in_words, code_of, stages_of
+from train.metrics.rows import METRICS_FILE, read_rows
+from train.ratings import pool
+from train.ratings.pool import Entrant
+from train.ratings.results_cache import ResultsCache
+from train.runtime.errors import UsageError
+from train.runtime.files import write_json
+
+OPPONENT = "heuristic-search:wjx@64"
+SIMULATIONS = 64
+LEVELS = (0.5, 0.9)
+CACHE_FILE, CURVE_FILE = "strength-games.jsonl", "strength.json"
+"""Files of a run's directory: matches that were played, and the curve of the newest call."""
+_POINTS = 16
+"""Checkpoints of a run that is trained for its curve."""
+_RESAMPLES = 2000
+
+
+class Point(NamedTuple):
+    """A checkpoint's match against the opponent."""
+
+    iteration: int
+    minutes: float  # of training up to it
+    rate: float  # (W + D / 2) / N
+    games: int
+
+
+class Passing(NamedTuple):
+    """The minutes at which a win rate is passed; None where the curve ends below it."""
+
+    level: float
+    minutes: float | None
+    low: float | None  # 95 % interval over the games; the chance of training is not in it
+    high: float | None
+
+
+class Earlier(NamedTuple):
+    """The time of the stages before a run."""
+
+    minutes: float  # of training
+    compile_minutes: float
+    unrecorded: tuple[str, ...]  # stages whose time is not known and not in the minutes
+
+
+class Curve(NamedTuple):
+    """A run's strength over its time, the stages before it included."""
+
+    points: tuple[Point, ...]
+    passings: tuple[Passing, ...]
+    minutes: float  # of the whole training
+    compile_minutes: float
+    earlier: Earlier
+    code: str  # that trained the run, in words
+
+
+def training_config(config: RunConfig, name: str) -> RunConfig:
+    """The run with checkpoints for the curve and without matches."""
+    every = max(1, config.iterations // _POINTS)
+    return dataclasses.replace(
+        config,
+        name=name,
+        evaluation=EvaluationConfig(every=0, opponents=(), anchors=()),
+        checkpoint=CheckpointConfig(every=every, keep=1, keep_best=0, keep_every=every),
+    )
+
+
+def measure(
+    run: Path,
+    config: RunConfig,
+    *,
+    opponent: str = OPPONENT,
+    simulations: int = SIMULATIONS,
+    games: int,
+    opening_plies: int,
+    on_match: Callable[[Entrant, int, int], Callable[[int], None]],
+) -> Curve:
+    """Match every kept checkpoint of a run with the opponent; matches played before are read.
+
+    Writes the curve into the run's directory, from where `export` takes it.
+
+    Args:
+      run: its directory.
+      config: of the run.
+      opponent: a player of the registry.
+      simulations: of the checkpoints' search.
+      games: of each match.
+      opening_plies: random plies that both games of a pair start with.
+      on_match: (checkpoint, its number from 0, number of checkpoints) -> a function of the games
+        done, called before each match that is played.
+
+    Raises:
+      UsageError: no checkpoint or metrics are kept, or the opponent cannot play.
+    """
+    rules, seed = config.rules, config.seed
+    entrants = pool.entrants_of_run(run, rules, name=run.name, simulations=simulations)
+    (against,) = pool.entrants_of_names([opponent], rules, heuristics=config.heuristics)
+    settings = pool.settings_of(rules, opening_plies=opening_plies, seed=seed)
+    cache = ResultsCache(run / CACHE_FILE, settings | {"games": games})
+    earlier = _earlier(run)
+    minutes, compile_minutes = _minutes(run, earlier)
+    points = []
+    for number, entrant in enumerate(entrants):
+        results = [
+            result
+            for result in cache.of((entrant.identity, against.identity))
+            if isinstance(result, PairResult)
+        ]
+        if not results:
+            on_games = on_match(entrant, number, len(entrants))
+            play = pool.make_play(
+                rules, games=games, opening_plies=opening_plies, seed=seed, on_games=on_games
+            )
+            counts = pair_result(play((entrant, against), 0))
+            results = [counts._replace(players=(entrant.identity, against.identity))]
+            cache.add(results[0])
+        result, iteration = results[0], entrant.iteration
+        assert iteration is not None
+        if iteration not in minutes:
+            raise UsageError(f"{run}: {METRICS_FILE} has no row of iteration {iteration}")
+        rate = (result.wins + result.draws / 2) / result.games
+        points.append(Point(iteration, minutes[iteration], rate, result.games))
+    passings = tuple(passing(points, level) for level in LEVELS)
+    code = code_in_words(code_of(run))
+    curve = Curve(tuple(points), passings, max(minutes.values()), compile_minutes, earlier, code)
+    how = {"opponent": against.name, "simulations": simulations, "opening_plies": opening_plies}
+    write_json(run / CURVE_FILE, {**how, "seed": seed, **plain_data(curve)})
+    return curve
+
+
+def passing(points: Sequence[Point], level: float) -> Passing:
+    """The minutes at which the curve passes a level, with an interval by resampling the games.
+
+    The curve is the best one that never falls (isotonic regression), with straight lines between
+    checkpoints, so that one lucky match does not decide. A curve that begins above the level has
+    passed it by its first checkpoint.
+
+    Args:
+      points: in order of time, at least one.
+    """
+    minutes = np.array([point.minutes for point in points])
+    rates = np.array([point.rate for point in points])
+    games = np.array([point.games for point in points])
+    draw = np.random.default_rng(0)
+    again = [draw.binomial(games, rates) / games for _ in range(_RESAMPLES)]
+    times = np.array([_time_at(minutes, each, games, level) for each in again])
+    # Sorted, not interpolated: a time beyond the end is infinite.
+    low, high = np.sort(times)[[int(0.025 * _RESAMPLES), int(0.975 * _RESAMPLES)]]
+    times_of_level = (_time_at(minutes, rates, games, level), low, high)
+    return Passing(level, *(float(time) if np.isfinite(time) else None for time in times_of_level))
+
+
+def _time_at(minutes: np.ndarray, rates: np.ndarray, games: np.ndarray, level: float) -> float:
+    fitted = isotonic_regression(rates, weights=games).x
+    above = np.flatnonzero(fitted >= level)
+    if not len(above):
+        return np.inf
+    place = int(above[0])
+    if place == 0:
+        return float(minutes[0])
+    before, after = fitted[place - 1], fitted[place]
+    share = (level - before) / (after - before)
+    return float(minutes[place - 1] + share * (minutes[place] - minutes[place - 1]))
+
+
+def _earlier(run: Path) -> Earlier:
+    minutes, compile_minutes, unrecorded = 0.0, 0.0, []
+    try:
+        for stage in stages_of(run):
+            hours = stage.get("hours")
+            if hours is None:
+                unrecorded.append(str(stage.get("run") or stage.get("source")))
+            else:
+                minutes += 60 * hours["training"]
+                compile_minutes += 60 * hours["compiling"]
+    except (AttributeError, KeyError, TypeError) as error:
+        raise UsageError(f"{run / STAGES_FILE}: cannot be read for the time: {error}") from None
+    return Earlier(minutes, compile_minutes, tuple(unrecorded))
+
+
+def _minutes(run: Path, earlier: Earlier) -> tuple[dict[int, float], float]:
+    """Minutes of training by iterations done, and those of compiling, both since the first stage
+    began."""
+    try:
+        rows = read_rows(run / METRICS_FILE)
+        total, minutes = 60 * earlier.minutes, {}
+        for row in rows:
+            total += row["selfplay_seconds"] + row["learn_seconds"]
+            minutes[row["iteration"]] = total / 60
+    except (OSError, KeyError, TypeError) as error:
+        raise UsageError(f"{run / METRICS_FILE}: cannot be read for the time: {error}") from None
+    if not minutes:
+        raise UsageError(f"{run / METRICS_FILE}: holds no iteration")
+    compile_seconds = sum(row.get("compile_seconds") or 0.0 for row in rows)
+    return minutes, earlier.compile_minutes + compile_seconds / 60
+
+
+def table(curve: Curve, *, title: str) -> Table:
+    """The curve's checkpoints."""
+    rows = []
+    for point in curve.points:
+        ends = wilson_interval(point.rate, point.games)
+        cells = Estimate(point.rate, *ends, point.games).cells()
+        rows.append([str(point.iteration), f"{point.minutes:.2f}", *cells])
+    return Table(title, ("iteration", "minutes", "win rate", "95 % interval"), rows)
+
+
+def caption(config: RunConfig, *, games: int, opening_plies: int) -> str:
+    """How the matches of a curve are played, in words."""
+    told = (
+        f"against {OPPONENT} · {SIMULATIONS} simulations · {games} games a checkpoint · "
+        f"{opening_plies} random opening plies · seed {config.seed}"
+    )
+    first, *others = config.rule_sets
+    return f"{told} · rules {first.name}, the first of {1 + len(others)}" if others else told
+
+
+def time_line(curve: Curve) -> str:
+    """The minutes of the whole training, and which of them are of the stages before, in words."""
+    earlier = curve.earlier
+    told = f"training {curve.minutes:.2f} min, compiling {curve.compile_minutes:.2f} min"
+    told += f", by the code {curve.code}"
+    if earlier.minutes > 0:
+        told += (
+            f"; the stages before the run took {earlier.minutes:.2f} min of the training and "
+            f"{earlier.compile_minutes:.2f} min of the compiling"
+        )
+    if earlier.unrecorded:
+        told += f"; not counted, for no hours are recorded: {', '.join(earlier.unrecorded)}"
+    return told
+
+
+def passing_line(passed: Passing, curve: Curve) -> str:
+    """A level and the minutes that it takes, in words."""
+    level = f"{passed.level:.0%}"
+    if passed.minutes is None:
+        return f"{level}: not passed in {curve.minutes:.2f} minutes"
+    most = "beyond the end" if passed.high is None else f"{passed.high:.2f}"
+    is_first = passed.minutes == curve.points[0].minutes
+    told = "passed by the first checkpoint, " if is_first else ""
+    return f"{level}: {told}{passed.minutes:.2f} minutes ({passed.low:.2f} to {most})"

@@ -1,0 +1,216 @@
+"""Is a warm start worth it? Training from another network's weights, with and without freezing, and
+from nothing.
+
+The trainings of a case have one config, so that equal iterations are equal time but for chance;
+the minutes are printed all the same. The time that made the source is no part of them. Players of
+one seed meet one another.
+"""
+
+import dataclasses
+import json
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from train.config import EvaluationConfig, RunConfig
+from train.experiments.lib import pages, stats, trainings
+from train.experiments.lib.pages import Curve, Picture, Report, Table
+from train.experiments.lib.stats import Estimate, Meeting
+from train.experiments.lib.trainings import Trained, Variant
+from train.experiments.lib.work import Work
+from train.experiments.scales import TransferCase, TransferScale
+from train.learning.freezing import frozen_steps
+from train.loop.run_directory import RESULT_FILE
+from train.metrics.rows import METRICS_FILE, read_rows
+from train.network.build import network_for
+from train.players.registry import load_network, make_player
+from train.runtime.errors import UsageError
+
+SCRATCH, WARM, FROZEN = "scratch", "warm", "frozen"
+
+
+class CurvePoint(NamedTuple):
+    """A match of a training."""
+
+    minutes: float  # of training up to it
+    rate: float
+
+
+class CaseResult(NamedTuple):
+    """The trainings of a case and their games."""
+
+    case: TransferCase
+    sources: Sequence[Trained]  # one a seed; empty where the source is named
+    trained: Mapping[str, Sequence[Trained]]
+    curves: Mapping[str, list[list[CurvePoint]]]  # of each training, a curve a seed
+    meetings: list[Meeting]
+
+
+def report(work: Work) -> Report:
+    """Train each case in all ways, draw the curves, and match the players of a seed."""
+    scale = work.scale.transfer
+    base = trainings.base_config(scale, where="transfer: config")
+    # Refused here rather than after the sources are trained.
+    make_player(scale.opponent, base.rules)
+    for case in scale.cases:
+        _check(scale, base, case)
+    results = [train_case(work, base, case) for case in scale.cases]
+    return Report(
+        title="Warm starts",
+        text=_text(scale, results),
+        tables=[_table(scale, result) for result in results],
+        pictures=[_picture(scale, result) for result in results],
+        data={result.case.name: result._replace(case=result.case.source) for result in results},
+    )
+
+
+def _check(scale: TransferScale, base: RunConfig, case: TransferCase) -> None:
+    """Refuse a case that cannot be trained with a UsageError."""
+    where = f"transfer: {case.name}"
+    try:
+        if case.source:
+            source = load_network(case.source).config
+            base = dataclasses.replace(base, network=source.network)
+        else:
+            source = _changed(scale, base, case.source_config, case)
+        config = _changed(scale, base, case.config, case)
+        network = network_for(config.network, config.rules.players, size=config.grid_side)
+        learner = dataclasses.replace(config.learner, freeze=case.freeze)
+        frozen_steps(network.shapes.params, learner)
+    except (UsageError, ValueError) as error:
+        raise UsageError(f"{where}: {str(error).removeprefix(f'{where}: ')}") from None
+    if source.rules.players != config.rules.players:
+        raise UsageError(f"{where}: its source learns games of {source.rules.players} players")
+
+
+def _changed(
+    scale: TransferScale, base: RunConfig, changes: Mapping[str, Any], case: TransferCase
+) -> RunConfig:
+    where = f"transfer: {case.name}"
+    config = trainings.changed_config(base, changes, where=where)
+    return trainings.config_for_matches(config, scale, where=where)
+
+
+def train_case(work: Work, base: RunConfig, case: TransferCase) -> CaseResult:
+    """Train a case from nothing, from its source, and from the source with groups frozen."""
+    scale, source, sources = work.scale.transfer, case.source, []
+    if source:
+        learned = load_network(source)
+        base = dataclasses.replace(base, network=learned.config.network)
+        source_by: Any = trainings.weights_of(learned)
+    else:
+        config = _changed(scale, base, case.source_config, case)
+        variant = trainings.variant(f"{case.name}-source", config, {}, where=case.name)
+        source_by = trainings.settings_of(variant, 0)
+        sources = trainings.train_all(work, [variant], seeds=scale.seeds)[variant.name]
+        source = str(work.runs / f"{variant.name}-seed{{seed}}")
+    scratch = _changed(scale, base, case.config, case)
+    configs = {SCRATCH: scratch, WARM: dataclasses.replace(scratch, init_from=source)}
+    if case.freeze:
+        learner = dataclasses.replace(scratch.learner, freeze=case.freeze)
+        configs[FROZEN] = dataclasses.replace(configs[WARM], learner=learner)
+    others = trainings.named_weights(scratch)
+    warm_by = [source_by, others] if others else source_by
+    evaluation = EvaluationConfig(
+        every=max(1, scratch.iterations // scale.points),
+        opponents=(scale.opponent,),
+        anchors=(scale.opponent,),
+        games=scale.curve_games,
+        final_games=scale.curve_games,
+        batch=scale.curve_games,
+        simulations=scale.simulations,
+        opening_plies=scale.opening_plies,
+    )
+    variants = [
+        Variant(
+            f"{case.name}-{name}",
+            config,
+            evaluation,
+            made_by=warm_by if config.init_from else others or None,
+        )
+        for name, config in configs.items()
+    ]
+    trained = trainings.train_all(work, variants, seeds=scale.seeds)
+    meetings = trainings.round_robin(work, variants, trained, scale)
+    curves = {name: [_curve(work, run) for run in runs] for name, runs in trained.items()}
+    return CaseResult(case, sources, trained, curves, meetings)
+
+
+def _curve(work: Work, run: Trained) -> list[CurvePoint]:
+    """The matches of a run over its minutes, the final one included."""
+
+    def read() -> list[list[float]]:
+        directory = work.runs / run.run
+        try:
+            final = json.loads((directory / RESULT_FILE).read_text(encoding="utf-8"))
+            minutes, points = 0.0, []
+            for row in read_rows(directory / METRICS_FILE):
+                minutes += (row["selfplay_seconds"] + row["learn_seconds"]) / 60
+                if "win_rate" in row:
+                    points.append([minutes, row["win_rate"]])
+            return [*points, [minutes, final["matches"][0]["win_rate"]]]
+        except (OSError, ValueError, KeyError, IndexError) as error:
+            raise UsageError(f"{directory}: its matches cannot be read: {error}") from None
+
+    points = work.cache.cached(f"curve-{run.run}", {"run": list(run)}, read)
+    return [CurvePoint(*point) for point in points]
+
+
+def _mean_curve(curves: Sequence[Sequence[CurvePoint]]) -> dict[float, Estimate]:
+    """The mean win rate over seeds by mean minutes, match by match, with the least and the best."""
+    points = {}
+    for minutes, rates in (zip(*match, strict=True) for match in zip(*curves, strict=True)):
+        mean = Estimate(statistics.fmean(rates), min(rates), max(rates), len(rates))
+        points[statistics.fmean(minutes)] = mean
+    return points
+
+
+def _table(scale: TransferScale, result: CaseResult) -> Table:
+    name, rows = result.case.name, []
+    level = [*_mean_curve(result.curves[f"{name}-{SCRATCH}"]).values()][-1].mean
+    for variant, curves in result.curves.items():
+        last = stats.over_seeds([curve[-1].rate for curve in curves], scale.curve_games)
+        reached = (f"{x:.1f}" for x, rate in _mean_curve(curves).items() if rate.mean >= level)
+        cells = [*last.cells(), *stats.mean_rate(result.meetings, variant).cells()]
+        cells += [next(reached, "not reached"), trainings.mean_minutes(result.trained[variant])]
+        rows.append([variant.removeprefix(f"{name}-"), *cells])
+    interval = stats.interval_head(scale.seeds)
+    heads = ["training", f"against {scale.opponent}", interval, "against the others", interval]
+    heads += [f"minutes to scratch's last {stats.percent(level)}", "minutes"]
+    return Table(f"{name}: after equal training", heads, rows)
+
+
+def _text(scale: TransferScale, results: Sequence[CaseResult]) -> list[str]:
+    lines = [
+        *pages.paragraphs(__doc__),
+        f"Each training was made with {stats.count_of(scale.seeds)}. Intervals are "
+        f"{stats.interval_kind(scale.seeds)}.",
+    ]
+    for case, sources, _, curves, meetings in results:
+        told = f"its source is `{case.source}`"
+        if sources:
+            told = f"its sources took {trainings.mean_minutes(sources)} minutes each"
+        frozen = f"; `frozen` begins with {', '.join(case.freeze)}" if case.freeze else ""
+        lines.append(f"`{case.name}`: {told}, which are not counted{frozen}.")
+        for name in curves:
+            if name != f"{case.name}-{SCRATCH}":
+                gap = stats.difference(meetings, name, f"{case.name}-{SCRATCH}").points()
+                told = "less that of training from nothing, in points"
+                lines.append(f"The mean win rate of `{name}` {told}: {gap}.")
+    return lines
+
+
+def _picture(scale: TransferScale, result: CaseResult) -> Picture:
+    name, several = result.case.name, scale.seeds > 1
+    figure = pages.curves_figure(
+        [
+            Curve(variant.removeprefix(f"{name}-"), _mean_curve(curves))
+            for variant, curves in result.curves.items()
+        ],
+        title=f"{name}: win rate against {scale.opponent}",
+        x_label="minutes of self-play and learning",
+        y_label=f"win rate{', mean over seeds' if several else ''}",
+        is_share=True,
+    )
+    told = "bands: from the least to the best seed" if several else stats.count_of(1)
+    return Picture(f"curves-{name}", told, figure)

@@ -1,1 +1,0 @@
-"""The topics of `study` that train networks of their own."""
