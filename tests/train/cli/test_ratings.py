@@ -184,13 +184,12 @@ def test_gate_is_held_by_the_shipped_player_with_the_same_budget(player, against
 def test_the_shipped_player_is_the_opponent_where_none_is_named(player, against, monkeypatch):
     met = []
 
-    def make_player(name, *args, **kwargs):
-        met.append(name)
-        if len(met) == 2:
-            raise UsageError("enough")
-        return Player(name, (), lambda *_: None)
+    def match(*players, **options):
+        met.extend(each.name for each in players)
+        raise UsageError("enough")
 
-    monkeypatch.setattr(registry, "make_player", make_player)
+    monkeypatch.setattr(registry, "make_player", lambda name, *_, **__: Player(name, (), None))
+    monkeypatch.setattr(games, "match", match)
     assert complaint(command("match", player)) == "enough"
     assert met == [player, against]
 

@@ -67,7 +67,7 @@ def test_chosen_changes_bring_those_they_meet(listed):
         (GOOD.replace("network.blocks", "iterations"), "iterations"),
         (GOOD.replace('network.blocks = "RR"', ""), "nothing"),
         (GOOD.replace("blocks", "blcks"), "'deep'"),
-        (GOOD.replace("[base]", '[base]\nconfig = "no.toml"'), "no such file"),
+        (GOOD.replace("[base]", '[base]\nconfig = "no.toml"'), "No such file"),
     ],
 )
 def test_wrong_list_is_one_line(listed, text, word):
