@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, TypeAdapter, V
 
 from train.engine.games import SessionGame
 from train.engine.sessions import Sessions
-from train.runtime.errors import UsageError
+from train.runtime.errors import UsageError, one_line
 from train.search.report import Candidate, SearchReport, canonical_move
 from wallgo_jax.game import rules as rules_lib
 from wallgo_jax.game.rules import Rules, name_of
@@ -239,5 +239,5 @@ def _line(error: object) -> str:
         first = error.errors(include_url=False, include_input=False)[0]
         # The request's type comes first, then its key.
         error = f"{first['loc'][1]}: {first['msg']}"
-    text = " ".join(str(error).split())
+    text = one_line(error)
     return text if len(text) <= MAX_ERROR else f"{text[: MAX_ERROR - 3]}..."

@@ -182,17 +182,16 @@ def test_gate_is_held_by_the_shipped_player_with_the_same_budget(player, against
     ],
 )
 def test_the_shipped_player_is_the_opponent_where_none_is_named(player, against, monkeypatch):
-    names, met = [*dict.fromkeys([player, against])], []  # A player that meets itself is made once.
+    met = []
 
-    def make_player(name, *args, **kwargs):
-        met.append(name)
-        if len(met) == len(names):
-            raise UsageError("enough")
-        return Player(name, (), lambda *_: None)
+    def match(*players, **options):
+        met.extend(each.name for each in players)
+        raise UsageError("enough")
 
-    monkeypatch.setattr(registry, "make_player", make_player)
+    monkeypatch.setattr(registry, "make_player", lambda name, *_, **__: Player(name, (), None))
+    monkeypatch.setattr(games, "match", match)
     assert complaint(command("match", player)) == "enough"
-    assert met == names
+    assert met == [player, against]
 
 
 def test_match_stops_when_it_is_decided(matched, tmp_path):

@@ -203,9 +203,9 @@ def test_run_that_is_not_there(tmp_path):
         (f"search:{file}@4", file),
         (f"net:{empty}", empty),
     ):
-        assert complaint(name).startswith(f"{path}: no ")
+        assert complaint(name).startswith(f"{path}: no network here")
     (empty / "config.json").write_text("{}")
-    assert complaint(str(empty)).startswith(f"{empty}: no checkpoint here yet")
+    assert complaint(str(empty)).startswith(f"{empty}: no network here: neither checkpoints/")
 
 
 def test_run_of_a_config_that_is_no_longer_valid(tmp_path):
@@ -215,7 +215,7 @@ def test_run_of_a_config_that_is_no_longer_valid(tmp_path):
     store = Store(tmp_path, keep=1)
     store.save(1, tiny.new_weights(network), {"nothing": np.zeros(1)}, config)
     store.close()
-    assert "network.blocks" in complaint(f"net:{tmp_path}")
+    assert "saved config: network: Value error, blocks" in complaint(f"net:{tmp_path}")
 
 
 POLICY = jnp.array([0.8, 0.0, 0.2])
