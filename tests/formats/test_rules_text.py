@@ -50,7 +50,7 @@ def test_a_file(tmp_path, monkeypatch, name, text, rules):
     ("text", "reason"),
     [
         ("chess", "rules: unknown preset 'chess'; known presets: wallzero-4stone, "),
-        ("hkoy", "rules: unknown preset 'hkoy'; did you mean hkoi? Known presets: "),
+        ("hkoy", "rules: unknown preset 'hkoy' (did you mean hkoi?); known presets: "),
         ("", "rules: unknown preset ''; known presets: "),
         ("gone.json", "rules: no such file, and unknown preset 'gone.json'; known presets: "),
         ("x" * 5000, "rules: unknown preset 'xxx"),

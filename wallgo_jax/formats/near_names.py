@@ -5,6 +5,6 @@ from collections.abc import Iterable
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """`; did you mean NAME?`, to end a message with; empty where no known name is near."""
+    """` (did you mean NAME?)`, to put behind a wrong name; empty where no known name is near."""
     near = difflib.get_close_matches(word, list(known), n=1)
-    return f"; did you mean {near[0]}?" if near else ""
+    return f" (did you mean {near[0]}?)" if near else ""

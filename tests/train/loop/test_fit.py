@@ -142,7 +142,6 @@ def test_a_run_of_self_play_is_no_run_of_fit(games, straight, tmp_path):
     [
         (["--validation", "1.5"], "validation (1.5) must lie between 0 and 1"),
         (["--records"], "records"),
-        (["--resume"], "--resume"),
         (["--resume", "nowhere"], "--resume goes on with the config"),
     ],
 )
@@ -153,3 +152,8 @@ def test_usage_errors_are_one_line(games, tmp_path, capsys, words, said):
     complaint = capsys.readouterr().err
     assert said in complaint
     assert complaint.count("\n") == 1
+
+
+def test_an_option_without_its_value_is_named(games, capsys):
+    assert main(["fit", str(tiny.PATH), "--records", str(games), "--resume"]) == 2
+    assert "--resume" in capsys.readouterr().err
