@@ -216,7 +216,7 @@ def test_a_run_with_all_options_resumes_bit_for_bit(first, tmp_path, monkeypatch
     model = tmp_path / "model"
     assert command("export", run, model).code == 0
     assert exported.read_card(model)["transfer"]["parts"] == parts
-    assert "- **Warm start** from" in (model / exported.PAGE_FILE).read_text()
+    assert "Warm start from" in (model / exported.PAGE_FILE).read_text()
 
 
 def _assert_frozen(config: RunConfig, seen: list, source) -> None:
