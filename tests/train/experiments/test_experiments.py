@@ -248,7 +248,12 @@ SMALL = {
         "held_out": 20,
         "heads": 2,
     },
-    "adversary": TRAININGS | {"blocks": ["R"], "victim_simulations": 2},
+    "adversary": TRAININGS
+    | {
+        "blocks": ["R"],
+        "victim_simulations": 2,
+        "config": {key: value for key, value in CONFIG.items() if key != "rules"},
+    },
     "mixed": TRAININGS | {"config": {"network": CONFIG["network"]}, "minutes": 0.01},
 }
 SMALL["size"] |= {"simulations": 1}

@@ -8,12 +8,14 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from tests.support.play import PlainMachine
 from train.players.registry import make_level_player
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
 from train.search.report import SearchReport
 from train.ui import wire
 from train.ui.games import machine as machine_lib
+from train.ui.games.game_session import GameSession
 from train.ui.games.game_tree import GameTree
 from train.ui.games.levels import Level
 from train.ui.games.machine import Machine
@@ -199,3 +201,16 @@ async def test_an_engine_that_is_dropped_while_it_compiles_ends(made, monkeypatc
 def test_a_machine_whose_name_says_how_long_it_searches_is_refused(name):
     with pytest.raises(UsageError, match="levels"):
         make_level_player(name)
+
+
+def test_a_hint_reaches_the_page():
+    async def view_of_a_hint():
+        session = GameSession(GameTree(PRESETS["hkoi"]), ["person", "person"], PlainMachine())
+        session.listen(lambda: None)
+        session.ask_hint()
+        while session.tree.current.report is None:
+            await asyncio.sleep(0)
+        return wire.game_view(session, "game")["evaluation"]
+
+    view = asyncio.run(view_of_a_hint())
+    assert view["chances"] == [0.5, 0.5] and view["ideas"][0]["winChance"] == 0.5
