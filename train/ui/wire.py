@@ -63,7 +63,7 @@ def game_view(session: GameSession, name: str) -> dict[str, Any]:
             "running": clocks.running,
         },
         "evaluates": session.shows_evaluation,
-        "evaluation": node.report and evaluation_view(node.report),
+        "evaluation": None if node.report is None else evaluation_view(node.report),
         "hint": session.hint == node.number,
         "hintSimulations": HINT.simulations,
         "result": _result(node.snapshot.payoff),
