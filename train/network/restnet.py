@@ -130,6 +130,7 @@ class ResTNet(nnx.Module):
         self, config: NetworkConfig, channels: tuple[Channel, ...], *, rngs: nnx.Rngs
     ) -> None:
         self.dtype = compute_dtype(config.dtype)
+        self.deterministic = False  # flax's word for evaluation, which `eval` and `train` set
         self.mover_first = config.mover_first
         self.channels = channels
         self.players = num_players(channels)
@@ -177,7 +178,8 @@ class ResTNet(nnx.Module):
         """Features [B, H, W, F], and the playable cells (see `train.network.layers`)."""
         x, board = self._open(planes)
         for block in self.blocks:
-            x = store(block(x, board))
+            x = block(x, board)
+            x = store(x) if self.deterministic else x
         return x, board.playable
 
     def attention(self, planes: jax.Array) -> jax.Array:
