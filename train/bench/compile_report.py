@@ -24,7 +24,6 @@ from jax.experimental import topologies
 from jax.sharding import Mesh
 from jax.stages import Compiled, Traced
 from rich.console import Group
-from rich.table import Table
 from rich.text import Text
 
 from train.bench import arithmetic
@@ -36,6 +35,7 @@ from train.config import RunConfig, config_to_dict
 from train.data.selfplay import first_boards
 from train.loop.compiled_step import CompiledStep
 from train.loop.start import load_opponent
+from train.metrics.text_table import Table
 from train.network.build import channels_of
 from train.runtime.devices import AXIS, BY_BOARD, EVERYWHERE, Devices, tracing_for
 from train.runtime.errors import UsageError
@@ -345,48 +345,40 @@ def tables(report: dict[str, Any]) -> Group:
     """A report for the console: a row a program, the hours, then the loops of each."""
     title = f"{report['config']['name']} compiled for {report['target']}"
     heads = ("", "compile s", "MB", "of memory", "padding", "ms", "a turn: ms", "kernels", "sorts")
-    whole = _table(title, *heads, "host reads")
+    rows = []
     for name, found in report["programs"].items():
-        whole.add_row(
-            name,
-            f"{found['seconds']:.1f}",
-            f"{found['bytes'] / 1e6:,.1f}",
-            f"{found['share']:.1%}",
-            f"{found['padding']:.2f}",
-            *(_shown(found.get(key), "#.3g") for key in ("ms", "turn_ms")),
-            *(_shown(found.get(f"turn_{key}"), ",.0f") for key in ("kernels", "sorts", "reads")),
-        )
+        cells = [name, f"{found['seconds']:.1f}", f"{found['bytes'] / 1e6:,.1f}"]
+        cells += [f"{found['share']:.1%}", f"{found['padding']:.2f}"]
+        cells += [_shown(found.get(key), "#.3g") for key in ("ms", "turn_ms")]
+        turn = ("kernels", "sorts", "reads")
+        rows.append([*cells, *(_shown(found.get(f"turn_{key}"), ",.0f") for key in turn)])
     lines = [f"{name} does not compile: {reason}" for name, reason in report["failed"].items()]
     if games := report["million_games"]:
         lines += arithmetic.lines(games)
     details = (_details(*each) for each in report["programs"].items())
+    whole = Table(title, (*heads, "host reads"), rows)
     return Group(whole, *map(Text, lines), *(part for each in details for part in each))
 
 
 def _details(name: str, found: dict[str, Any]) -> list[Table | Text]:
     """The loops of a program, and its dearest kernels."""
     estimates = ("cycles",) if found["loops"][0]["cycles"] is not None else ()
-    loops = _table(name, "loop", "turns", "kernels", *estimates, *COUNTED)
-    for loop in found["loops"]:
-        loops.add_row(
+    rows = [
+        [
             "  " * loop["depth"] + (loop["place"] or loop["name"]),
             "by data" if loop["turns"] is None else f"{loop['turns']:,}",
             f"{loop['kernels']:,}",
             *(f"{loop[key]:,.0f}" for key in estimates),
             *(f"{count:,}" if count else "" for count in loop["counts"].values()),
-        )
+        ]
+        for loop in found["loops"]
+    ]
+    loops = Table(name, ("loop", "turns", "kernels", *estimates, *COUNTED), rows)
     lines = [
         Text(f"{each['cycles']:16,.0f} cycles  {each['kind']} {each['place']} {each['type'][:60]}")
         for each in found["dearest"]
     ]
     return [loops, *lines]
-
-
-def _table(title: str, *heads: str) -> Table:
-    table = Table(title=title, title_justify="left")
-    for index, head in enumerate(heads):
-        table.add_column(head, justify="right" if index else "left", no_wrap=not index)
-    return table
 
 
 def _shown(number: float | None, form: str) -> str:

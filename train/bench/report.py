@@ -9,7 +9,6 @@ from typing import Any
 
 import jax
 from rich.console import Group
-from rich.table import Table
 from rich.text import Text
 
 import wallgo_jax
@@ -18,6 +17,7 @@ from train.bench.parts.memory import memory_lines
 from train.bench.suite import PLOT, Figures, Request, unit_of
 from train.config import config_to_dict
 from train.metrics.plot_style import COLOURS, DASHED, GREY, INK, new_plot, save_figure
+from train.metrics.text_table import Table
 from train.runtime.files import check_writable, replace_text, write_json
 
 REPORT_FILE, FIGURES_FILE, PLOT_FILE = "report.md", "bench.json", "scaling.png"
@@ -33,7 +33,6 @@ SPEEDS = {
 """What the speed of each part counts."""
 _LIBRARIES = ("jax", "jaxlib", "mctx", "flax", "optax", "numpy", "pgx")
 _HEADS = ("what", "batch", "a second", "compile s", "equations", "MB", "checksum")
-_ON_THE_LEFT = ("what", "a second")
 
 
 def environment() -> dict[str, Any]:
@@ -83,13 +82,11 @@ def about_of(request: Request) -> dict[str, Any]:
 
 def bench_report(figures: Figures) -> Group:
     """The figures for the console."""
-    table = Table(caption=Text(_where()), caption_justify="left")
-    for head in _HEADS:
-        table.add_column(head, justify="left" if head in _ON_THE_LEFT else "right")
-    parts = [row.part for row in figures.rows]
-    for row, next_part in zip(figures.rows, [*parts[1:], ""], strict=True):
-        table.add_row(*_cells(row), end_section=row.part != next_part)
-    return Group(table, *(Text(line) for line in _lines(figures)))
+    return Group(_table(figures), *(Text(line) for line in _lines(figures)))
+
+
+def _table(figures: Figures) -> Table:
+    return Table("Figures", _HEADS, [_cells(row) for row in figures.rows], _where())
 
 
 def _cells(row: Row) -> tuple[str, ...]:
@@ -224,9 +221,7 @@ def write_report(
 def markdown(command: str, figures: Figures, training: Sequence[str] = ()) -> str:
     """The text of a report; the arguments are those of `write_report`."""
     lines = ["# Speed report", "", f"- command: `{command}`", f"- device: {_where()}", ""]
-    aligned = (":---" if head in _ON_THE_LEFT else "---:" for head in _HEADS)
-    cells = [_HEADS, aligned, *map(_cells, figures.rows)]
-    lines += ["## Figures", "", *(f"| {' | '.join(each)} |" for each in cells), ""]
+    lines += [_table(figures).markdown(), ""]
     lines += [f"- {line}" for line in _lines(figures)]
     if any(row.part == PLOT for row in figures.rows):
         lines += ["", "## Scaling", "", f"![games a second by batch]({PLOT_FILE})"]

@@ -1,6 +1,6 @@
 """Measures the inference time of the ResTNet paper's networks relative to 6R, beside the paper's.
 
-    python -m train.bench.scripts.inference_time [--size 9] [--width 256] [--heads 4] [--batch 16]
+    python -m train.bench.inference_time [--size 9] [--width 256] [--heads 4] [--batch 16]
         [--rounds 7] [--seconds 0.2] [--dtype auto] [--json OUT]
 
 The eleven networks are those of Table 1 of Wu, Wu, Shih, Ju, Wu, "ResTNet: Defense against
@@ -17,22 +17,24 @@ import statistics
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import jax
-from rich import box
+import pydantic
+from pydantic import Field
 from rich.console import Console
-from rich.table import Table
 
 from train.analysis.describe import make_timer, random_planes
-from train.bench.harness.script import check_positive, run_script
 from train.bench.harness.timing import CHECKSUM, Bench, Row, take_turns
+from train.metrics.text_table import Table
 from train.network import NetworkConfig, compute_dtype, count_parameters, make_network
-from train.runtime.errors import usage_errors
+from train.runtime.errors import validation_errors
 from train.runtime.files import check_writable, write_json
 from wallgo_jax import planes as planes_lib
+from wallgo_jax.cli.parsing import read
 
 PLANES, PLAYERS = "BTR", 2
+Count = Annotated[int, Field(ge=1)]
 
 
 class PaperRow(NamedTuple):
@@ -59,7 +61,7 @@ TABLE_1 = (
 BASE = TABLE_1[0]
 
 
-class Measured(NamedTuple):
+class InferenceTime(NamedTuple):
     """A network as it ran here."""
 
     name: str
@@ -72,32 +74,47 @@ class Measured(NamedTuple):
 class Options:
     """Measure inference times of the networks of the ResTNet paper's Table 1."""
 
-    size: int = 9
+    size: Count = 9
     """Cells on a side of the board."""
-    width: int = 256
+    width: Count = 256
     """Features of the trunk."""
-    heads: int = 4
+    heads: Count = 4
     """Attention heads of a T block."""
-    batch: int = 16
+    batch: Count = 16
     """Boards of one evaluation."""
-    rounds: int = 7
+    rounds: Count = 7
     """Turns of each network; their median counts."""
-    seconds: float = 0.2
+    seconds: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 0.2
     """Least length of a network's turn, in seconds."""
     dtype: Literal["auto", "float32", "bfloat16"] = "auto"
     """Compute type; auto is bfloat16 on accelerators, float32 on CPU."""
     json: Path | None = None
     """File to write the figures to as well."""
 
+    @property
+    def networks(self) -> list[NetworkConfig]:
+        """The networks of the table.
 
-def main(options: Options) -> None:
-    """Measure and print."""
-    check_positive(options, "size", "width", "heads", "batch", "rounds", "seconds")
-    with usage_errors():
-        for row in TABLE_1:
-            _config_of(row.name, options)
-    if options.json is not None:
-        check_writable(options.json)
+        Raises:
+          ValueError: these options allow no network.
+        """
+        shape: dict[str, Any] = {"width": self.width, "heads": self.heads, "dtype": self.dtype}
+        return [NetworkConfig(blocks=row.name, **shape) for row in TABLE_1]
+
+
+def main(words: Sequence[str] | None = None) -> None:
+    """Measure and print; exit with 2 on bad input."""
+    program = "python -m train.bench.inference_time"
+    options, _ = read(Options, [*(sys.argv[1:] if words is None else words)], program=program)
+    try:
+        options = pydantic.TypeAdapter(Options).validate_python(dataclasses.asdict(options))
+        networks = options.networks
+        if options.json is not None:
+            check_writable(options.json)
+    except ValueError as error:
+        is_ours = isinstance(error, pydantic.ValidationError)
+        print(f"error: {validation_errors(error) if is_ours else error}", file=sys.stderr)
+        raise SystemExit(2) from None
     where = {
         "device": jax.devices()[0].device_kind,
         "dtype": compute_dtype(options.dtype).name,
@@ -105,31 +122,30 @@ def main(options: Options) -> None:
         **{name: getattr(options, name) for name in ("size", "width", "heads", "batch", "rounds")},
     }
     print(", ".join(f"{name} {value}" for name, value in where.items()))
-    measured = _measure(options)
+    measured = _measure(networks, options)
     Console().print(_table(measured))
     if options.json is not None:
-        networks = [
+        rows = [
             each._asdict() | {"paper": row._asdict()}
             for each, row in zip(measured, TABLE_1, strict=True)
         ]
-        write_json(options.json, where | {"networks": networks})
+        write_json(options.json, where | {"networks": rows})
 
 
-def _measure(options: Options) -> list[Measured]:
-    benches, parameters = [], []
-    for name, *_ in TABLE_1:
-        bench, count = _make_bench(name, options)
-        benches.append(bench)
-        parameters.append(count)
-        print(f"  {name}: compiled", file=sys.stderr)
+def _measure(networks: Sequence[NetworkConfig], options: Options) -> list[InferenceTime]:
+    made = []
+    for network in networks:
+        made.append(_make_bench(network, options))
+        print(f"  {network.blocks}: compiled", file=sys.stderr)
+    benches, parameters = zip(*made, strict=True)
     rows = take_turns(benches, seconds=options.seconds, repeats=options.rounds)
     return [compare(*each, rows[0]) for each in zip(rows, parameters, strict=True)]
 
 
-def _make_bench(name: str, options: Options) -> tuple[Bench, int]:
+def _make_bench(config: NetworkConfig, options: Options) -> tuple[Bench, int]:
     """A network, compiled, and the number of its parameters; its unit of work is a batch."""
     channels = planes_lib.channels(PLANES, PLAYERS)
-    network = make_network(_config_of(name, options), channels)
+    network = make_network(config, channels)
     variables = network.init(jax.random.key(0))
     planes = random_planes(jax.random.key(1), options.batch, options.size, len(channels))
     timer = make_timer(network, variables, planes)
@@ -138,38 +154,33 @@ def _make_bench(name: str, options: Options) -> tuple[Bench, int]:
         timer(length)
         return {"evaluations": length * options.batch, CHECKSUM: 0}
 
-    return Bench(name, options.batch, run, None), count_parameters(variables)
+    return Bench(config.blocks, options.batch, run, None), count_parameters(variables)
 
 
-def _config_of(name: str, options: Options) -> NetworkConfig:
-    return NetworkConfig(blocks=name, width=options.width, heads=options.heads, dtype=options.dtype)
-
-
-def compare(row: Row, parameters: int, base: Row) -> Measured:
+def compare(row: Row, parameters: int, base: Row) -> InferenceTime:
     """The medians over the rounds of a network's time and of its ratio to the base's."""
     times, base_times = (
         [1e3 * seconds / each.length for seconds in each.seconds] for each in (row, base)
     )
-    ratios = [own / other for own, other in zip(times, base_times, strict=True)]
-    return Measured(row.name, parameters, statistics.median(times), statistics.median(ratios))
+    ratios = [time / other for time, other in zip(times, base_times, strict=True)]
+    return InferenceTime(row.name, parameters, statistics.median(times), statistics.median(ratios))
 
 
-def _table(measured: Sequence[Measured]) -> Table:
-    table = Table(box=box.MARKDOWN)
-    table.add_column("network")
-    for title in ("params, M", "paper's", "ms a batch", f"relative to {BASE.name}", "paper's"):
-        table.add_column(title, justify="right")
-    for each, row in zip(measured, TABLE_1, strict=True):
-        table.add_row(
+def _table(measured: Sequence[InferenceTime]) -> Table:
+    rows = [
+        [
             each.name,
             f"{each.parameters / 1e6:.3f}",
             f"{row.millions:.3f}",
             f"{each.milliseconds:.2f}",
             f"{each.relative:.2f}",
             f"{row.milliseconds / BASE.milliseconds:.2f}",
-        )
-    return table
+        ]
+        for each, row in zip(measured, TABLE_1, strict=True)
+    ]
+    heads = ("network", "params, M", "paper's", "ms a batch", f"relative to {BASE.name}", "paper's")
+    return Table("Inference time", heads, rows)
 
 
 if __name__ == "__main__":
-    run_script(main, Options, name="inference_time")
+    main()

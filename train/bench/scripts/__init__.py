@@ -1,1 +1,0 @@
-"""Scripts that measure one thing each: `python -m train.bench.scripts.NAME`."""
