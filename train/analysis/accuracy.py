@@ -11,12 +11,11 @@ from typing import Any
 
 import jax
 import numpy as np
-from rich.table import Table
-from rich.text import Text
 
 from train.analysis.late_positions import LatePosition, plies_left, read_late
 from train.arena.result import wilson_interval
 from train.data.record_dataset import RecordedGames, make_examples
+from train.metrics.text_table import Table
 from train.players.basic import Player
 from train.players.registry import make_player
 from train.runtime.compiled import CompiledFunction
@@ -117,46 +116,39 @@ class Accuracy:
 
     def table(self) -> Table:
         """The figures for a terminal; of a solved board without those of each ply."""
-        table = Table(
-            title=Text(f"{self.player} keeps the value of the game"),
-            caption=f"rules {name_of(self.rules)} · {self.caption}",
-            caption_justify="left",
-        )
-        heads = ["all", "kept", *([] if self.is_exact else ["95 %"]), "where one can err", "kept"]
+        heads = ["positions" if self.given_away is None else self.by, "all", "kept"]
+        heads += [*([] if self.is_exact else ["95 %"]), "where one can err", "kept"]
         heads += [] if self.given_away is None else ["margins", "cells"]
-        table.add_column("positions" if self.given_away is None else self.by, no_wrap=True)
-        for head in heads:
-            table.add_column(head, justify="right")
+        rows = []
         for name, figures in self.record()["positions"].items():
             if name.startswith("ply") or not (figures["total"] or self.is_exact):
                 continue
-            row = [f"{figures['total']:,}", _percent(figures["kept"])]
+            row = [name, f"{figures['total']:,}", _percent(figures["kept"])]
             if not self.is_exact:
                 row.append("{:.2f} to {:.2f}".format(*(100 * x for x in figures["interval_95"])))
             row += [f"{figures['total_where_one_can_err']:,}"]
             row += [_percent(figures["kept_where_one_can_err"])]
             if self.given_away is not None:
                 row += [f"{figures['total_with_margins']:,}", _cells(figures["given_away"])]
-            table.add_row(name, *row)
-        return table
+            rows.append(row)
+        caption = f"rules {name_of(self.rules)} · {self.caption}"
+        return Table(f"{self.player} keeps the value of the game", heads, rows, caption)
 
 
 def players_table(results: Sequence[Accuracy]) -> Table:
     """Several players in the same late positions: the share kept where one can err."""
     records = [result.record()["positions"] for result in results]
     groups = [name for name, figures in records[0].items() if figures["total_where_one_can_err"]]
-    table = Table(
-        title="proven results kept where one can err, by plies left",
-        caption="cells: mean margin given away where all margins are proven",
-        caption_justify="left",
-    )
-    table.add_column("player", overflow="fold")
-    for head in (*groups, "cells"):
-        table.add_column(head, justify="right")
+    rows = []
     for result, figures in zip(results, records, strict=True):
         shares = [_percent(figures[name]["kept_where_one_can_err"]) for name in groups]
-        table.add_row(Text(result.player), *shares, _cells(figures["all"]["given_away"]))
-    return table
+        rows.append([result.player, *shares, _cells(figures["all"]["given_away"])])
+    return Table(
+        "proven results kept where one can err, by plies left",
+        ("player", *groups, "cells"),
+        rows,
+        "cells: mean margin given away where all margins are proven",
+    )
 
 
 def _percent(share: float | None) -> str:

@@ -65,12 +65,10 @@ def raw_attention(
       cell: the attending cell, a flat index.
 
     Raises:
-      UsageError: the network has no T block, or the board has no such cell.
+      UsageError: the network has no T block.
     """
     attention_blocks(config)
     grid, game = _board(state)
-    if not 0 <= cell < grid * grid:
-        raise UsageError(f"attention: cell {cell} is not between 0 and {grid * grid - 1}")
     attention = fetch(_programs(config, _players(game), grid).attention(variables, game))
     return attention[:, :, cell].reshape(*attention.shape[:2], grid, grid)
 

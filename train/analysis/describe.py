@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 from rich.console import Group
-from rich.table import Table
 from rich.text import Text
 
 from train.config import RunConfig, read_config
 from train.config.rule_sets import rule_sets_in_words, write_rule_sets
+from train.metrics.text_table import Table
 from train.network import Network, Part, Variables, census, compute_dtype
 from train.network.build import channels_of, network_for
 from train.players.registry import load_network
@@ -173,28 +173,24 @@ def _parts_table(description: Description) -> Table:
     source, config, parts, _ = description
     shape, size = config.network, config.grid_side
     planes = len(channels_of(shape, config.rules.players))
-    table = Table(
-        title=Text(f"{shape.blocks}, width {shape.width}: the network of {source}"),
-        caption=Text(f"one {size}×{size} board of {planes} planes ({shape.planes})"),
-        caption_justify="left",
-        show_footer=True,
-    )
-    parameters = sum(part.parameters for part in parts)
-    multiply_adds = sum(part.multiply_adds for part in parts)
-    table.add_column("part", footer="total")
-    table.add_column("gives", justify="right")
-    table.add_column("parameters", footer=f"{parameters:,}", justify="right")
-    table.add_column("share", footer="100.0%", justify="right")
-    table.add_column("multiply-adds", footer=f"{multiply_adds:,}", justify="right")
-    for part in parts:
-        table.add_row(
+    sums = (sum(each) for each in zip(*(part[2:] for part in parts), strict=True))
+    total = Part("total", (), *sums)
+    rows = [
+        [
             part.name,
             "×".join(map(str, part.shape)),
             f"{part.parameters:,}",
-            f"{part.parameters / parameters:.1%}",
+            f"{part.parameters / total.parameters:.1%}",
             f"{part.multiply_adds:,}",
-        )
-    return table
+        ]
+        for part in (*parts, total)
+    ]
+    return Table(
+        f"{shape.blocks}, width {shape.width}: the network of {source}",
+        ("part", "gives", "parameters", "share", "multiply-adds"),
+        rows,
+        f"one {size}×{size} board of {planes} planes ({shape.planes})",
+    )
 
 
 def _speed_lines(speed: Speed) -> tuple[str, str]:

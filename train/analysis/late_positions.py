@@ -16,7 +16,6 @@ proven, `margin` is the lead in cells that best play reaches, and `margins` the 
 legal play, in the order of slots.
 """
 
-import gzip
 import json
 from collections.abc import Container, Iterable, Sequence
 from pathlib import Path
@@ -88,13 +87,7 @@ def read_late(path: Path) -> list[LateGame]:
     Raises:
       UsageError: it cannot be read, or which line is wrong and why.
     """
-    try:
-        data = path.read_bytes()
-        text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode()
-    except records.UNREADABLE as error:
-        reason = getattr(error, "strerror", None) or "not a text or gzip file"
-        raise UsageError(f"{path}: cannot be read: {reason}") from None
-    return _from_lines(path, text.splitlines())
+    return _from_lines(path, files.read_text(path).splitlines())
 
 
 def read_growing(path: Path) -> list[LateGame]:
@@ -172,8 +165,7 @@ def write_late(path: Path, games: Iterable[LateGame]) -> None:
     Raises:
       UsageError: the file cannot be written.
     """
-    data = "".join(to_line(game) + "\n" for game in games).encode()
-    files.replace_bytes(path, gzip.compress(data, 9, mtime=0) if path.suffix == ".gz" else data)
+    files.write_lines(path, map(to_line, games))
 
 
 def plies_left(game: LateGame, ply: int) -> int:

@@ -200,7 +200,7 @@ def tournament(
     with usage_errors():
         how = MatchOptions(games=games, batch=min(games, MAX_BATCH), opening_plies=opening_plies)
         check_opening(played, opening_plies)
-        tournament_lib.check_field(names, seats)
+        tournament_lib.check_entrants(names, seats)
         match_lib.check_players(registered, played)
     each, orders = games_of(registered[:seats], games), math.factorial(seats)
     total = each * _expected_meetings(len(names), seats, form, heats)

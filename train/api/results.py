@@ -238,7 +238,7 @@ class RatedPool:
         runs = {row["run"]: row["player"].rpartition("/")[0] for row in self.rows if row["run"]}
         if runs:
             drawn, others = curves.curves_of(self.rows, runs, x_of=x_of)
-            return curves.curves_figure(drawn, others, title=title, x_label=x_label, y_label="Elo")
+            return curves.ratings_figure(drawn, others, title=title, x_label=x_label, y_label="Elo")
         rows = [Interval(row["player"], row["elo"], row["low"], row["high"]) for row in self.rows]
         return intervals_figure(rows, title=title, x_label="Elo points, 95 % intervals")
 

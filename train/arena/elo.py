@@ -193,22 +193,18 @@ def fit(
     """Rate a pool.
 
     Args:
-      names: the players, each once.
+      names: the players, each once, at least one.
       results: any number for the same players; of two in either order, of more in the same one.
-      anchor: the player whose rating is 0; None for a mean of 0.
+      anchor: one of them, whose rating is 0; None for a mean of 0.
       has_intervals: False leaves `low` and `high` NaN, which is quicker for pairs.
 
     Raises:
-      ValueError: an unknown name, a bad count, or players that no chain of games connects.
+      ValueError: no chain of games connects all players.
     """
     place = {name: index for index, name in enumerate(names)}
-    if len(place) < len(names):
-        raise ValueError("elo: a player is named twice")
     counted = _gather(place, results)
     tables = np.array([[place[name] for name in each.players] for each in counted], int)
     _check_connected(names, tables)
-    if anchor is not None and anchor not in place:
-        raise ValueError(f"elo: anchor {anchor!r} is not among the players")
     is_anchor = np.array([float(name == anchor) for name in names])
     row = np.full(len(names), 1 / len(names)) if anchor is None else is_anchor
     problem = _Problem(len(names), tables, counted, row)
@@ -239,15 +235,10 @@ def _gather(place: dict[str, int], results: Sequence[Counts]) -> list[Counts]:
     """Meetings with games, each once, pairs in the order of the players."""
     found: dict[tuple[str, ...], Any] = {}
     for result in results:
-        for name in result.players:
-            if name not in place:
-                raise ValueError(f"elo: result of {name!r}, who is not among the players")
         if isinstance(result, PairResult):
-            (first, second), pairs = result.players, result.pairs
-            if first == second or len(pairs) != len(PAIR_SCORES) or min(pairs) < 0:
-                raise ValueError(f"elo: {first!r} against {second!r}: bad counts {list(pairs)}")
+            first, second = result.players
             if place[first] > place[second]:
-                result = PairResult((second, first), pairs[::-1])
+                result = PairResult((second, first), result.pairs[::-1])
         known = found.get(result.players)
         found[result.players] = result if known is None else known.plus(result)
     with_games = [result for result in found.values() if result.games]
@@ -255,8 +246,6 @@ def _gather(place: dict[str, int], results: Sequence[Counts]) -> list[Counts]:
 
 
 def _check_connected(names: Sequence[str], tables: np.ndarray) -> None:
-    if not names:
-        raise ValueError("elo: no players")
     reached = {0}
     for _ in names:
         for table in tables.tolist():

@@ -163,15 +163,9 @@ def play_match(
       on_progress: called with the number of games done so far, first when all is compiled.
 
     Raises:
-      ValueError: the rules are for another number of players.
       UsageError: a program is to play with more than one other, the opening plies are as many as a
         whole game's, or the match needs more memory than there is.
     """
-    if len(players) != rules.players:
-        raise ValueError(
-            f"match: {len(players)} players at {rules.players} seats: the rules are for "
-            f"{rules.players}"
-        )
     check_players(players, rules)
     match_programs.check_opening(rules, options.opening_plies)
     match_programs.check_match_size(games=options.games, batch=options.batch)

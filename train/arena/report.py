@@ -4,7 +4,6 @@ import collections
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
@@ -19,6 +18,7 @@ from train.arena.tournament import (
     Standing,
     score_between,
 )
+from train.metrics.text_table import Table
 from wallgo_jax.formats.records import Record
 from wallgo_jax.game.rules import name_of
 
@@ -42,18 +42,13 @@ def match_table(
     first = results[0]
     rules, games = name_of(first.rules), len(first.games)
     title = f"{games} games on {rules}" if has_entrants else f"{first.first} on {rules}"
-    table = Table(title=Text(title), caption=caption, caption_justify="left")
-    table.add_column("")
     if has_entrants:
         columns = {name: first.of(entrant) for entrant, name in enumerate(first.names)}
     else:
         columns = {f"against {result.second}": result.of(0) for result in results}
-    for name in columns:
-        table.add_column(Text(name), justify="right", overflow="fold")
     figures = [_figures(each) for each in columns.values()]
-    for row in figures[0]:
-        table.add_row(row, *(column[row] for column in figures))
-    return table
+    rows = [[name, *(column[name] for column in figures)] for name in figures[0]]
+    return Table(title, ("", *columns), rows, caption)
 
 
 def _figures(of: EntrantResult) -> dict[str, str]:
@@ -199,14 +194,9 @@ def standings_table(
 ) -> Table:
     """The places of players who met in rounds, with their totals: of two at a time also the points
     against each opponent in the order of places, of more the rewards and shares of places."""
-    table = Table(title=Text(title), caption=caption, caption_justify="left")
-    table.add_column("", justify="right")
-    table.add_column("player", overflow="fold")
-    are_pairs = rows[0].seats == 2
-    heads = ["points", "won, drawn, lost", "territory"]
+    are_pairs, table = rows[0].seats == 2, []
+    heads = ["", "player", "points", "won, drawn, lost", "territory"]
     heads += [str(n + 1) for n in range(len(rows))] if are_pairs else _FIGURES_OF_MORE
-    for name in heads:
-        table.add_column(name, justify="right")
     for place, row in enumerate(rows, start=1):
         score = row.score
         totals = f"{score.wins}, {score.draws}, {score.losses}", f"{score.own} : {score.other}"
@@ -219,8 +209,8 @@ def standings_table(
             shares = " ".join(f"{count / score.games:.0%}" for count in score.places)
             percents = f"{row.share:.1%}", f"{100 * low:.1f} to {100 * high:.1f}"
             cells = [f"{row.reward:+.3f}", *percents, shares]
-        table.add_row(str(place), Text(row.name), f"{row.points:.4g}", *totals, *cells)
-    return table
+        table.append([str(place), row.name, f"{row.points:.4g}", *totals, *cells])
+    return Table(title, heads, table, caption)
 
 
 def bracket_tree(played: Elimination, *, title: str, caption: str) -> Tree:

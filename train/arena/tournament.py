@@ -130,7 +130,7 @@ def _decide(play: Play, bracket: str, round_: int, players: tuple[str, ...], pai
     return Meeting(bracket, round_, players, scores, players[int(other > one)])
 
 
-def check_field(names: Sequence[str], seats: int = 2) -> None:
+def check_entrants(names: Sequence[str], seats: int = 2) -> None:
     """Refuse fewer players than seats and a player named twice.
 
     Raises:
@@ -168,7 +168,6 @@ def round_robin(
     title: str = "round robin",
 ) -> list[Meeting]:
     """All tables of `seats` different players meet, each in this many openings."""
-    check_field(names, seats)
     tables = [[table] for table in itertools.combinations(names, seats)]
     return [
         Meeting(title, number, players, play(players, openings), None)
@@ -203,16 +202,14 @@ def score_between(meetings: Sequence[Meeting], name: str, opponent: str) -> Scor
 def heats(
     names: Sequence[str], play: Play, *, size: int, openings: int = 1
 ) -> tuple[list[list[Standing]], list[Meeting]]:
-    """Play heats: groups of `size` neighbours, each a round robin ranked by territory.
+    """Play heats: groups of `size` (at least two) neighbours, each a round robin ranked by
+    territory.
 
     The last group may be smaller, but it has at least two players.
 
     Returns:
       The tables of the groups, and all meetings.
     """
-    check_field(names)
-    if size < 2:
-        raise ValueError(f"tournament: a heat of {size} has no game")
     groups = [list(names[start : start + size]) for start in range(0, len(names), size)]
     if len(groups) > 1 and len(groups[-1]) == 1:
         alone = groups.pop()
@@ -243,15 +240,12 @@ def double_elimination(
     """Play until all but one have lost twice.
 
     Args:
-      seeds: the winners' bracket, strongest first; if their number is not a power of two, the
-        strongest have no opponent in the first round.
+      seeds: the winners' bracket, strongest first, at least one; if their number is not a power
+        of two, the strongest have no opponent in the first round.
       play: plays openings.
       openings: of a meeting, each with both colours.
       starts_behind: further players, who have one loss already.
     """
-    check_field([*seeds, *starts_behind])
-    if not seeds:
-        raise ValueError("tournament: nobody starts in the winners' bracket")
     order = [*seeds, *starts_behind]
     state = _Brackets(order.index, play, openings)
     ahead: list[str | None] = [

@@ -203,14 +203,14 @@ class Probe:
         """Returns the exit code."""
         from rich.console import Console
 
-        from train.experiments import probe
+        from train.experiments import corridors
 
         for seed in self.seeds:
             options.check_seed("probe", seed)
         rules = options.read_rules_for(self.rules, self.players, are_networks=True)
         options.check_files(self.json, inputs=[self.rules])
         try:
-            rows = probe.probe_runs(
+            asked = corridors.probe_runs(
                 self.players,
                 rules,
                 count_train=self.count_train,
@@ -225,11 +225,11 @@ class Probe:
         caption = (
             f"seeds {seeds} · heads read the {self.read}, learn from {self.count_train} positions "
             f"and are asked about {self.count_test} a seed · at least {self.min_distance} steps · "
-            "within ±0.5 is unknown · 95 % intervals over positions"
+            "within ±0.5 is unknown"
         )
-        Console().print(probe.probe_table(rows, caption=caption))
+        Console().print(*corridors.probe_tables(asked, caption=caption), sep="\n")
         if self.json is not None:
-            asked = {
+            about = {
                 "rules": rules.to_dict(),
                 "rules_name": name_of(rules),
                 "seeds": list(self.seeds),
@@ -238,7 +238,8 @@ class Probe:
                 "min_distance": self.min_distance,
                 "read": self.read,
             }
-            options.write_json(self.json, asked | probe.probe_record(rows))
+            trunks = [corridors.trunk_record(each) for each in asked]
+            options.write_json(self.json, about | {"trunks": trunks})
         return 0
 
 

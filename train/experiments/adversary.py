@@ -29,12 +29,13 @@ from train.config import RunConfig
 from train.data.record_dataset import Examples, RecordedGames, make_examples, take
 from train.experiments.blocks import block_variants
 from train.experiments.lib import pages, stats, trainings
-from train.experiments.lib.pages import Curve, Picture, Report, Table
+from train.experiments.lib.pages import Picture, Report, Table
 from train.experiments.lib.stats import Estimate
 from train.experiments.lib.trainings import Trained, Variant
 from train.experiments.lib.work import Work, check_without_budget, play_games
 from train.experiments.scales import AdversaryScale
 from train.learning.losses import make_targets, ownership_errors
+from train.metrics.intervals import Curve, curves_figure
 from train.metrics.rows import METRICS_FILE, read_rows
 from train.network.build import network_for, observer_for
 from train.players.names import read_network_name
@@ -337,7 +338,7 @@ def gap_line(one: Attack, other: Attack) -> str:
 
 
 def _picture(attacks: Sequence[Attack]) -> Picture:
-    figure = pages.curves_figure(
+    figure = curves_figure(
         [Curve(attack.victim.name, attack.rates) for attack in attacks],
         title="Attack rate over training",
         x_label="iterations of the adversary",

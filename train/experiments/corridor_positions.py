@@ -23,7 +23,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -31,8 +31,7 @@ import numpy as np
 
 from train.experiments.mazes import Board, Tree, draw_maze, make_board, shape_of, walk
 from train.runtime.devices import broadcast_boards
-from train.runtime.errors import UsageError
-from train.runtime.files import reason_of, replace_text, writing
+from train.runtime.files import write_lines
 from train.runtime.host import fetch
 from wallgo_jax.board import bitboard
 from wallgo_jax.board.geometry import HORIZONTAL, VERTICAL
@@ -40,7 +39,7 @@ from wallgo_jax.formats import diagram
 from wallgo_jax.game import terrain as terrain_lib
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import State, initial_state
-from wallgo_jax.notation import cell_name, parse_cell
+from wallgo_jax.notation import cell_name
 
 MIN_SIZE = 5
 ALL, TRAINING, HELD_OUT = "all", "training", "held-out"
@@ -123,38 +122,8 @@ def write_corridors(path: Path, corridors: Corridors) -> None:
             "is_connected": bool(connected),
             "distance": int(distance),
         }
-        lines.append(json.dumps(row) + "\n")
-    with writing(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-    replace_text(path, "".join(lines))
-
-
-def read_corridors(path: Path) -> Corridors:
-    """Read a file of `write_corridors`.
-
-    Raises:
-      UsageError: the file cannot be read, or a line of it holds no position.
-    """
-    rows: list[Corridors] = []
-    try:
-        for line in path.read_text(encoding="utf-8").splitlines():
-            rows.append(_read_row(json.loads(line)))
-        states, *answers = zip(*rows, strict=True)
-        stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *states)
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be read: {reason_of(error)}") from None
-    except (ValueError, TypeError, KeyError) as error:
-        told = f"line {len(rows) + 1} holds no position like those before it: {error}"
-        raise UsageError(f"{path}: {told}") from None
-    return Corridors(stacked, *(np.array(column) for column in answers))
-
-
-def _read_row(row: dict[str, Any]) -> Corridors:
-    """One position, without the axis of positions."""
-    state = diagram.parse(row["diagram"])
-    cell = parse_cell(row["cell"], grid=state.grid)
-    answer = np.array(row["is_connected"], np.bool_), np.array(row["distance"], np.int64)
-    return Corridors(state, np.array(cell, np.int64), *answer)
+        lines.append(json.dumps(row))
+    write_lines(path, lines)
 
 
 def _check(rules: Rules, *, count: int, min_distance: int) -> None:
@@ -332,8 +301,7 @@ def _assemble(rules: Rules, pairs: list[_Pair], rng: np.random.Generator) -> Cor
     )
     labels = _label(State(variant, position), jnp.asarray(cell))
     is_connected, is_over = fetch(labels)
-    if (is_connected != version).any():
-        raise RuntimeError("corridors: the referee's flood contradicts the maze")
+    assert (is_connected == version).all(), "the referee's flood contradicts the maze"
     states = State(variant, position._replace(terminated=jnp.asarray(is_over)))
     distance = np.array([pair.distance for pair in pairs])[pair_of]
     return Corridors(states, cell, is_connected, distance)

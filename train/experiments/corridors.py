@@ -22,7 +22,7 @@ import numpy as np
 
 from train.experiments.blocks import block_variants
 from train.experiments.lib import pages, stats, trainings
-from train.experiments.lib.pages import Curve, Picture, Report, Table
+from train.experiments.lib.pages import Picture, Report, Table
 from train.experiments.lib.stats import Estimate
 from train.experiments.lib.work import Work, check_without_budget
 from train.experiments.probe import (
@@ -42,10 +42,11 @@ from train.experiments.probe import (
     trunk_features,
 )
 from train.experiments.scales import CorridorsScale
+from train.metrics.intervals import Curve, curves_figure
 from train.players.names import read_network_name
 from train.players.networks import network_config
 from train.runtime.errors import UsageError
-from wallgo_jax.game.rules import PRESETS
+from wallgo_jax.game.rules import PRESETS, Rules
 
 PAPER = {"residual network": 0.5915, "ResTNet": 0.8001}
 """Accuracy on ladders in Go ("ResTNet: Defense against Adversarial Policies via Transformer in
@@ -86,12 +87,13 @@ class Asked(NamedTuple):
         """The mean of a share over trainings, or over heads where there is one training alone;
         within a range of distances, first and last."""
 
-        def of(head: Answers) -> float:
-            return share(add_results(head[d] for d in head if within[0] <= d <= within[1]))
+        def of(head: Answers) -> ProbeResult:
+            return add_results(head[d] for d in head if within[0] <= d <= within[1])
 
-        shares = [[of(head) for head in heads] for heads in self.answers]
-        over = [statistics.fmean(each) for each in shares] if len(shares) > 1 else shares[0]
-        return stats.over_seeds(over, 0)  # at least two, so that nothing is counted but them
+        counts = [[of(head) for head in heads] for heads in self.answers]
+        shares = [statistics.fmean(map(share, each)) for each in counts]
+        over = shares if len(shares) > 1 else [*map(share, counts[0])]
+        return stats.over_seeds(over, counts[0][0].total)
 
     @property
     def unit(self) -> str:
@@ -118,10 +120,77 @@ def report(work: Work) -> Report:
     return Report(
         title="Far corridors",
         text=_text(scale, asked),
-        tables=[*tables, _distance_table(by_board, bins)],
+        tables=[*tables, _distance_table(by_board, bins, BOARD)],
         pictures=pictures,
-        data={"paper": PAPER, "trunks": [_record(each) for each in asked]},
+        data={"paper": PAPER, "trunks": [trunk_record(each) for each in asked]},
     )
+
+
+def probe_runs(
+    players: Sequence[str],
+    rules: Rules,
+    *,
+    count_train: int,
+    count_test: int,
+    seeds: Sequence[int] = (0, 1, 2),
+    min_distance: int,
+    read: str = BOARD,
+) -> list[Asked]:
+    """Ask the networks of trained players, then new weights for each shape of trunk; every trunk
+    gets the same questions.
+
+    Args:
+      players: their names, see `train.players.names`.
+      rules: of the positions, see `train.experiments.corridor_positions`.
+      count_train: questions that a head learns from, for each seed.
+      count_test: questions that it is asked, for each seed.
+      seeds: each seed draws both sets, the heads' first weights, and the untrained trunks.
+      min_distance: least steps to the nearest enemy.
+      read: what a head reads, one of READS.
+
+    Raises:
+      UsageError: a network cannot be read or asked, there is no player or no seed, or one twice.
+      ValueError: see `make_corridors`.
+    """
+    if not players or not seeds:
+        raise UsageError("probe: name at least one trained player and one seed")
+    if len({*seeds}) < len(seeds):  # the same answers, counted twice, would narrow the interval
+        raise UsageError(f"probe: seeds {', '.join(map(str, seeds))}: a seed is named twice")
+    trunks = [load_trunk(player, players=rules.players) for player in players]
+    groups = [Group(trunk.name, [trunk]) for trunk in trunks]
+    groups += controls_of(groups)
+    answers: list[list[Answers]] = [[] for _ in groups]
+    sizes = {"count_train": count_train, "count_test": count_test, "min_distance": min_distance}
+    for seed in seeds:
+        questions = draw_questions(rules, **sizes, seed=seed)
+        for group, of_group in zip(groups, answers, strict=True):
+            features = trunk_features(group.trunks[0], seed)
+            of_group.append(ask(features, questions, read=read, seed=seed))
+    return [
+        Asked(group, read, [each] if group.is_trained else [[head] for head in each])
+        for group, each in zip(groups, answers, strict=True)
+    ]
+
+
+def probe_tables(asked: Sequence[Asked], *, caption: str = "") -> tuple[Table, Table]:
+    """The answers of all trunks, and those by steps to the wall."""
+    bins = bins_of(add_answers(asked[0].answers[0]))
+    read = asked[0].read
+    return _table(asked, read)._replace(caption=caption), _distance_table(asked, bins, read)
+
+
+def trunk_record(each: Asked) -> dict[str, Any]:
+    """A trunk's answers as JSON-ready figures."""
+    shares = {"correct": _CORRECT, "unknown": _UNKNOWN, "right_side": _SIGN}
+    return {
+        "trunk": each.group.name,
+        "is_trained": each.group.is_trained,
+        "network": dataclasses.asdict(each.group.trunks[0].network),
+        "read": each.read,
+        "unit": each.unit,
+        "answers": pages.plain_data(each.answers),
+        **{name: pages.plain_data(each.mean(share)) for name, share in shares.items()},
+    }
 
 
 def trained_groups(work: Work) -> Iterator[Group]:
@@ -247,7 +316,7 @@ def _table(asked: Sequence[Asked], read: str) -> Table:
     return Table(f"Heads that read {_READ_AS[read]}", heads, rows)
 
 
-def _distance_table(asked: Sequence[Asked], bins: Sequence[tuple[int, int]]) -> Table:
+def _distance_table(asked: Sequence[Asked], bins: Sequence[tuple[int, int]], read: str) -> Table:
     rows = []
     for each in asked:
         cells = [
@@ -257,7 +326,7 @@ def _distance_table(asked: Sequence[Asked], bins: Sequence[tuple[int, int]]) -> 
         ]
         rows.append([each.group.label, *cells])
     heads = ["trunk", *(f"{first} to {last} steps" for first, last in bins)]
-    title = f"Correct and unknown by steps to the wall, heads that read {_READ_AS[BOARD]}"
+    title = f"Correct and unknown by steps to the wall, heads that read {_READ_AS[read]}"
     return Table(title, heads, rows)
 
 
@@ -290,19 +359,6 @@ def _text(scale: CorridorsScale, asked: Sequence[Asked]) -> list[str]:
     return lines
 
 
-def _record(each: Asked) -> dict[str, Any]:
-    shares = {"correct": _CORRECT, "unknown": _UNKNOWN, "right_side": _SIGN}
-    return {
-        "trunk": each.group.name,
-        "is_trained": each.group.is_trained,
-        "network": dataclasses.asdict(each.group.trunks[0].network),
-        "read": each.read,
-        "unit": each.unit,
-        "answers": each.answers,
-        **{name: each.mean(share) for name, share in shares.items()},
-    }
-
-
 def _picture(asked: Sequence[Asked]) -> Picture:
     rates = {f"{each.group.label}, {each.read}": each.mean(_CORRECT) for each in asked}
     for name, share in PAPER.items():
@@ -331,7 +387,7 @@ def _distance_picture(
         points = {sum(ends) / 2: each.mean(share, within=ends) for ends in bins}
         name_of = each.group.name if each.group.is_trained else ""
         curves.append(Curve(name_of, points, is_control=not each.group.is_trained))
-    figure = pages.curves_figure(
+    figure = curves_figure(
         curves,
         title=f"Answers about far corridors: {name}",
         x_label="steps from the queried stone to the wall",

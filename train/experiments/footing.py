@@ -10,9 +10,10 @@ import jax
 
 from train.arena.match_programs import check_opening
 from train.experiments.lib import pages
-from train.experiments.lib.pages import Curve, Picture, Report, Table
+from train.experiments.lib.pages import Picture, Report, Table
 from train.experiments.lib.stats import Estimate, Meeting
 from train.experiments.lib.work import Work, counts_of, play_games
+from train.metrics.intervals import Curve, curves_figure
 from train.players.registry import common_rules, make_player, read_name
 from train.ratings.pool import identity
 from train.runtime.errors import UsageError
@@ -156,7 +157,7 @@ def _doubling_picture(scores: Sequence[Score], player: str) -> Picture:
         for more, rate in rates.items()
         if 0 < rate.mean < 1
     }
-    figure = pages.curves_figure(
+    figure = curves_figure(
         [Curve("", in_elo)] if in_elo else [],
         title=f"{player} against itself with fewer simulations",
         x_label="simulations of the stronger side",
@@ -175,7 +176,7 @@ def _narrowed_picture(scores: Sequence[Score], most: int) -> Picture:
         label = f"{name.considered} actions" if name.considered else "own choice"
         label = f"{label}, {Path(name.target).name or name.kind}"
         lines.setdefault(label, {})[name.budget] = score.meeting.estimate
-    figure = pages.curves_figure(
+    figure = curves_figure(
         [Curve(label, points) for label, points in lines.items()],
         title=f"Fewer considered actions against {most}",
         x_label="simulations of both sides",

@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import jax
 import numpy as np
-from rich.table import Table
 
 from train.analysis.late_positions import (
     LateGame,
@@ -22,6 +21,7 @@ from train.data.record_dataset import (
     make_examples,
     read_recorded_games,
 )
+from train.metrics.text_table import Table
 from train.runtime import files
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
@@ -189,19 +189,15 @@ def proofs_table(games: Sequence[LateGame]) -> Table:
         "refused": [plies_left(game, ply) for game in games for ply in game.refused],
         "unclear": [plies_left(game, ply) for game in games for ply in game.unclear],
     }
-    table = Table(
-        title="late positions proven",
-        title_justify="left",
-        caption="margin: of best play; margins: of all plays; refused: more nodes needed; "
-        "unclear: bounds too coarse",
-        caption_justify="left",
-    )
-    for heading in ("plies left", "tried", *groups):
-        table.add_column(heading, justify="right")
+    rows = []
     every = sorted({left for lefts in groups.values() for left in lefts})
     for name, wanted in [*((str(left), {left}) for left in every), ("all", set(every))]:
         counts = {key: sum(left in wanted for left in lefts) for key, lefts in groups.items()}
         tried = counts["proven"] + counts["refused"] + counts["unclear"]
         shares = (f"{count / tried:.1%}" if tried else "-" for count in counts.values())
-        table.add_row(name, f"{tried:,}", *shares)
-    return table
+        rows.append([name, f"{tried:,}", *shares])
+    caption = (
+        "margin: of best play; margins: of all plays; refused: more nodes needed; unclear: bounds "
+        "too coarse"
+    )
+    return Table("late positions proven", ("plies left", "tried", *groups), rows, caption)

@@ -20,7 +20,7 @@ import numpy as np
 from train.experiments import plays
 from train.experiments.game_size import SOLVED
 from train.experiments.lib import pages, stats
-from train.experiments.lib.pages import Curve, Picture, Report, Table
+from train.experiments.lib.pages import Picture, Report, Table
 from train.experiments.lib.stats import Estimate
 from train.experiments.lib.work import (
     SelfplayGames,
@@ -41,6 +41,7 @@ from train.experiments.plays import (
     plays_of,
     reach_of,
 )
+from train.metrics.intervals import Curve, curves_figure
 from train.players.basic import Player
 from train.review.positions import make_search_among
 from train.runtime.host import fetch
@@ -345,7 +346,7 @@ def _text(work: Work, curves: dict[str, Any]) -> list[str]:
 
 def _picture(curves: dict[str, Any], name: str) -> Picture:
     ahead = {row["play"]: Estimate(*row[f"ahead_{TURNS}"]) for row in curves["by_ply"]}
-    figure = pages.curves_figure(
+    figure = curves_figure(
         [Curve("", ahead)],
         title=f"{name}: how much farther the winner reaches",
         x_label="plays since the last placement",

@@ -13,17 +13,15 @@ N positions, H W cells, F features.
 """
 
 import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from train.arena.result import wilson_interval
 from train.checkpoints.weights import weights_digest
 from train.experiments.corridor_positions import HELD_OUT, TRAINING, Corridors, make_corridors
-from train.experiments.lib.pages import Table
 from train.learning.frozen_head import fit_head, head_scores
 from train.network import NetworkConfig, Variables
 from train.network.build import channels_of, network_for, observer_for
@@ -65,11 +63,6 @@ class ProbeResult(NamedTuple):
         return self.correct / self.total if self.total else 0.0
 
     @property
-    def interval(self) -> tuple[float, float]:
-        """95 % interval of the accuracy (Wilson)."""
-        return wilson_interval(self.accuracy, self.total)
-
-    @property
     def sign_accuracy(self) -> float:
         """The share of scores on the right side of 0."""
         return self.sign_correct / self.total if self.total else 0.0
@@ -78,12 +71,6 @@ class ProbeResult(NamedTuple):
     def unknown_share(self) -> float:
         """The share of unknown answers."""
         return self.unknown / max(self.total, 1)
-
-    def record(self) -> dict[str, Any]:
-        """Counts and shares, JSON-ready."""
-        shares = {"accuracy": self.accuracy, "interval_95": list(self.interval)}
-        shares["sign_accuracy"] = self.sign_accuracy
-        return {**self._asdict(), "total": self.total, **shares}
 
 
 class Questions(NamedTuple):
@@ -108,30 +95,6 @@ class Trunk(NamedTuple):
 
 Answers = Mapping[int, ProbeResult]
 """Counts for each distance."""
-
-
-class ProbeRow(NamedTuple):
-    """One trunk's answers, all seeds together."""
-
-    trunk: Trunk
-    answers: Answers
-
-    @property
-    def result(self) -> ProbeResult:
-        """Over all positions."""
-        return add_results(self.answers.values())
-
-    @property
-    def near(self) -> ProbeResult:
-        """Over the third of the positions whose wall is nearest to the queried cell."""
-        until, _ = thirds(self.answers)
-        return add_results(self.answers[each] for each in self.answers if each <= until)
-
-    @property
-    def far(self) -> ProbeResult:
-        """Over the third of the positions whose wall is farthest away."""
-        _, first = thirds(self.answers)
-        return add_results(self.answers[each] for each in self.answers if each >= first)
 
 
 def draw_questions(
@@ -257,84 +220,3 @@ def shown_planes(states: State, earlier: State, config: NetworkConfig) -> jax.Ar
     observe = jax.vmap(observer_for(config))
     is_wall = np.array([(each.age, each.kind) in _WALLS for each in channels_of(config, 2)])
     return jnp.where(is_wall[None, None, None], observe(states, None), observe(earlier, None))
-
-
-def probe_runs(
-    players: Sequence[str],
-    rules: Rules,
-    *,
-    count_train: int,
-    count_test: int,
-    seeds: Sequence[int] = (0, 1, 2),
-    min_distance: int,
-    read: str = BOARD,
-) -> list[ProbeRow]:
-    """Ask the networks of trained players, a row each, and new weights for each shape of trunk;
-    every trunk gets the same questions.
-
-    Args:
-      players: their names, see `train.players.names`.
-      rules: of the positions, see `train.experiments.corridor_positions`.
-      count_train: questions that a head learns from, for each seed.
-      count_test: questions that it is asked, for each seed.
-      seeds: each seed draws both sets, the heads' first weights, and the untrained trunks.
-      min_distance: least steps to the nearest enemy.
-      read: what a head reads, one of READS.
-
-    Raises:
-      UsageError: a network cannot be read or asked, there is no player or no seed, or one twice.
-      ValueError: see `make_corridors`.
-    """
-    if not players or not seeds:
-        raise UsageError("probe: name at least one trained player and one seed")
-    if len({*seeds}) < len(seeds):  # the same answers, counted twice, would narrow the interval
-        raise UsageError(f"probe: seeds {', '.join(map(str, seeds))}: a seed is named twice")
-    trunks: list[Trunk] = []
-    for player in players:
-        trunk = load_trunk(player, players=rules.players)
-        is_new = all(trunk.network != other.network for other in trunks)
-        trunks += [trunk, Trunk(UNTRAINED, trunk.network, None)] if is_new else [trunk]
-    answers: list[list[Answers]] = [[] for _ in trunks]
-    sizes = {"count_train": count_train, "count_test": count_test, "min_distance": min_distance}
-    for seed in seeds:
-        questions = draw_questions(rules, **sizes, seed=seed)
-        for trunk, of_trunk in zip(trunks, answers, strict=True):
-            of_trunk.append(ask(trunk_features(trunk, seed), questions, read=read, seed=seed))
-    return [ProbeRow(trunk, add_answers(each)) for trunk, each in zip(trunks, answers, strict=True)]
-
-
-def thirds(answers: Answers) -> tuple[int, int]:
-    """The largest distance of the nearest third, the smallest of the farthest."""
-    ordered = np.repeat([*answers], [result.total for result in answers.values()])
-    third = len(ordered) // 3
-    return int(ordered[third]), int(ordered[-third - 1])
-
-
-def probe_table(rows: Sequence[ProbeRow], *, caption: str = "") -> Table:
-    """A column for each trunk."""
-    near_until, far_from = thirds(rows[0].answers)
-    figures = {
-        "planes": [row.trunk.network.planes for row in rows],
-        "positions": [str(row.result.total) for row in rows],
-        "correct, unknown, wrong": [", ".join(map(str, row.result[:3])) for row in rows],
-        "accuracy": [f"{row.result.accuracy:.2%}" for row in rows],
-        "95 % interval": ["{:.1%} to {:.1%}".format(*row.result.interval) for row in rows],
-        f"near third, to step {near_until}": [f"{row.near.accuracy:.2%}" for row in rows],
-        f"far third, from step {far_from}": [f"{row.far.accuracy:.2%}" for row in rows],
-        "accuracy of the sign alone": [f"{row.result.sign_accuracy:.2%}" for row in rows],
-    }
-    heads = ["", *(f"{row.trunk.network.blocks}, {row.trunk.name}" for row in rows)]
-    title = f"connected to an enemy down a corridor? {caption}".rstrip()
-    return Table(title, heads, [[name, *cells] for name, cells in figures.items()])
-
-
-def probe_record(rows: Sequence[ProbeRow]) -> dict[str, Any]:
-    """The table as JSON-ready figures."""
-    records = []
-    for row in rows:
-        near_until, far_from = thirds(row.answers)
-        network = row.trunk.network
-        record = {"name": row.trunk.name, "blocks": network.blocks, "planes": network.planes}
-        record |= {"near_until": near_until, "far_from": far_from, **row.result.record()}
-        records.append(record | {"near": row.near.record(), "far": row.far.record()})
-    return {"rows": records}

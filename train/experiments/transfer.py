@@ -14,13 +14,14 @@ from typing import Any, NamedTuple
 
 from train.config import EvaluationConfig, RunConfig
 from train.experiments.lib import pages, stats, trainings
-from train.experiments.lib.pages import Curve, Picture, Report, Table
+from train.experiments.lib.pages import Picture, Report, Table
 from train.experiments.lib.stats import Estimate, Meeting
 from train.experiments.lib.trainings import Trained, Variant
 from train.experiments.lib.work import Work
 from train.experiments.scales import TransferCase, TransferScale
 from train.learning.freezing import frozen_steps
 from train.loop.run_directory import RESULT_FILE
+from train.metrics.intervals import Curve, curves_figure
 from train.metrics.rows import METRICS_FILE, read_rows
 from train.network.build import network_for
 from train.players.registry import load_network, make_player
@@ -202,7 +203,7 @@ def _text(scale: TransferScale, results: Sequence[CaseResult]) -> list[str]:
 
 def _picture(scale: TransferScale, result: CaseResult) -> Picture:
     name, several = result.case.name, scale.seeds > 1
-    figure = pages.curves_figure(
+    figure = curves_figure(
         [
             Curve(variant.removeprefix(f"{name}-"), _mean_curve(curves))
             for variant, curves in result.curves.items()

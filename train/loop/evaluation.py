@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import jax
-from rich.table import Table
 from rich.text import Text
 
 from train.arena.match import MatchOptions, check_players, fill_seats, play_match
@@ -23,6 +22,7 @@ from train.checkpoints import store
 from train.config import BEST, RunConfig, config_to_dict
 from train.config.sprt import Sprt, parse_sprt
 from train.loop.run_directory import RESULT_FILE
+from train.metrics.text_table import Table
 from train.network import Variables
 from train.network.build import network_for
 from train.players import registry

@@ -1,9 +1,19 @@
-"""Draws figures with their intervals, a row each."""
+"""Draws figures with their intervals: a row each, or curves with bands."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from train.metrics.plot_style import COLOURS, DASHED, GREY, INK, new_figure, set_style, short_name
+from train.metrics.plot_style import (
+    COLOURS,
+    DASHED,
+    GREY,
+    INK,
+    MARKS,
+    new_figure,
+    new_plot,
+    set_style,
+    short_name,
+)
 
 _ROW, _FRAME = 0.34, 1.2  # inches
 
@@ -50,4 +60,63 @@ def intervals_figure(
     if is_share:
         axes.set_xlim(0, 1.02)
         axes.xaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
+    return figure
+
+
+class Curve(NamedTuple):
+    """A line of a plot with its band."""
+
+    name: str  # empty for a line without a label
+    points: Mapping[Any, Sequence[float]]  # by x: value, low and high end, and whatever follows
+    is_control: bool = False  # dotted and grey, without a band
+
+
+def curves_figure(
+    curves: Sequence[Curve],
+    *,
+    title: str,
+    x_label: str,
+    y_label: str,
+    is_share: bool = False,
+    level: float | None = None,
+    is_log: bool = False,
+) -> Any:
+    """A figure of matplotlib with lines and their bands.
+
+    Args:
+      curves: at least one.
+      title: of the plot.
+      x_label: of the axis.
+      y_label: of the axis.
+      is_share: whether y is from 0 to 1, which the axis then shows in per cent.
+      level: where a dashed line stands; None for none.
+      is_log: whether the x axis has powers of two, with a tick at each point.
+    """
+    figure, axes = new_plot(title=title, x_label=x_label, y_label=y_label)
+    place = 0
+    for name, points, is_control in curves:
+        if not points:
+            continue
+        x, (middle, low, high) = (
+            [*points],
+            zip(*(each[:3] for each in points.values()), strict=True),
+        )
+        if is_control:
+            axes.plot(x, middle, color=GREY, linewidth=1, linestyle=":", label=name)
+            continue
+        colour, mark = COLOURS[place % len(COLOURS)], MARKS[place % len(MARKS)]
+        axes.fill_between(x, low, high, color=colour, alpha=0.15, linewidth=0)
+        axes.plot(x, middle, color=colour, marker=mark, markersize=5, label=name)
+        place += 1
+    if level is not None:
+        axes.axhline(level, color=GREY, linewidth=1, linestyle=DASHED, zorder=1)
+    if is_log:
+        ticks = sorted({x for curve in curves for x in curve.points})
+        axes.set_xscale("log", base=2)
+        axes.set_xticks(ticks, [f"{tick:,}" for tick in ticks])
+    if is_share:
+        axes.set_ylim(-0.02, 1.02)
+        axes.yaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
+    if any(curve.name for curve in curves):
+        axes.legend(frameon=False, fontsize=8)
     return figure

@@ -13,7 +13,6 @@ these keys more:
 | `found_by` | the player that found the puzzle |
 """
 
-import gzip
 import json
 from collections.abc import Callable, Iterable
 from importlib import resources
@@ -123,35 +122,25 @@ def read_puzzles(path: Path) -> list[Puzzle]:
     Raises:
       UsageError: it cannot be read, or which line is wrong and why.
     """
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
-    return _parse(data, name=str(path), check=check_puzzle)
+    return _parse(path, check=check_puzzle)
 
 
 def shipped_puzzles() -> list[Puzzle]:
     """The puzzles that come with the package; none where there are none."""
-    file = resources.files("train").joinpath("models", SHIPPED_FILE)
-    if not file.is_file():
-        return []
+    path = Path(str(resources.files("train").joinpath("models", SHIPPED_FILE)))
     # They are known to be right, and to replay them takes seconds.
-    return _parse(file.read_bytes(), name=SHIPPED_FILE, check=lambda puzzle: None)
+    return _parse(path, check=lambda puzzle: None) if path.is_file() else []
 
 
-def _parse(data: bytes, *, name: str, check: Callable[[Puzzle], None]) -> list[Puzzle]:
-    try:
-        text = (gzip.decompress(data) if name.endswith(".gz") else data).decode()
-    except records.UNREADABLE:
-        raise UsageError(f"{name}: cannot be read: not a text or gzip file") from None
+def _parse(path: Path, *, check: Callable[[Puzzle], None]) -> list[Puzzle]:
     puzzles = []
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in enumerate(files.read_text(path).splitlines(), start=1):
         if line.strip():
             try:
                 puzzles.append(from_line(line))
                 check(puzzles[-1])
             except ValueError as error:
-                raise UsageError(f"{name}, line {number}: {error}") from None
+                raise UsageError(f"{path}, line {number}: {error}") from None
     return puzzles
 
 
@@ -162,7 +151,4 @@ def write_puzzles(path: Path, puzzles: Iterable[Puzzle]) -> None:
     Raises:
       UsageError: the file cannot be written, and is as before.
     """
-    data = "".join(to_line(puzzle) + "\n" for puzzle in puzzles).encode()
-    with files.writing(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-    files.replace_bytes(path, gzip.compress(data, 9, mtime=0) if path.suffix == ".gz" else data)
+    files.write_lines(path, map(to_line, puzzles))

@@ -1,32 +1,14 @@
 """Draws the Elo curves of runs."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from train.metrics.plot_style import (
-    COLOURS,
-    DASHED,
-    GREY,
-    INK,
-    MARKS,
-    PAPER,
-    new_plot,
-    short_name,
-)
+from train.metrics.intervals import Curve, curves_figure
+from train.metrics.plot_style import DASHED, GREY, INK, short_name
 
 _LABEL_GAP = 0.05  # between labels of anchors, as a share of the height
-
-
-class Curve(NamedTuple):
-    """Elo of a run over its course."""
-
-    name: str
-    x: Sequence[float]  # [G], rising
-    elo: Sequence[float]  # [G]
-    low: Sequence[float]  # [G]
-    high: Sequence[float]  # [G]
 
 
 def curves_of(
@@ -44,13 +26,14 @@ def curves_of(
     """
     curves = []
     for run, name in runs.items():
-        own = sorted((row for row in rows if row["run"] == run), key=lambda row: row["iteration"])
-        band = ([row[key] for row in own] for key in ("elo", "low", "high"))
-        curves.append(Curve(name, x_of(run, [row["iteration"] for row in own]), *band))
+        of_run = sorted((row for row in rows if row["run"] == run), key=lambda x: x["iteration"])
+        points = [[row[key] for key in ("elo", "low", "high")] for row in of_run]
+        x = x_of(run, [row["iteration"] for row in of_run])
+        curves.append(Curve(name, dict(zip(x, points, strict=True))))
     return curves, {row["player"]: row["elo"] for row in rows if row["run"] is None}
 
 
-def curves_figure(
+def ratings_figure(
     curves: Sequence[Curve],
     anchors: Mapping[str, float],
     *,
@@ -58,31 +41,17 @@ def curves_figure(
     x_label: str,
     y_label: str,
 ) -> Any:
-    """A line with a band of intervals for each run, a dashed line for each anchor, as a figure of
-    matplotlib."""
-    figure, axes = new_plot(title=title, x_label=x_label, y_label=y_label)
-    for index, curve in enumerate(curves):
-        _draw_curve(axes, curve, index)
+    """A line with a band of 95 % intervals for each run, a dashed line for each anchor, as a figure
+    of matplotlib."""
+    named = [
+        curve._replace(name=f"{short_name(curve.name)} (band: 95 % interval)") for curve in curves
+    ]
+    figure = curves_figure(named, title=title, x_label=x_label, y_label=y_label)
+    (axes,) = figure.axes
     axes.xaxis.get_major_locator().set_params(integer=True)
     axes.xaxis.set_major_formatter("{x:,.0f}")
     _draw_anchors(axes, anchors)
-    if curves:
-        axes.legend(loc="best", fontsize=9, labelcolor=INK, facecolor=PAPER, edgecolor="none")
     return figure
-
-
-def _draw_curve(axes: Any, curve: Curve, index: int) -> None:
-    colour = COLOURS[index % len(COLOURS)]
-    axes.fill_between(curve.x, curve.low, curve.high, color=colour, alpha=0.18, linewidth=0)
-    axes.plot(
-        curve.x,
-        curve.elo,
-        color=colour,
-        marker=MARKS[index % len(MARKS)],
-        markersize=5,
-        linewidth=1.8,
-        label=f"{short_name(curve.name)} (band: 95 % interval)",
-    )
 
 
 def _draw_anchors(axes: Any, anchors: Mapping[str, float]) -> None:

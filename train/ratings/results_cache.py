@@ -13,12 +13,13 @@ game) and the number of the batch. Lines of other players or other settings are 
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-import numpy as np
+import pydantic
+from pydantic import Field
 
-from train.arena.elo import PAIR_SCORES, Counts, PairResult, TableResult
-from train.runtime.errors import UsageError
+from train.arena.elo import Counts, PairResult, TableResult
+from train.runtime.errors import UsageError, validation_errors
 from train.runtime.files import append_json_line, read_json_lines
 
 
@@ -40,16 +41,15 @@ class ResultsCache:
         self._batches: dict[tuple[str, ...], dict[int, Counts]] = {}
         for number, line in enumerate(read_json_lines(path), start=1):
             try:
-                batch, counts, settings = _read_batch(json.loads(line))
-            except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-                reason = f"no {error}" if isinstance(error, KeyError) else str(error)
+                batch = _LINES.validate_json(line)
+            except pydantic.ValidationError as error:
                 raise UsageError(
                     f"{path}: line {number}: not a batch of games: "
-                    f"{' '.join(reason.split())[:200]}; remove the line, or choose another file "
+                    f"{validation_errors(error)[:200]}; remove the line, or choose another file "
                     "with --cache"
                 ) from None
-            if settings == self._settings:
-                self._batches.setdefault(counts.players, {})[batch] = counts
+            if batch.settings == self._settings:
+                self._batches.setdefault(batch.counts.players, {})[batch.batch] = batch.counts
 
     def of(self, players: tuple[str, ...]) -> list[Counts]:
         """Return the batches of players, who must be named in the order of the file."""
@@ -80,46 +80,71 @@ def record_of(counts: Counts) -> dict[str, Any]:
     return json.loads(json.dumps(fields))
 
 
-def _read_batch(fields: Any) -> tuple[int, Counts, Any]:
-    """The number, the counts and the settings of a line."""
-    counts = _read_table(fields) if "players" in fields else _read_pairs(fields)
-    number = fields["batch"]
-    if type(number) is not int or number < 0:
-        raise ValueError("the number of the batch is not a whole number from 0 on")
-    if not all(isinstance(name, str) for name in counts.players):
-        raise ValueError("a player is not a string")
-    return number, counts, fields["settings"]
+_Count = Annotated[int, Field(ge=0)]
+_Number = Annotated[float, Field(allow_inf_nan=False)]
+_Points = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
-def _read_pairs(fields: Any) -> PairResult:
-    counts = PairResult(
-        players=(fields["first"], fields["second"]),
-        pairs=tuple(fields["pairs"]),
-        wins=fields["wins"],
-        draws=fields["draws"],
-        losses=fields["losses"],
-        territory=tuple(fields["territory"]),
-    )
-    numbers = [*counts.pairs, *counts[2:5], *counts.territory]
-    if not all(type(count) is int and count >= 0 for count in numbers):
-        raise ValueError("a count is not a whole number from 0 on")
-    if len(counts.pairs) != len(PAIR_SCORES) or len(counts.territory) != 2:
-        raise ValueError("pairs are 5 counts, territory is 2")
-    scored = sum(half * count for half, count in enumerate(counts.pairs))
-    if counts.games != sum(counts[2:5]) or scored != 2 * counts.wins + counts.draws:
-        raise ValueError("pairs do not fit wins, draws and losses")
-    return counts
+class _Batch(pydantic.BaseModel):
+    """The keys of every line."""
+
+    model_config = pydantic.ConfigDict(strict=True)
+    settings: Any
+    batch: _Count
 
 
-def _read_table(fields: Any) -> TableResult:
-    players, openings = fields["players"], fields["openings"]
-    if not isinstance(players, list) or type(openings) is not int or openings < 0:
-        raise ValueError("players are not a list, or openings not a whole number from 0 on")
-    wins, spread = (np.array(fields[key], float) for key in ("wins", "spread"))
-    count = len(players)
-    if wins.shape != (count,) or spread.shape != (count, count) or count < 3:
-        raise ValueError("wins and spread do not fit the players")
-    if not (np.isfinite(wins).all() and np.isfinite(spread).all() and wins.min() >= 0):
-        raise ValueError("wins or spread are not numbers that games can have")
-    rows = tuple(map(tuple, spread.tolist()))
-    return TableResult(tuple(players), tuple(wins.tolist()), openings, rows)
+class _PairsLine(_Batch):
+    """A batch of two players."""
+
+    first: str
+    second: str
+    pairs: tuple[_Count, _Count, _Count, _Count, _Count]
+    wins: _Count
+    draws: _Count
+    losses: _Count
+    territory: tuple[_Count, _Count]
+
+    @property
+    def counts(self) -> PairResult:
+        """The games."""
+        figures = self.pairs, self.wins, self.draws, self.losses, self.territory
+        return PairResult((self.first, self.second), *figures)
+
+    @pydantic.model_validator(mode="after")
+    def _fits(self) -> "_PairsLine":
+        counts = self.counts
+        scored = sum(half * count for half, count in enumerate(counts.pairs))
+        if counts.games != sum(counts[2:5]) or scored != 2 * counts.wins + counts.draws:
+            raise ValueError("pairs do not fit wins, draws and losses")
+        return self
+
+
+class _TableLine(_Batch):
+    """A batch of more players."""
+
+    players: Annotated[tuple[str, ...], Field(min_length=3)]
+    wins: tuple[_Points, ...]
+    openings: _Count
+    spread: tuple[tuple[_Number, ...], ...]
+
+    @property
+    def counts(self) -> TableResult:
+        """The games."""
+        return TableResult(self.players, self.wins, self.openings, self.spread)
+
+    @pydantic.model_validator(mode="after")
+    def _fits(self) -> "_TableLine":
+        sizes = [len(self.wins), len(self.spread), *map(len, self.spread)]
+        if set(sizes) != {len(self.players)}:
+            raise ValueError("wins and spread do not fit the players")
+        return self
+
+
+_LINES: pydantic.TypeAdapter[_PairsLine | _TableLine] = pydantic.TypeAdapter(
+    Annotated[
+        Annotated[_PairsLine, pydantic.Tag("pairs")] | Annotated[_TableLine, pydantic.Tag("table")],
+        pydantic.Discriminator(
+            lambda line: "table" if isinstance(line, dict) and "players" in line else "pairs"
+        ),
+    ]
+)

@@ -2,32 +2,22 @@
 
 from typing import Any
 
-from rich.table import Table
-from rich.text import Text
-
+from train.metrics.text_table import Table
 from train.ratings.pool import Measured
 from train.ratings.results_cache import record_of
 
 
 def rating_table(measured: Measured, *, title: str, caption: str) -> Table:
     """The pool, strongest first."""
-    table = Table(title=Text(title), caption=caption, caption_justify="left")
-    table.add_column("player", overflow="fold")
-    for name in ("iteration", "Elo", "95 % interval", "games", "score", "ahead of the next"):
-        table.add_column(name, justify="right")
-    rows = rating_rows(measured)
+    rows, cells = rating_rows(measured), []
     for row, below in zip(rows, [*rows[1:], None], strict=True):
         ahead = measured.ratings.superiority(row["player"], below["player"]) if below else None
-        table.add_row(
-            Text(row["player"]),
-            "" if row["iteration"] is None else str(row["iteration"]),
-            f"{row['elo']:.0f}",
-            "fixed" if row["is_anchor"] else f"{row['low']:.0f} to {row['high']:.0f}",
-            str(row["games"]),
-            f"{row['score']:.1%}",
-            "" if ahead is None else f"{ahead:.1%}",
-        )
-    return table
+        interval = "fixed" if row["is_anchor"] else f"{row['low']:.0f} to {row['high']:.0f}"
+        iteration = "" if row["iteration"] is None else str(row["iteration"])
+        figures = f"{row['elo']:.0f}", interval, str(row["games"]), f"{row['score']:.1%}"
+        cells.append([row["player"], iteration, *figures, "" if ahead is None else f"{ahead:.1%}"])
+    heads = ("player", "iteration", "Elo", "95 % interval", "games", "score", "ahead of the next")
+    return Table(title, heads, cells, caption)
 
 
 def rating_rows(measured: Measured) -> list[dict[str, Any]]:

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from rich.console import Group
-from rich.table import Table
 from rich.text import Text
 
+from train.metrics.text_table import Table
 from train.players.basic import Player
 from train.review.grades import LIMITS, MARKS, Grade, grade_move, side_accuracy
 from train.review.positions import search_positions
@@ -201,29 +201,25 @@ class GameReview:
     def tables(self) -> Group:
         """The moves that lost win chance, and the accuracy of each side, for the console."""
         weak = [row for row in self.rows() if row["grade"] in LIMITS]
-        moves = Table(
-            title=Text(f"Moves that lost win chance, by {self.player}"),
-            caption="win chances of the player who moves, before and after",
-            caption_justify="left",
-        )
-        for name in ("ply", "move", "", "before", "after", "best"):
-            is_number = name in ("ply", "before", "after")
-            moves.add_column(name, justify="right" if is_number else "left")
+        moves, sides = [], []
         for row in weak:
             chances = f"{row['before']:.0%}", f"{row['after']:.0%}"
             move = f"{LETTERS[row['player']]} {row['move']}"
-            moves.add_row(str(row["ply"]), move, MARKS[row["grade"]], *chances, row["best"])
-        sides = Table(title="Accuracy")
-        sides.add_column("player")
-        sides.add_column("accuracy", justify="right")
-        for name, least in LIMITS.items():
-            sides.add_column(f"{MARKS[name]} ({least:.0%})", justify="right")
+            moves.append([str(row["ply"]), move, MARKS[row["grade"]], *chances, row["best"]])
         for player, (name, accuracy) in enumerate(zip(self.names, self.accuracy, strict=True)):
             counts = (str(self.count_of(player, grade)) for grade in LIMITS)
             score = "-" if accuracy is None else f"{accuracy:.1f} %"
-            sides.add_row(Text(f"{LETTERS[player]} {name}"), score, *counts)
+            sides.append([f"{LETTERS[player]} {name}", score, *counts])
         none = Text(f"No move lost {min(LIMITS.values()):.0%} of win chance or more.")
-        return Group(moves if weak else none, sides)
+        weak_moves = Table(
+            f"Moves that lost win chance, by {self.player}",
+            ("ply", "move", "", "before", "after", "best"),
+            moves,
+            "win chances of the player who moves, before and after",
+        )
+        losses = (f"{MARKS[name]} ({least:.0%})" for name, least in LIMITS.items())
+        accuracy = Table("Accuracy", ("player", "accuracy", *losses), sides)
+        return Group(weak_moves if weak else none, accuracy)
 
     def figure(self) -> Any:
         """A figure of matplotlib: each player's win chance in each position; inaccuracies, mistakes

@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from rich.table import Table
-from rich.text import Text
 
 from train.data.record_dataset import RecordedGames
+from train.metrics.text_table import Table
 from train.players.basic import Player
 from train.review.own_games import states_of
 from train.review.positions import search_positions
@@ -73,18 +72,14 @@ class Reliability(NamedTuple):
 
     def table(self) -> Table:
         """Errors before and after the search, as they are and calibrated."""
-        table = Table(
-            title=Text(f"Win chances of {self.player}"),
-            caption=f"{self} that the factors were not fitted to",
-            caption_justify="left",
-        )
-        for name in ("", "factor", "Brier score", "cross entropy", "calibration error"):
-            table.add_column(name, justify="right" if name else "left")
+        rows = []
         for name, factor in self.factors.items():
             for each, curve in ((1.0, self.plain[name]), (factor, self.fitted[name])):
                 errors = f"{curve.brier:.4f}", f"{curve.cross_entropy:.4f}"
-                table.add_row(name, f"{each:.2f}", *errors, f"{curve.calibration_error:.1%}")
-        return table
+                rows.append([name, f"{each:.2f}", *errors, f"{curve.calibration_error:.1%}"])
+        heads = ("", "factor", "Brier score", "cross entropy", "calibration error")
+        caption = f"{self} that the factors were not fitted to"
+        return Table(f"Win chances of {self.player}", heads, rows, caption)
 
     def to_dict(self) -> dict[str, Any]:
         """The measurement as JSON-ready figures; `calibration` is what `review` reads."""

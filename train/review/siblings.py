@@ -7,9 +7,7 @@ different reach, so to different win chances.
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from rich.table import Table
-from rich.text import Text
-
+from train.metrics.text_table import Table
 from train.players.basic import Player
 from train.review.positions import search_positions
 from train.runtime.errors import UsageError
@@ -53,12 +51,11 @@ class Siblings(NamedTuple):
 
     def table(self) -> Table:
         """The win chance of the step with each of its walls."""
-        table = Table(title=Text(self.title))
-        table.add_column("wall")
-        table.add_column("win chance", justify="right")
-        for each in self.each:
-            table.add_row(f"{each.side}{' (played)' * each.is_played}", f"{each.chance:.1%}")
-        return table
+        rows = [
+            [f"{each.side}{' (played)' * each.is_played}", f"{each.chance:.1%}"]
+            for each in self.each
+        ]
+        return Table(self.title, ("wall", "win chance"), rows)
 
     def to_dict(self) -> dict[str, Any]:
         """The comparison as JSON-ready figures."""

@@ -5,17 +5,19 @@ import contextlib
 import datetime
 import errno
 import fcntl
+import gzip
 import json
 import os
 import socket
 import sys
 import tomllib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
 from train.runtime.errors import UsageError, one_line
 from wallgo_jax.formats.files import write_whole
+from wallgo_jax.formats.records import UNREADABLE
 
 _EXPECTED = {
     errno.ENOSPC,
@@ -197,6 +199,33 @@ def _is_whole(line: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def read_text(path: Path) -> str:
+    """A text file's content; one that ends in .gz is compressed.
+
+    Raises:
+      UsageError: it cannot be read.
+    """
+    try:
+        data = path.read_bytes()
+        return (gzip.decompress(data) if path.suffix == ".gz" else data).decode()
+    except UNREADABLE as error:
+        reason = getattr(error, "strerror", None) or "not a text or gzip file"
+        raise UsageError(f"{path}: cannot be read: {reason}") from None
+
+
+def write_lines(path: Path, lines: Iterable[str]) -> None:
+    """Write a text file in one step, and its directory if it is missing; one that ends in .gz is
+    compressed. The same lines give the same bytes.
+
+    Raises:
+      CannotWriteError: it cannot be written.
+    """
+    data = "".join(f"{line}\n" for line in lines).encode()
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    replace_bytes(path, gzip.compress(data, 9, mtime=0) if path.suffix == ".gz" else data)
 
 
 def replace_text(path: Path, text: str) -> None:

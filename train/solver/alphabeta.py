@@ -50,7 +50,6 @@ class AlphaBeta:
     """
 
     def __init__(self, rules: Rules, *, node_limit: int = NODE_LIMIT) -> None:
-        check_alphabeta(rules)
         self.rules = rules
         self.size = rules.size
         self.node_limit = node_limit

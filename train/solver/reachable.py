@@ -15,7 +15,6 @@ from train.runtime.host import fetch
 from train.solver.tablebase import (
     SIZE,
     STONE_SETS,
-    check_tables,
     children,
     place_of,
     placements,
@@ -33,10 +32,10 @@ _BOARDS_AT_ONCE = 1 << 13
 def reachable_levels(rules: Rules, *, seed: int = 0) -> Iterator[State]:
     """The positions [N] before the end of the game, after 0, 1, 2, ... plies, on the host.
 
-    Raises:
-      UsageError: the rules have no tables (see `train.solver.tablebase`).
+    Args:
+      rules: see `train.solver.tablebase.check_tables`.
+      seed: chooses the game that leads to each position.
     """
-    check_tables(rules)
     rng = np.random.default_rng(seed)
     level = fetch(jax.tree.map(lambda x: jnp.asarray(x)[None], initial_state(rules)))
     while len(level.position.ply):

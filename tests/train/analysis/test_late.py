@@ -75,8 +75,7 @@ def test_stopped_work_goes_on_to_the_same_file(recorded, late_file, tmp_path):
     tried = [len(game.proven) + len(game.refused) for game in read_late(path)]
     assert tried == [2] * 6
     table = proofs_table(read_late(path))
-    assert table.row_count > 1
-    assert next(reversed(list(table.columns[1].cells))) == "12"
+    assert len(table.rows) > 1 and table.rows[-1][1] == "12"
     # A half-written last line is proven again, another is refused.
     *lines, last = whole.splitlines(keepends=True)
     for cut in (1, len(last) - 2):

@@ -29,7 +29,7 @@ from train.runtime.errors import UsageError
 from train.runtime.memory import Memory
 from wallgo_jax.formats import diagram, records
 from wallgo_jax.game import actions
-from wallgo_jax.game.rules import PRESETS, Rules
+from wallgo_jax.game.rules import Rules
 
 BATCH, OPENING = 20, 2
 RULES = Rules(size=3, stones=2, order=(0, 1, 1, 0), walls=4, stay_needs_room=True, tie=())
@@ -227,7 +227,6 @@ def test_progress_is_told():
         {"games": 0},
         {"games": 20, "batch": 0},
         {"games": 20, "opening_plies": -1},
-        {"games": 20, "rules": PRESETS["playwallgo-3p"]},
     ],
 )
 def test_wrong_numbers_are_refused(options):

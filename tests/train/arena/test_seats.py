@@ -174,8 +174,6 @@ def test_players_of_one_name_are_one_entrant():
 @pytest.mark.parametrize(
     ("players", "rules", "games", "word"),
     [
-        ([LOW, HIGH, HIGH], PRESETS["hkoi"], 6, "for 2"),
-        ([LOW, HIGH], TRIO, 6, "3 seats"),
         ([LOW, HIGH, HIGH], TRIO, 0, "games"),
         ([LOW, HIGH, HIGH], TRIO, 2**40, "too large"),
     ],

@@ -17,11 +17,12 @@ from train.experiments import blocks, catalogue, mixed, transfer
 from train.experiments.catalogue import EXPERIMENTS
 from train.experiments.lib import trainings
 from train.experiments.lib.cache import ResultCache
-from train.experiments.lib.pages import Curve, Picture, Report, Table, curves_figure
+from train.experiments.lib.pages import Picture, Report, Table
 from train.experiments.lib.stats import Estimate, Meeting
 from train.experiments.lib.trainings import Trained
 from train.experiments.lib.work import Work
 from train.experiments.scales import read_scales
+from train.metrics.intervals import Curve, curves_figure
 from train.runtime.errors import UsageError
 from wallgo_jax.game.rules import PRESETS
 

@@ -8,9 +8,9 @@ import pytest
 from rich.console import Console
 
 from tests.support.learner import saved, tiny
-from train.arena.result import wilson_interval
 from train.experiments import probe
-from train.experiments.probe import BOARD, CELL, READS, ProbeResult, probe_runs, verdict
+from train.experiments.corridors import probe_runs, probe_tables, trunk_record
+from train.experiments.probe import BOARD, CELL, READS, ProbeResult, verdict
 from train.network.build import channels_of, observer_for
 from train.runtime.errors import UsageError
 from wallgo_jax.game.rules import Rules
@@ -34,7 +34,6 @@ def test_unknown_counts_as_incorrect():
     assert result.total == 8
     assert result.accuracy == 3 / 8
     assert result.sign_accuracy == 6 / 8
-    assert result.interval == wilson_interval(3 / 8, 8)
 
 
 def planted(seen: list[int], *, at_stones: bool):
@@ -142,26 +141,15 @@ def test_network_that_cannot_be_asked_is_refused_by_name(run):
 
 @pytest.mark.slow
 def test_runs_side_by_side(run):
-    rows = probe_runs([run, f"net:{run}"], RULES, **OPTIONS, seeds=(0,))
-    assert [(row.trunk.network.blocks, row.trunk.name) for row in rows] == [
-        ("R", "one"),
-        ("R", "untrained"),
-        ("R", "one"),
-    ]
-    assert all(row.result.total == COUNT for row in rows)
-    assert rows[0].result == rows[2].result  # the same weights, the same questions
-    for row in rows:
-        near_until, far_from = probe.thirds(row.answers)
-        assert near_until <= far_from
-        assert COUNT // 3 <= row.near.total < COUNT
-        assert COUNT // 3 <= row.far.total < COUNT
+    asked = probe_runs([run, f"net:{run}"], RULES, **OPTIONS, seeds=(0,))
+    assert [each.group.label for each in asked] == ["`one`", "`one`", "`R`, new weights"]
+    totals = [probe.add_results(each.answers[0][0].values()) for each in asked]
+    assert all(result.total == COUNT for result in totals)
+    assert totals[0] == totals[1]  # the same weights, the same questions
     console = Console(width=160, record=True)
-    console.print(probe.probe_table(rows, caption="tiny"))
+    console.print(*probe_tables(asked, caption="tiny"))
     text = console.export_text()
-    for word in ("untrained", "one", "accuracy", "95 % interval", "far third", "tiny"):
+    for word in ("one", "new weights", "correct", "right side of 0", "steps", "tiny"):
         assert word in text
-    record = json.loads(json.dumps(probe.probe_record(rows)))
-    first = record["rows"][0]
-    assert first["name"] == "one"
-    assert first["accuracy"] == rows[0].result.accuracy
-    assert first["near"]["total"] == rows[0].near.total
+    record = json.loads(json.dumps(trunk_record(asked[0])))
+    assert record["trunk"] == "one" and record["correct"]["mean"] == totals[0].accuracy

@@ -7,12 +7,12 @@ import json
 import jax
 import numpy as np
 import pytest
-from rich.table import Table
 
 from tests.support.learner import tiny
 from train.checkpoints.store import Store, best_iteration
 from train.config import config_to_dict
 from train.loop import evaluation
+from train.metrics.text_table import Table
 from train.network.build import network_for
 from train.players.basic import make_random_player
 from train.runtime.display import Display
@@ -103,7 +103,7 @@ def test_means_over_rule_sets_have_narrower_intervals():
 def final(tmp_path, monkeypatch):
     """Plays final matches, whose results are names, up to a stop; gives the matches on disk."""
     monkeypatch.setattr(evaluation, "match_record", lambda result: {"second": result})
-    monkeypatch.setattr(evaluation, "_final_table", lambda config, results: Table())
+    monkeypatch.setattr(evaluation, "_final_table", lambda config, results: Table("", (), ()))
 
     def play(*opponents: str, stops: bool = False, config=CONFIG) -> list[dict]:
         def one(config, variables, name, key, display):

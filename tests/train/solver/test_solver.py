@@ -19,7 +19,7 @@ from train.solver import exact_player
 from train.solver.alphabeta import AlphaBeta
 from train.solver.exact_player import best_slots, tables_of
 from train.solver.reachable import reachable_levels
-from train.solver.tablebase import make_tables
+from train.solver.tablebase import check_tables, make_tables
 from wallgo_jax.game import referee
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import NOT_PLACED, State, make_variant
@@ -309,7 +309,7 @@ def test_rules_too_large_are_refused():
         with pytest.raises(UsageError, match="solve"):
             make_player("exact", rules)
         with pytest.raises(UsageError, match="tables"):
-            make_tables(rules)
+            check_tables(rules)
 
 
 def test_search_that_grows_too_large_says_so():

@@ -7,40 +7,19 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import rich.table
 from rich.console import Group
 from rich.text import Text
 
 from train.experiments.lib.cache import ResultCache
 from train.experiments.lib.stats import Estimate
 from train.metrics.intervals import Interval, intervals_figure
-from train.metrics.plot_style import COLOURS, DASHED, GREY, MARKS, new_plot, save_figure
+from train.metrics.plot_style import save_figure
+from train.metrics.text_table import Table
 from train.runtime.files import replace_text, write_json
 from wallgo_jax._version import __version__
 
 PAGE, DATA = "README.md", "result.json"
 FORMATS = ("svg", "png")
-
-
-class Table(NamedTuple):
-    """A table of text; the page and the console show the same cells."""
-
-    title: str
-    heads: Sequence[str]
-    rows: Sequence[Sequence[str]]
-
-    def markdown(self) -> str:
-        """The table as Markdown, below its title."""
-        lines = [self.heads, ["---"] * len(self.heads), *self.rows]
-        return "\n".join([f"**{self.title}**", "", *(f"| {' | '.join(row)} |" for row in lines)])
-
-    def __rich__(self) -> rich.table.Table:
-        shown = rich.table.Table(title=Text(self.title), title_justify="left")
-        for head in self.heads:
-            shown.add_column(Text(head.replace("`", "")), overflow="fold")
-        for row in self.rows:
-            shown.add_row(*(Text(cell.replace("`", "")) for cell in row))
-        return shown
 
 
 class Picture(NamedTuple):
@@ -142,59 +121,3 @@ def rates_figure(rows: Mapping[str, Estimate], *, title: str, x_label: str) -> A
     """A dot and an interval for each named win rate, with a dashed line at one half."""
     intervals = [Interval(name.replace("`", ""), *rate[:3]) for name, rate in rows.items()]
     return intervals_figure(intervals, title=title, x_label=x_label, middle=0.5, is_share=True)
-
-
-class Curve(NamedTuple):
-    """A line of a plot with its band."""
-
-    name: str  # empty for a line without a label
-    points: Mapping[Any, Estimate]  # by x
-    is_control: bool = False  # dotted and grey, without a band
-
-
-def curves_figure(
-    curves: Sequence[Curve],
-    *,
-    title: str,
-    x_label: str,
-    y_label: str,
-    is_share: bool = False,
-    level: float | None = None,
-    is_log: bool = False,
-) -> Any:
-    """A figure of matplotlib with lines and their bands.
-
-    Args:
-      curves: at least one.
-      title: of the plot.
-      x_label: of the axis.
-      y_label: of the axis.
-      is_share: whether y is from 0 to 1, which the axis then shows in per cent.
-      level: where a dashed line stands; None for none.
-      is_log: whether the x axis has powers of two, with a tick at each point.
-    """
-    figure, axes = new_plot(title=title, x_label=x_label, y_label=y_label)
-    place = 0
-    for name, points, is_control in curves:
-        if not points:
-            continue
-        x, (middle, low, high, _) = [*points], zip(*points.values(), strict=True)
-        if is_control:
-            axes.plot(x, middle, color=GREY, linewidth=1, linestyle=":", label=name)
-            continue
-        colour, mark = COLOURS[place % len(COLOURS)], MARKS[place % len(MARKS)]
-        axes.fill_between(x, low, high, color=colour, alpha=0.15, linewidth=0)
-        axes.plot(x, middle, color=colour, marker=mark, markersize=5, label=name)
-        place += 1
-    if level is not None:
-        axes.axhline(level, color=GREY, linewidth=1, linestyle=DASHED, zorder=1)
-    if is_log:
-        ticks = sorted({x for curve in curves for x in curve.points})
-        axes.set_xscale("log", base=2)
-        axes.set_xticks(ticks, [f"{tick:,}" for tick in ticks])
-    if is_share:
-        axes.set_ylim(-0.02, 1.02)
-        axes.yaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
-    if any(curve.name for curve in curves):
-        axes.legend(frameon=False, fontsize=8)
-    return figure
