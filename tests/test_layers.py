@@ -26,10 +26,10 @@ wallgo_jax/env wallgo_jax/view wallgo_jax/formats wallgo_jax/drawing wallgo_jax/
 wallgo_jax/__init__ wallgo_jax/adapters wallgo_jax/cli wallgo_jax/__main__
 train/__init__ train/runtime train/functions train/network train/search/arrays train/search
 train/data train/learning train/solver train/config train/metrics train/checkpoints train/players
-train/arena train/opponents train/engine/trees train/engine
+train/arena train/opponents train/engine
 train/loop train/ratings train/analysis train/review train/puzzles
 train/experiments/lib train/experiments train/ui/games train/ui
-train/bench/harness train/bench/parts train/bench train/api/common train/api
+train/bench train/api/common train/api
 train/cli/common train/cli/games train/cli train/__main__
 """.split()
 DOORS = {

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 from tests.support.learner import tiny
 from tests.support.learner.engines import sessions_of
 from train.config import read_config
+from train.engine.options import EngineOptions
 from train.engine.protocol import Protocol
-from train.engine.trees.options import EngineOptions
 from train.players.names import read_name
 from wallgo_jax import notation
 from wallgo_jax.formats import diagram, hkoi_code, records

@@ -24,11 +24,9 @@ from train.runtime.errors import UsageError
 from train.runtime.host import fetch
 from train.runtime.memory import MemoryEstimate, check_fits, device_memory, tree_bytes
 from train.solver.alphabeta import AlphaBeta, check_alphabeta
-from train.solver.boards import board_of
-from train.solver.reachable import batches, reachable_levels
-from train.solver.sampled import sample_positions
+from train.solver.boards import DRAW, LOSS, WIN, board_of
+from train.solver.positions import batches, reachable_levels, sample_positions
 from train.solver.tablebase import Tables, check_tables, make_tables, optimal_slots, value_of
-from train.solver.values import DRAW, LOSS, WIN
 from wallgo_jax.game import actions
 from wallgo_jax.game.rules import Rules, name_of
 from wallgo_jax.game.state import State
@@ -266,7 +264,7 @@ def _compare(
 
 @dataclasses.dataclass(frozen=True)
 class Sample:
-    """Which positions are sampled; see `train.solver.sampled.sample_positions`.
+    """Which positions are sampled; see `train.solver.positions.sample_positions`.
 
     Attributes:
       positions: number of positions.

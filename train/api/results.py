@@ -11,7 +11,7 @@ from train.arena.elo import Ratings
 from train.arena.result import MatchResult, wilson_interval
 from train.arena.tournament import Elimination, Meeting, Standing
 from train.metrics.intervals import Interval, intervals_figure
-from train.ratings import curves, tables
+from train.ratings import report as ratings_report
 from train.ratings.pool import Measured
 from train.runtime.files import writing
 from wallgo_jax.formats import records
@@ -205,7 +205,7 @@ class RatedPool:
     @property
     def rows(self) -> list[dict[str, Any]]:
         """A dict for each player, the strongest first."""
-        return tables.rating_rows(self.measured)
+        return ratings_report.rating_rows(self.measured)
 
     def to_dataframe(self) -> Any:
         """`rows` as a table of pandas."""
@@ -213,11 +213,11 @@ class RatedPool:
 
     def summary(self) -> dict[str, Any]:
         """What `elo --json` writes: the ratings, and the games of each pairing or table."""
-        return tables.rating_record(self.measured)
+        return ratings_report.rating_record(self.measured)
 
     def table(self, *, title: str = "Elo", caption: str = "") -> Any:
         """What `elo` prints, as a table of rich."""
-        return tables.rating_table(self.measured, title=title, caption=caption)
+        return ratings_report.rating_table(self.measured, title=title, caption=caption)
 
     def figure(
         self,
@@ -237,8 +237,10 @@ class RatedPool:
         title = title or f"Elo, {self.zero}"
         runs = {row["run"]: row["player"].rpartition("/")[0] for row in self.rows if row["run"]}
         if runs:
-            drawn, others = curves.curves_of(self.rows, runs, x_of=x_of)
-            return curves.ratings_figure(drawn, others, title=title, x_label=x_label, y_label="Elo")
+            drawn, others = ratings_report.curves_of(self.rows, runs, x_of=x_of)
+            return ratings_report.ratings_figure(
+                drawn, others, title=title, x_label=x_label, y_label="Elo"
+            )
         rows = [Interval(row["player"], row["elo"], row["low"], row["high"]) for row in self.rows]
         return intervals_figure(rows, title=title, x_label="Elo points, 95 % intervals")
 

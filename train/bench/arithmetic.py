@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 
-from train.bench.parts import trainer
-from train.bench.parts.memory import WORD
+from train.bench import trainer
+from train.bench.memory import WORD
 from train.bench.report import short
 from train.bench.training import MILLION
 from train.config import RunConfig

@@ -26,11 +26,10 @@ from jax.stages import Compiled, Traced
 from rich.console import Group
 from rich.text import Text
 
-from train.bench import arithmetic
-from train.bench.harness import hlo
-from train.bench.harness.hlo import Instruction, Loop
-from train.bench.harness.timing import timed
-from train.bench.parts.search import make_uniform_evaluator
+from train.bench import arithmetic, hlo
+from train.bench.hlo import Instruction, Loop
+from train.bench.search import make_uniform_evaluator
+from train.bench.timing import timed
 from train.config import RunConfig, config_to_dict
 from train.data.selfplay import first_boards
 from train.loop.compiled_step import CompiledStep
@@ -64,7 +63,7 @@ _FAMILIES = {"v5e": (1.5e9, 16e9), "v5p": (1.75e9, 95e9), "v6e": (1.75e9, 32e9)}
 memory. Source: Google Cloud Documentation, TPU v5e, v5p, v6e."""
 _GPUS = {"h100": 84_942_979_072, "h200": 151_397_597_184}
 """Bytes of memory, as in their descriptions."""
-_DESCRIPTIONS = Path(__file__).parent / "harness" / "targets"
+_DESCRIPTIONS = Path(__file__).parent / "targets"
 _ALONE = ("TPU_SKIP_MDS_QUERY", "ALLOW_MULTIPLE_LIBTPU_LOAD", "JAX_SKIP_CUDA_CONSTRAINTS_CHECK")
 """Variables by which the compilers look for no device and no driver."""
 

@@ -7,10 +7,10 @@ import statistics
 import time
 from collections.abc import Callable, Sequence
 
-from train.bench.harness.timing import Row
 from train.bench.suite import Figures
+from train.bench.timing import Row
+from train.engine.options import EngineOptions
 from train.engine.sessions import Sessions
-from train.engine.trees.options import EngineOptions
 from train.players.registry import make_evaluating_player
 from train.runtime.errors import UsageError
 from wallgo_jax.game.rules import Rules, name_of

@@ -25,7 +25,7 @@ from pydantic import Field
 from rich.console import Console
 
 from train.analysis.describe import make_timer, random_planes
-from train.bench.harness.timing import CHECKSUM, Bench, Row, take_turns
+from train.bench.timing import CHECKSUM, Bench, Row, take_turns
 from train.metrics.text_table import Table
 from train.network import NetworkConfig, compute_dtype, count_parameters, make_network
 from train.runtime.errors import validation_errors

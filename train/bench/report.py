@@ -12,9 +12,9 @@ from rich.console import Group
 from rich.text import Text
 
 import wallgo_jax
-from train.bench.harness.timing import Row
-from train.bench.parts.memory import memory_lines
+from train.bench.memory import memory_lines
 from train.bench.suite import PLOT, Figures, Request, unit_of
+from train.bench.timing import Row
 from train.config import config_to_dict
 from train.metrics.plot_style import COLOURS, DASHED, GREY, INK, new_plot, save_figure
 from train.metrics.text_table import Table

@@ -10,9 +10,9 @@ from typing import NamedTuple
 import jax
 
 import wallgo_jax
-from train.bench.harness.timing import Bench, Row, take_turns
-from train.bench.parts import alphazero, games, memory, search, trainer
-from train.bench.parts.memory import TreeMemory
+from train.bench import alphazero, games, memory, search, trainer
+from train.bench.memory import TreeMemory
+from train.bench.timing import Bench, Row, take_turns
 from train.config import RunConfig
 from train.runtime.devices import Devices, all_devices
 from train.runtime.errors import UsageError

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from train.engine.trees.options import EngineOptions
-from train.engine.trees.programs import PATH_PLIES, Programs
+from train.engine.options import EngineOptions
+from train.engine.programs import PATH_PLIES, Programs
 from train.players.basic import Player
 from train.search.config import considered_actions
 from train.search.report import SearchReport, draw_place, report_finished_game

@@ -19,9 +19,9 @@ from typing import Any
 
 from train.config.heuristics import HeuristicsConfig
 from train.engine.games import SessionGame, begin_game, warm_up
+from train.engine.options import MAX_SECONDS, EngineOptions
+from train.engine.programs import Programs
 from train.engine.searcher import EvaluationRequest, Searcher
-from train.engine.trees.options import MAX_SECONDS, EngineOptions
-from train.engine.trees.programs import Programs
 from train.players.basic import Player
 from train.players.registry import check_rules, make_evaluating_player
 from train.runtime.errors import UsageError

@@ -154,7 +154,7 @@ def _victims(work: Work) -> list[Victim]:
     victims = [
         Victim(
             variant.name,
-            f"search:{work.runs / variant.name}-seed{{seed}}{budget}",
+            f"search:{work.runs / variant.run_name('{seed}')}{budget}",
             variant.config.rules,
             trainings.settings_of(variant, 0),
         )

@@ -31,7 +31,7 @@ from train.experiments.lib.work import Work, selfplay_games, states_of
 from train.metrics.intervals import Interval, intervals_figure
 from train.runtime.devices import broadcast_boards
 from train.runtime.host import fetch
-from train.solver.reachable import batches, reachable_levels
+from train.solver.positions import batches, reachable_levels
 from wallgo_jax.game import actions, chance, referee
 from wallgo_jax.game.rules import Rules, named
 from wallgo_jax.game.state import Position, State, initial_position, make_variant

@@ -25,9 +25,8 @@ from train.metrics.text_table import Table
 from train.runtime import files
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
-from train.solver.boards import board_of, plays
+from train.solver.boards import LOSS, board_of, plays
 from train.solver.late import Refusal, check_provable, prove
-from train.solver.values import LOSS
 from wallgo_jax.formats import records
 from wallgo_jax.formats.records import Record
 from wallgo_jax.game.rules import Rules

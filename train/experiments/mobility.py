@@ -46,7 +46,7 @@ from train.players.basic import Player
 from train.review.positions import make_search_among
 from train.runtime.host import fetch
 from train.solver.exact_player import tables_of
-from train.solver.reachable import batches, reachable_levels
+from train.solver.positions import batches, reachable_levels
 from train.solver.tablebase import value_of
 from wallgo_jax.game import actions
 from wallgo_jax.game.state import State

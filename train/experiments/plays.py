@@ -23,7 +23,7 @@ import numpy as np
 
 from train.experiments.lib.work import SelfplayGames, states_of
 from train.runtime.host import fetch
-from train.solver.reachable import batches
+from train.solver.positions import batches
 from wallgo_jax.board import bitboard
 from wallgo_jax.game import actions, referee
 from wallgo_jax.game import terrain as terrain_lib

@@ -104,7 +104,7 @@ def train_case(work: Work, base: RunConfig, case: TransferCase) -> CaseResult:
         variant = trainings.variant(f"{case.name}-source", config, {}, where=case.name)
         source_by = trainings.settings_of(variant, 0)
         sources = trainings.train_all(work, [variant], seeds=scale.seeds)[variant.name]
-        source = str(work.runs / f"{variant.name}-seed{{seed}}")
+        source = str(work.runs / variant.run_name("{seed}"))
     scratch = _changed(scale, base, case.config, case)
     configs = {SCRATCH: scratch, WARM: dataclasses.replace(scratch, init_from=source)}
     if case.freeze:

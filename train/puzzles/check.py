@@ -15,9 +15,9 @@ from train.runtime.errors import UsageError
 from train.runtime.host import fetch
 from train.search.report import SearchReport
 from train.solver.alphabeta import AlphaBeta
+from train.solver.boards import WIN
 from train.solver.exact_player import best_slots, check_solvable, tables_of
 from train.solver.tablebase import SIZE, optimal_slots, value_of
-from train.solver.values import WIN
 from wallgo_jax.game import actions, referee
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import State

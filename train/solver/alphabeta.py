@@ -10,9 +10,8 @@ import functools
 from typing import NamedTuple
 
 from train.runtime.errors import UsageError
-from train.solver.boards import Board, Play, has_wall_limit, plays
+from train.solver.boards import DRAW, LOSS, WIN, Board, Play, has_wall_limit, plays
 from train.solver.contest import flood, step
-from train.solver.values import DRAW, LOSS, WIN
 from wallgo_jax.board.geometry import NUM_SYMMETRIES, turn_cell
 from wallgo_jax.game.rules import MOVER_LOSES, Rules
 

@@ -21,6 +21,9 @@ from wallgo_jax.board.geometry import (
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import Position
 
+WIN, DRAW, LOSS = 1, 0, -1
+"""The value of a solved position for the player to move, or of a ply for the player who made
+it."""
 _WORD = 32
 
 

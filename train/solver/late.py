@@ -11,9 +11,8 @@ from typing import NamedTuple
 
 from train.runtime.errors import UsageError
 from train.solver import claims, compiled
-from train.solver.boards import Board, Play, has_wall_limit, plays
+from train.solver.boards import DRAW, LOSS, WIN, Board, Play, has_wall_limit, plays
 from train.solver.contest import Contest, Geometry, flood, geometry_of, settle
-from train.solver.values import DRAW, LOSS, WIN
 from wallgo_jax.game.rules import Rules
 
 NODE_LIMIT = 50_000

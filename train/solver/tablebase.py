@@ -25,8 +25,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from train.runtime.errors import UsageError
-from train.solver.boards import has_wall_limit
-from train.solver.values import LOSS, WIN
+from train.solver.boards import LOSS, WIN, has_wall_limit
 from wallgo_jax.board import bitboard
 from wallgo_jax.board.bitboard import Cells
 from wallgo_jax.board.geometry import (

@@ -2,7 +2,7 @@
 
 import jax.numpy as jnp
 
-from train.bench.parts.games import Game
+from train.bench.games import Game
 
 GAME_PLIES = 3
 

@@ -9,9 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from tests.support.learner.searching import FOUR_STONES, TRIO, random_evaluator
+from train.engine.options import EngineOptions
 from train.engine.protocol import Protocol
 from train.engine.sessions import Sessions
-from train.engine.trees.options import EngineOptions
 from train.network import Output
 from train.players.basic import Player, act_by, make_random_search
 from train.search.config import SearchConfig

@@ -12,9 +12,8 @@ import pytest
 from tests.support.learner import tiny
 from tests.support.learner.counting_game import counting_game
 from train.__main__ import main
-from train.bench import suite
+from train.bench import games, memory, suite
 from train.bench import training as bench_training
-from train.bench.parts import games, memory
 from train.cli.bench import Bench
 from train.runtime.devices import all_devices
 from train.runtime.errors import UsageError

@@ -16,9 +16,8 @@ from rich.console import Console
 
 from tests.support.compiling import ROOT
 from tests.support.learner import tiny
-from train.bench import arithmetic, compile_report
+from train.bench import arithmetic, compile_report, hlo
 from train.bench.compile_report import Target, absent_devices
-from train.bench.harness import hlo
 from train.bench.report import as_json
 from train.cli.bench import Bench
 from train.runtime.devices import all_devices, tracing_for

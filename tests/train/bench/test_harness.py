@@ -7,9 +7,8 @@ import pytest
 
 from tests.support.learner import tiny
 from tests.support.learner.counting_game import counting_game
-from train.bench.harness import timing
-from train.bench.harness.timing import CHECKSUM
-from train.bench.parts import games, trainer
+from train.bench import games, timing, trainer
+from train.bench.timing import CHECKSUM
 from train.runtime.devices import all_devices
 from wallgo_jax import planes as planes_lib
 

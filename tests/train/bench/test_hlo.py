@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from train.bench.harness import hlo
+from train.bench import hlo
 
 
 def _by_depth(loop):

@@ -3,7 +3,7 @@
 import pytest
 
 from train.bench import inference_time
-from train.bench.harness.timing import Row
+from train.bench.timing import Row
 
 
 @pytest.mark.parametrize(

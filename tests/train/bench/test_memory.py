@@ -6,7 +6,7 @@ import jax
 import numpy as np
 
 from tests.support.learner import tiny
-from train.bench.parts import memory, search
+from train.bench import memory, search
 from train.search.config import SearchConfig
 from train.search.engine import Root
 from train.search.evaluator import make_play

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from tests.support.learner import tiny
-from train.bench.harness.timing import CHECKSUM
-from train.bench.parts import alphazero, games, search, trainer
+from train.bench import alphazero, games, search, trainer
+from train.bench.timing import CHECKSUM
 from train.config import RunConfig
 from train.network.config import NetworkConfig
 from train.runtime.devices import all_devices

@@ -11,10 +11,9 @@ import pytest
 from rich.console import Console
 
 from tests.support.learner import tiny
-from train.bench import report, suite
-from train.bench.harness.timing import ProgramStats, Row
-from train.bench.parts import alphazero, games, memory, search, trainer
+from train.bench import alphazero, games, memory, report, search, suite, trainer
 from train.bench.suite import Figures, Ratio, Request
+from train.bench.timing import ProgramStats, Row
 from train.config import RunConfig
 from train.runtime.errors import UsageError
 

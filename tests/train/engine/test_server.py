@@ -14,12 +14,11 @@ import pytest
 from tests.support import compiling
 from tests.support.learner import tiny
 from train.cli.games.engine import Engine
-from train.engine import server
+from train.engine import programs, server
+from train.engine.options import EngineOptions
 from train.engine.protocol import MAX_MESSAGE
 from train.engine.server import LineSplitter, make_send, serve
 from train.engine.sessions import make_sessions
-from train.engine.trees import programs
-from train.engine.trees.options import EngineOptions
 from train.runtime.errors import UsageError
 from train.runtime.memory import Memory
 

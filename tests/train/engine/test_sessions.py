@@ -7,8 +7,8 @@ from scipy.special import softmax
 from tests.support.learner import saved
 from tests.support.learner.engines import LEAD, OWNERS, two_players
 from tests.support.learner.searching import FOUR_STONES
+from train.engine.options import EngineOptions
 from train.engine.sessions import make_sessions
-from train.engine.trees.options import EngineOptions
 from train.runtime.errors import UsageError
 from wallgo_jax.game.actions import NO_ACTION
 

@@ -17,7 +17,7 @@ from train.players.basic import make_random_player
 from train.players.searching import network_player
 from train.search.config import KINDS, SearchConfig
 from train.solver.exact_player import tables_of
-from train.solver.reachable import reachable_levels
+from train.solver.positions import reachable_levels
 from wallgo_jax import Rules
 
 TINY = Path(__file__).parents[3] / "configs" / "tiny.toml"

@@ -21,7 +21,7 @@ from train.cli.games.puzzles import Puzzles
 from train.data.record_dataset import RecordedGames
 from train.puzzles import check, find
 from train.puzzles.check import PuzzleOptions, check_puzzles, exact_judge, state_of
-from train.puzzles.find import find_puzzles, spread
+from train.puzzles.find import find_puzzles, sameness_key, spread
 from train.puzzles.puzzle_file import (
     SHIPPED_FILE,
     Puzzle,
@@ -30,7 +30,6 @@ from train.puzzles.puzzle_file import (
     to_line,
     write_puzzles,
 )
-from train.puzzles.sameness import sameness_key
 from train.review.own_games import play_own_games
 from train.review.player import make_analysis_player
 from train.runtime.errors import UsageError

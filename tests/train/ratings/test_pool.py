@@ -15,7 +15,7 @@ from train.config.heuristics import HeuristicsConfig
 from train.metrics.intervals import Curve
 from train.metrics.plot_style import save_figure
 from train.players.basic import Player
-from train.ratings import curves, pairings, pool, tables
+from train.ratings import pairings, pool, report
 from train.ratings.pool import Entrant
 from train.ratings.results_cache import ResultsCache
 from train.runtime.errors import UsageError
@@ -309,13 +309,13 @@ def test_runs_that_are_not_there(tmp_path):
 
 def test_table_and_record_tell_the_same(tmp_path):
     measured = measure(tmp_path / "games", Play(), 1200)
-    record = json.loads(json.dumps(tables.rating_record(measured)))
+    record = json.loads(json.dumps(report.rating_record(measured)))
     rows = record["players"]
     assert sum(row["games"] for row in rows) == 2 * record["games"] == 2400
     assert [row["elo"] for row in rows] == sorted((row["elo"] for row in rows), reverse=True)
     played = sum(each["wins"] + each["draws"] + each["losses"] for each in record["results"])
     assert played == 1200
-    table = tables.rating_table(measured, title="t", caption="c")
+    table = report.rating_table(measured, title="t", caption="c")
     assert table.rows[0][0] == rows[0]["player"]
     assert "fixed" in [row[3] for row in table.rows]
 
@@ -325,16 +325,16 @@ def test_curve_is_drawn(tmp_path, name):
     pytest.importorskip("matplotlib")
     path = tmp_path / "new" / "curve.png"
     line = Curve(name, {1: (0, -3, 3), 2: (5, 2, 8), 3: (9, 7, 11)})
-    figure = curves.ratings_figure([line], {name: 0}, title="t", x_label="x", y_label="y")
+    figure = report.ratings_figure([line], {name: 0}, title="t", x_label="x", y_label="y")
     save_figure(figure, path, caption=f"{name} = 0")
     assert path.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
 
 
 def test_labels_are_moved_apart_no_more_than_needed():
-    assert curves.spread_labels([0.1, 0.5], 0.1) == pytest.approx([0.1, 0.5])
-    assert curves.spread_labels([0.5, 0.5, 0.9], 0.1) == pytest.approx([0.45, 0.55, 0.9])
-    assert curves.spread_labels([0.2, 0.22, 0.24], 0.1) == pytest.approx([0.12, 0.22, 0.32])
-    assert curves.spread_labels([], 0.1) == []
+    assert report.spread_labels([0.1, 0.5], 0.1) == pytest.approx([0.1, 0.5])
+    assert report.spread_labels([0.5, 0.5, 0.9], 0.1) == pytest.approx([0.45, 0.55, 0.9])
+    assert report.spread_labels([0.2, 0.22, 0.24], 0.1) == pytest.approx([0.12, 0.22, 0.32])
+    assert report.spread_labels([], 0.1) == []
 
 
 def test_cache_that_cannot_be_written(tmp_path):

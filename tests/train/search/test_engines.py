@@ -12,7 +12,7 @@ import pytest
 from tests.support import compiling
 from tests.support.learner import hashed_game, tiny
 from tests.support.learner.searching import FOUR_STONES, Grown, grown, random_states
-from train.bench.parts import search as bench_search
+from train.bench import search as bench_search
 from train.loop.selfplay import selfplay_of, stage_at
 from train.network import MASKED
 from train.network.build import network_for

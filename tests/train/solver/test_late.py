@@ -14,10 +14,9 @@ from tests.support.reference.scores import ScoreSolver
 from tests.support.reference.solver import game_at
 from train.runtime.errors import UsageError
 from train.solver import compiled
-from train.solver.boards import Board, opening, openings_of, plays
+from train.solver.boards import DRAW, LOSS, WIN, Board, opening, openings_of, plays
 from train.solver.contest import free_waits, geometry_of, sure_turns
 from train.solver.late import Proof, Refusal, check_provable, prove, reduce
-from train.solver.values import DRAW, LOSS, WIN
 from wallgo_jax.board.geometry import DOWN, RIGHT
 from wallgo_jax.game.rules import Rules
 

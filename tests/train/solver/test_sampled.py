@@ -4,8 +4,7 @@ import jax
 import numpy as np
 import pytest
 
-from train.solver.reachable import reachable_levels
-from train.solver.sampled import sample_positions
+from train.solver.positions import reachable_levels, sample_positions
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import State
 

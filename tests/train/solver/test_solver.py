@@ -18,7 +18,7 @@ from train.runtime.errors import UsageError
 from train.solver import exact_player
 from train.solver.alphabeta import AlphaBeta
 from train.solver.exact_player import best_slots, tables_of
-from train.solver.reachable import reachable_levels
+from train.solver.positions import reachable_levels
 from train.solver.tablebase import check_tables, make_tables
 from wallgo_jax.game import referee
 from wallgo_jax.game.rules import Rules

@@ -18,7 +18,7 @@ import tyro
 
 from train.cli.common import options
 from train.config import SHIPPED, read_config
-from train.engine.trees.options import EngineOptions
+from train.engine.options import EngineOptions
 from train.runtime.errors import usage_errors
 from train.runtime.interrupts import leave
 from wallgo_jax.cli.parsing import Flag

@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, TypeVar
 import pydantic
 from pydantic import AfterValidator, Field
 
-from train.runtime.errors import UsageError, one_line
+from train.runtime.errors import UsageError, validation_errors
 
 _T = TypeVar("_T")
 
@@ -60,8 +60,4 @@ def validated(kind: type[_T], fields: Mapping[str, Any], *, where: str) -> _T:
     try:
         return pydantic.TypeAdapter(kind).validate_python(dict(fields))
     except pydantic.ValidationError as error:
-        first = error.errors()[0]
-    keys = ".".join(str(part) for part in first["loc"])
-    shown = "" if isinstance(first["input"], Mapping) else f" (got {first['input']!r})"
-    message = first["msg"].removeprefix("Value error, ")
-    raise UsageError(one_line(f"{where}: {keys}: {message}{shown}"))
+        raise UsageError(f"{where}: {validation_errors(error)}") from None

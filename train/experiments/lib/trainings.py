@@ -4,6 +4,7 @@ The seed is the unit: players of one seed meet players of the same seed.
 """
 
 import dataclasses
+import hashlib
 import itertools
 import json
 import shutil
@@ -34,7 +35,7 @@ from train.loop.start import code_of
 from train.metrics.rows import METRICS_FILE, elapsed_seconds, read_rows
 from train.players.registry import load_network, make_player
 from train.runtime.errors import UsageError
-from train.runtime.files import locked, write_json, writing
+from train.runtime.files import locked, writing
 from wallgo_jax.game.rules import Rules
 
 NO_MATCHES = EvaluationConfig(every=0, opponents=(), anchors=())
@@ -45,7 +46,8 @@ class Variant(NamedTuple):
     """A config with a name; its own name, seed and evaluation do not count.
 
     `{seed}` in its `init_from` and `selfplay.opponent` stands for the seed. With `keeps_all` the
-    weights of every checkpoint are kept. `made_by` is what else decides the result, JSON-ready.
+    weights of every checkpoint are kept. `made_by` is what else decides the result, JSON-ready; it
+    is a part of its runs' names.
     """
 
     name: str
@@ -53,6 +55,13 @@ class Variant(NamedTuple):
     evaluation: EvaluationConfig = NO_MATCHES
     keeps_all: bool = False
     made_by: Any = None
+
+    def run_name(self, seed: int | str) -> str:
+        """The directory of a training."""
+        if self.made_by is None:
+            return f"{self.name}-seed{seed}"
+        text = json.dumps(self.made_by, sort_keys=True)
+        return f"{self.name}-{hashlib.sha256(text.encode()).hexdigest()[:6]}-seed{seed}"
 
 
 class Trained(NamedTuple):
@@ -188,7 +197,7 @@ def run_config(variant: Variant, seed: int) -> RunConfig:
     return dataclasses.replace(
         config,
         selfplay=dataclasses.replace(config.selfplay, opponent=opponent),
-        name=f"{variant.name}-seed{seed}",
+        name=variant.run_name(seed),
         seed=seed,
         init_from=config.init_from.replace("{seed}", str(seed)),
         evaluation=variant.evaluation,
@@ -247,8 +256,6 @@ def train_variant(work: Work, variant: Variant, seed: int, settings: Mapping[str
         _remove_unbegun(run)
         newest, is_left = store.newest_iteration(run, store.WEIGHTS), (run / store.RESUME).is_dir()
         is_finished = newest == config.iterations and not is_left
-        if not run.is_dir():
-            _note_made_by(run, variant.made_by)
         if not is_finished and not training.train(config, work.runs, resume=run.is_dir()):
             raise KeyboardInterrupt
         rows = read_rows(run / METRICS_FILE)
@@ -288,30 +295,11 @@ def _remove_unbegun(run: Path) -> None:
 
 def _is_of(run: Path, variant: Variant, seed: int) -> bool:
     """Whether a run's directory is of this training, wherever it is tracked."""
-    config, made_by = run_config(variant, seed), json.loads(json.dumps(variant.made_by))
+    config = run_config(variant, seed)
     try:
-        if dataclasses.replace(read_saved_config(run), tracking=config.tracking) != config:
-            return False
-        return json.loads(_made_by_file(run).read_text(encoding="utf-8")) == made_by
-    except FileNotFoundError:
-        return True  # Older runs have their config alone.
-    except (UsageError, ValueError, OSError):
-        return False
-
-
-def _note_made_by(run: Path, made_by: Any) -> None:
-    """Write what else than its config decides a run that is to begin."""
-    path = _made_by_file(run)
-    with writing(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.unlink(missing_ok=True)
-    if made_by is not None:
-        write_json(path, made_by)
-
-
-def _made_by_file(run: Path) -> Path:
-    """The file next to a run's directory that says what else decides it."""
-    return run.with_name(f"{run.name}.made_by.json")
+        return dataclasses.replace(read_saved_config(run), tracking=config.tracking) == config
+    except UsageError:
+        return not (run / CONFIG_FILE).exists()  # it was left before its config was written
 
 
 def player_of(work: Work, trained: Trained, simulations: int) -> str:

@@ -7,8 +7,8 @@ import dataclasses
 import itertools
 import secrets
 
+from train.engine.options import EngineOptions
 from train.engine.sessions import Sessions, make_sessions
-from train.engine.trees.options import EngineOptions
 from train.search.report import SearchReport
 from train.ui.games.game_tree import Node, actions_of, path_to
 from train.ui.games.levels import Level, opponent_for

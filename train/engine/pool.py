@@ -15,7 +15,7 @@ import chex
 import jax
 import jax.numpy as jnp
 
-from train.engine.trees.subtree import NOWHERE, keep_subtree, walk
+from train.engine.subtree import NOWHERE, keep_subtree, walk
 from train.network import MASKED
 from train.players.basic import Player
 from train.search.evaluator import make_play, make_symmetric_evaluator

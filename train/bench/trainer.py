@@ -19,7 +19,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from train.analysis.describe import random_planes
-from train.bench.harness.timing import (
+from train.bench.games import count_set
+from train.bench.search import spread_boards
+from train.bench.timing import (
     CHECKSUM,
     Bench,
     compile_program,
@@ -27,8 +29,6 @@ from train.bench.harness.timing import (
     make_loop_bench,
     timed,
 )
-from train.bench.parts.games import count_set
-from train.bench.parts.search import spread_boards
 from train.config import RunConfig
 from train.data.openings import no_opening
 from train.data.selfplay import Boards

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from train.bench.harness.timing import CHECKSUM, Bench, make_loop_bench
-from train.bench.parts.games import core_game, count_set
+from train.bench.games import core_game, count_set
+from train.bench.timing import CHECKSUM, Bench, make_loop_bench
 from train.config import RunConfig
 from train.network import MASKED, POLICY_PLANES, Network, NetworkConfig, Output, cast_weights
 from train.network.build import network_for, observer_for

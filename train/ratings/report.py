@@ -1,4 +1,4 @@
-"""Draws the Elo curves of runs."""
+"""Ratings as a table, as JSON-ready figures and as the Elo curves of runs."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -7,8 +7,56 @@ import numpy as np
 
 from train.metrics.intervals import Curve, curves_figure
 from train.metrics.plot_style import DASHED, GREY, INK, short_name
+from train.metrics.text_table import Table
+from train.ratings.pool import Measured
+from train.ratings.results_cache import record_of
 
 _LABEL_GAP = 0.05  # between labels of anchors, as a share of the height
+
+
+def rating_table(measured: Measured, *, title: str, caption: str) -> Table:
+    """The pool, strongest first."""
+    rows, cells = rating_rows(measured), []
+    for row, below in zip(rows, [*rows[1:], None], strict=True):
+        ahead = measured.ratings.superiority(row["player"], below["player"]) if below else None
+        interval = "fixed" if row["is_anchor"] else f"{row['low']:.0f} to {row['high']:.0f}"
+        iteration = "" if row["iteration"] is None else str(row["iteration"])
+        figures = f"{row['elo']:.0f}", interval, str(row["games"]), f"{row['score']:.1%}"
+        cells.append([row["player"], iteration, *figures, "" if ahead is None else f"{ahead:.1%}"])
+    heads = ("player", "iteration", "Elo", "95 % interval", "games", "score", "ahead of the next")
+    return Table(title, heads, cells, caption)
+
+
+def rating_rows(measured: Measured) -> list[dict[str, Any]]:
+    """One row for each player, strongest first; `low` to `high` is the 95 % interval."""
+    ratings = measured.ratings
+    rows = [
+        {
+            "player": entrant.name,
+            "run": entrant.run,
+            "iteration": entrant.iteration,
+            "elo": float(ratings.elo[place]),
+            "low": float(ratings.low[place]),
+            "high": float(ratings.high[place]),
+            "games": int(ratings.games[place]),
+            "score": float(ratings.score[place]),
+            "is_anchor": entrant.name == ratings.anchor,
+            "identity": entrant.identity,
+        }
+        for place, entrant in enumerate(measured.entrants)
+    ]
+    return sorted(rows, key=lambda row: -row["elo"])
+
+
+def rating_record(measured: Measured) -> dict[str, Any]:
+    """A measured pool as JSON-ready figures."""
+    return {
+        "games": measured.games,
+        "anchor": measured.ratings.anchor,
+        "is_interrupted": measured.is_interrupted,
+        "players": rating_rows(measured),
+        "results": [record_of(result) | {"games": result.games} for result in measured.results],
+    }
 
 
 def curves_of(
@@ -20,7 +68,7 @@ def curves_of(
     """The curves of a pool's runs, and the ratings of its other players.
 
     Args:
-      rows: as `train.ratings.tables.rating_rows` makes them.
+      rows: as `rating_rows` makes them.
       runs: the name of each run by its directory.
       x_of: (directory, iterations) -> their places on the horizontal axis.
     """

@@ -13,9 +13,9 @@ from typing import Any
 import jax
 import numpy as np
 
-from train.engine.trees.options import EngineOptions
-from train.engine.trees.pool import Pool, make_grow, make_pool, make_report, make_resume
-from train.engine.trees.subtree import END
+from train.engine.options import EngineOptions
+from train.engine.pool import Pool, make_grow, make_pool, make_report, make_resume
+from train.engine.subtree import END
 from train.players.basic import Player
 from train.runtime.host import fetch
 from train.runtime.memory import MemoryEstimate, check_fits, device_memory, tree_bytes

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from train.bench.harness.timing import (
+from train.bench.timing import (
     CHECKSUM,
     Bench,
     Row,

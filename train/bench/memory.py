@@ -11,8 +11,8 @@ from typing import NamedTuple
 import jax
 import numpy as np
 
-from train.bench.harness.timing import compile_loop
-from train.bench.parts.search import UNIFORM, make_move, searcher
+from train.bench.search import UNIFORM, make_move, searcher
+from train.bench.timing import compile_loop
 from train.config import RunConfig
 from train.runtime.devices import all_devices
 from wallgo_jax.game.rules import Rules

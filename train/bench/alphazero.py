@@ -15,8 +15,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from train.bench.harness.timing import CHECKSUM, Bench, compile_program, make_call_bench
-from train.bench.parts.games import count_set, pgx_env
+from train.bench.games import count_set, pgx_env
+from train.bench.timing import CHECKSUM, Bench, compile_program, make_call_bench
 from train.network import MASKED
 from train.network.blocks import parse_blocks
 from train.network.config import NetworkConfig
