@@ -162,8 +162,8 @@ def _choices(
 ) -> Iterator[tuple[State, Any, int]]:
     """For each batch of states the batch, the slots int32[B] that a player chooses, and the number
     of its own entries."""
-    for index, (part, own) in enumerate(batches(states, batch)):
-        yield part, player.act(player.variables, part, jax.random.fold_in(key, index)), own
+    for index, (part, count) in enumerate(batches(states, batch)):
+        yield part, player.act(player.variables, part, jax.random.fold_in(key, index)), count
 
 
 # Every position of a solved board.
@@ -236,10 +236,10 @@ def value_kept(
     done = 0
     for depth, level in enumerate(levels):
         choices = _choices(player, level, batch=batch, key=jax.random.fold_in(key, depth))
-        for states, slots, own in choices:
+        for states, slots, count in choices:
             compared = fetch(_compare(tables, states, slots))
-            columns.append([column[:own] for column in (*compared, states.position.ply)])
-            done += own
+            columns.append([column[:count] for column in (*compared, states.position.ply)])
+            done += count
             on_progress(done)
     value, can_err, kept, ply = (np.concatenate(column) for column in zip(*columns, strict=True))
     return Accuracy(player.name, rules, value, can_err, kept, "ply", ply)
@@ -310,7 +310,7 @@ def sampled_accuracy(
     states = sample_positions(rules, sample.positions, min_walls=sample.min_walls, seed=sample.seed)
     batch = min(batch, sample.positions)
     choices = _choices(player, states, batch=batch, key=key)
-    slots = np.concatenate([fetch(slots)[:own] for _, slots, own in choices])
+    slots = np.concatenate([fetch(slots)[:count] for _, slots, count in choices])
     search, rows = AlphaBeta(rules), []
     for row, slot in enumerate(map(int, slots)):
         board = board_of(jax.tree.map(lambda x, row=row: x[row], states.position), search.size)
@@ -379,8 +379,8 @@ def load_late(path: Path) -> LatePositions:
         jax.tree.map(lambda x: x[of_game], examples.variant),
         jax.tree.map(lambda x: x[at], examples.position),
     )
-    told = [f"{places[number]}, ply {each.ply}" for number, each in pairs]
-    best, margins = _best_and_margins(proven, fetch(_legal(states)), told)
+    labels = [f"{places[number]}, ply {each.ply}" for number, each in pairs]
+    best, margins = _best_and_margins(proven, fetch(_legal(states)), labels)
     return LatePositions(
         rules=rules,
         states=states,
@@ -444,9 +444,9 @@ def late_kept(
     """
     count, chosen = len(late.value), []
     legal = []
-    for states, slots, own in _choices(player, late.states, batch=min(batch, count), key=key):
-        chosen.append(fetch(slots)[:own])
-        legal.append(fetch(_legal(states))[:own])
+    for states, slots, size in _choices(player, late.states, batch=min(batch, count), key=key):
+        chosen.append(fetch(slots)[:size])
+        legal.append(fetch(_legal(states))[:size])
         on_progress(sum(map(len, chosen)))
     at = np.arange(count), np.concatenate(chosen)
     can_err = np.asarray((np.concatenate(legal) & ~late.best).any(axis=1))

@@ -41,7 +41,7 @@ class LatePosition(NamedTuple):
 
 
 class TakeOptions(NamedTuple):
-    """How positions were taken from a game, as in `train.experiments.late_proofs.ProofOptions`."""
+    """Options of taking positions, as in `train.experiments.late_proofs.ProofOptions`."""
 
     per_game: int
     max_plies_left: int
@@ -151,8 +151,8 @@ def _from_line(line: str) -> LateGame:
 def _position(fields: _Proven, record: Record) -> LatePosition:
     plies, placements, mask = len(record.actions), len(record.rules.order), int(fields.best, 16)
     if not placements <= fields.ply < plies:
-        told = f"is not from {placements}, after the placements, to below {plies}"
-        raise ValueError(f"key 'late': ply {fields.ply} {told}")
+        allowed = f"is not from {placements}, after the placements, to below {plies}"
+        raise ValueError(f"key 'late': ply {fields.ply} {allowed}")
     if fields.margins is not None and max(fields.margins, default=None) != fields.margin:
         raise ValueError(f"key 'late': ply {fields.ply}: 'margin' must be the most of 'margins'")
     best = tuple(slot for slot in range(mask.bit_length()) if mask >> slot & 1)

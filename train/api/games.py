@@ -25,10 +25,12 @@ from train.arena.match import MatchOptions, fill_seats, games_of
 from train.arena.match_programs import check_opening, never
 from train.arena.openings import Positions, choose_opening
 from train.arena.result import MatchResult
-from train.arena.tournament import Meeting, Score
+from train.arena.tournament import Score
+from train.arena.tournament import TournamentMatch as Meeting
 from train.config.sprt import parse_sprt
 from train.ratings import pool
-from train.ratings.pool import MAX_BATCH, Entrant, Progress
+from train.ratings.pool import MAX_BATCH, Entrant
+from train.ratings.pool import PoolProgress as Progress
 from train.ratings.results_cache import ResultsCache
 from train.runtime.errors import UsageError, usage_errors
 from train.runtime.files import names_of_runs

@@ -9,10 +9,12 @@ from train.api.common.tables import to_dataframe
 from train.arena import report
 from train.arena.elo import Ratings
 from train.arena.result import MatchResult, wilson_interval
-from train.arena.tournament import Elimination, Meeting, Standing
+from train.arena.tournament import Elimination
+from train.arena.tournament import StandingsRow as Standing
+from train.arena.tournament import TournamentMatch as Meeting
 from train.metrics.intervals import Interval, intervals_figure
 from train.ratings import report as ratings_report
-from train.ratings.pool import Measured
+from train.ratings.pool import MeasuredPool as Measured
 from train.runtime.files import writing
 from wallgo_jax.formats import records
 from wallgo_jax.game.rules import Rules, name_of

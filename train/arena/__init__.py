@@ -1,1 +1,1 @@
-"""How games between players are played and scored."""
+"""Games between players: matches, tournaments, ratings."""

@@ -75,7 +75,7 @@ class PairResult(NamedTuple):
 
 
 def pair_result(result: MatchResult) -> PairResult:
-    """What is counted of a match of two."""
+    """The counts of a match of two."""
     cells = tuple(result.territory.sum(axis=0).tolist())
     return PairResult(
         result.names, result.pair_counts, result.wins, result.draws, result.losses, cells
@@ -113,7 +113,7 @@ class TableResult(NamedTuple):
 
 
 def table_result(result: MatchResult) -> TableResult:
-    """What is counted of a match in which each entrant has one seat."""
+    """The counts of a match in which each entrant has one seat."""
     players = result.rules.players
     won = (result.rewards > 0) + result.is_drawn[:, None] / players
     won = np.take_along_axis(won, np.argsort(result.seats, axis=1), axis=1)
@@ -130,7 +130,7 @@ def table_result(result: MatchResult) -> TableResult:
 
 
 Counts = PairResult | TableResult
-"""What is counted of the games of a meeting."""
+"""The counts of a pairing's games."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -216,8 +216,8 @@ def fit(
     if not has_intervals:
         low = high = np.full(len(names), math.nan)
     elif not isinstance(next(iter(counted), None), TableResult):
-        found = [_interval(problem, theta, bread, covariance, i) for i in range(len(names))]
-        low, high = np.array(found).T
+        ends = [_interval(problem, theta, bread, covariance, i) for i in range(len(names))]
+        low, high = np.array(ends).T
     played, won = problem.played, problem.won
     return Ratings(
         names=tuple(names),
@@ -233,15 +233,15 @@ def fit(
 
 def _gather(place: dict[str, int], results: Sequence[Counts]) -> list[Counts]:
     """Meetings with games, each once, pairs in the order of the players."""
-    found: dict[tuple[str, ...], Any] = {}
+    merged: dict[tuple[str, ...], Any] = {}
     for result in results:
         if isinstance(result, PairResult):
             first, second = result.players
             if place[first] > place[second]:
                 result = PairResult((second, first), result.pairs[::-1])
-        known = found.get(result.players)
-        found[result.players] = result if known is None else known.plus(result)
-    with_games = [result for result in found.values() if result.games]
+        known = merged.get(result.players)
+        merged[result.players] = result if known is None else known.plus(result)
+    with_games = [result for result in merged.values() if result.games]
     return sorted(with_games, key=lambda result: [place[name] for name in result.players])
 
 
@@ -287,8 +287,8 @@ class _Problem:
 
     def loss(self, theta: np.ndarray) -> float:
         """Minus the log-likelihood."""
-        own = theta[self._tables]
-        return float(self._count @ logsumexp(own, axis=1) - (self._wins * own).sum())
+        ratings = theta[self._tables]
+        return float(self._count @ logsumexp(ratings, axis=1) - (self._wins * ratings).sum())
 
     def solve(self, start: np.ndarray, held: int | None = None) -> np.ndarray:
         """The likeliest ratings under the constraint, which `start` fulfils; the rating of the
@@ -299,7 +299,7 @@ class _Problem:
         free = null_space(rows)  # directions that keep the constraint, [N, N - rows]
         if not free.size:
             return start
-        found = minimize(
+        optimum = minimize(
             lambda x: self.loss(start + free @ x),
             np.zeros(free.shape[1]),
             jac=lambda x: free.T @ self._gradient(start + free @ x),
@@ -307,26 +307,26 @@ class _Problem:
             method="trust-exact",
             options={"gtol": _TOLERANCE},
         )
-        return start + free @ found.x
+        return start + free @ optimum.x
 
     def _gradient(self, theta: np.ndarray) -> np.ndarray:
         """Gradient of the loss, float[N]."""
-        found = np.zeros(len(theta))
-        np.add.at(found, self._tables, self._count[:, None] * self._chances(theta) - self._wins)
-        return found
+        gradient = np.zeros(len(theta))
+        np.add.at(gradient, self._tables, self._count[:, None] * self._chances(theta) - self._wins)
+        return gradient
 
     def _chances(self, theta: np.ndarray) -> np.ndarray:
         """float[M, P]: chances of each player to win a game of a meeting."""
-        own = theta[self._tables]
-        lead = own - own.max(axis=1, keepdims=True, initial=0.0)
+        ratings = theta[self._tables]
+        lead = ratings - ratings.max(axis=1, keepdims=True, initial=0.0)
         return softmax(np.maximum(lead, -_MAX_LOG_ODDS), axis=1)
 
     def _sum(self, weights: np.ndarray, theta: np.ndarray) -> np.ndarray:
         """float[N, N]: the information of games, so many of each meeting, [M]."""
         each = weights[:, None, None] * choice_information(self._chances(theta))
-        found = np.zeros((len(theta), len(theta)))
-        np.add.at(found, (self._tables[:, :, None], self._tables[:, None, :]), each)
-        return found
+        information = np.zeros((len(theta), len(theta)))
+        np.add.at(information, (self._tables[:, :, None], self._tables[:, None, :]), each)
+        return information
 
     def bread(self, theta: np.ndarray) -> np.ndarray:
         """Inverse information under the constraint, [N, N]."""
@@ -346,7 +346,7 @@ class _Problem:
         return self._sum((self._games + self._virtual) * self._table_spread(chances), theta)
 
     def _pair_spread(self, pairs: np.ndarray, expected: np.ndarray, players: int) -> np.ndarray:
-        """float[M]: how much more the scores of pairs vary than those of independent games."""
+        """float[M]: the variance of the scores of pairs over that of independent games."""
         each = expected * (1 - expected)
         model = self._games * each
         residual = (PAIR_SCORES[None] - 2 * expected[:, None]) ** 2
@@ -360,13 +360,13 @@ class _Problem:
         return (seen + prior * typical) / (model + prior)
 
     def _table_spread(self, chances: np.ndarray) -> float:
-        """How much more, or less, openings differ than independent games, over all tables."""
+        """The spread of openings over that of independent games, of all tables."""
         seen = model = 0.0
         tables = [result for result in self._results if isinstance(result, TableResult)]
-        for result, games, own in zip(tables, self._games, chances, strict=True):
+        for result, games, each in zip(tables, self._games, chances, strict=True):
             if result.openings > 1:
                 seen += np.trace(np.array(result.spread)) * result.openings / (result.openings - 1)
-                model += games * np.trace(choice_information(own))
+                model += games * np.trace(choice_information(each))
         prior = _PRIOR_OPENINGS * (1 - 1 / chances.shape[1])
         return (seen + prior) / (model + prior)
 

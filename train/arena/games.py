@@ -76,14 +76,14 @@ def set_up(openings: Openings, seatings: Seatings, *, boards: int, plies: int) -
         rewards=of_each_game(openings.rewards),
         actions=played.at[:, :opening_plies].set(of_each_game(openings.actions)[:, :plies]),
     )
-    own = boards // lanes
-    lane, place = jnp.repeat(jnp.arange(lanes), own), jnp.tile(jnp.arange(own), lanes)
+    share = boards // lanes
+    lane, place = jnp.repeat(jnp.arange(lanes), share), jnp.tile(jnp.arange(share), lanes)
     game, opening, _ = _game_at(openings, seatings, lane, place)
     active = ActiveGames(
         position=jax.tree.map(lambda x: x[opening], openings.position),
         game=game,
         since=jnp.zeros(boards, jnp.int32),
-        next_place=jnp.full(lanes, own, jnp.int32),
+        next_place=jnp.full(lanes, share, jnp.int32),
         tick=jnp.zeros(1, jnp.int32),
     )
     return MatchState(active, log)
@@ -179,8 +179,8 @@ def _go_on(
         def spread(flags: jax.Array) -> jax.Array:
             return flags.reshape(-1, *[1] * (new.ndim - 1))
 
-        kept = jnp.where(spread(is_valid), new, old[boards])
-        return old.at[boards].set(jnp.where(spread(has_next), begun[opening], kept))
+        current = jnp.where(spread(is_valid), new, old[boards])
+        return old.at[boards].set(jnp.where(spread(has_next), begun[opening], current))
 
     since = jnp.where(is_valid, active.tick, active.since[boards])
     return active._replace(
@@ -196,9 +196,9 @@ def _game_at(
 ) -> tuple[jax.Array, jax.Array, jax.Array]:
     """The games at places int32[K] of lanes' queues, G behind the last; their openings; and
     bool[K], whether there is one."""
-    count, own = openings.queue.shape[0], seatings.of_lane
-    opening = openings.queue[jnp.minimum(place // own, count - 1)]
-    game = (lane * count + opening) * own + place % own
-    is_there = place < openings.live * own
+    count, of_lane = openings.queue.shape[0], seatings.of_lane
+    opening = openings.queue[jnp.minimum(place // of_lane, count - 1)]
+    game = (lane * count + opening) * of_lane + place % of_lane
+    is_there = place < openings.live * of_lane
     no_game = count * len(seatings.entrants)
     return jnp.where(is_there, game, no_game).astype(jnp.int32), opening, is_there

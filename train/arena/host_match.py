@@ -127,9 +127,9 @@ class HostMatch:
         drawn = [game for game in active if game.drawn_ply is not None]
         if drawn:
             self._advance(drawn, self._draw(drawn))
-        for side, own in enumerate(by_side):
-            if own:
-                self._move(own, side)
+        for side, waiting in enumerate(by_side):
+            if waiting:
+                self._move(waiting, side)
         for game in active:
             if game.is_over:
                 _end_sessions(game)
@@ -189,10 +189,10 @@ class HostMatch:
         requests = [self._requests(game, program, side) for game in games]
         answers = iter(act.ask(list(itertools.chain(*requests))))
         playing, moves = [], []
-        for game, asked in zip(games, requests, strict=True):
-            found = list(itertools.islice(answers, len(asked)))
-            failed = next((answer for answer in found if isinstance(answer, ProgramError)), None)
-            move = failed or self._read_move(game, found[-1])
+        for game, messages in zip(games, requests, strict=True):
+            replies = list(itertools.islice(answers, len(messages)))
+            failed = next((answer for answer in replies if isinstance(answer, ProgramError)), None)
+            move = failed or self._read_move(game, replies[-1])
             if isinstance(move, int):
                 playing.append(game)
                 moves.append(move)
@@ -202,7 +202,7 @@ class HostMatch:
         return playing, moves
 
     def _requests(self, game: _Game, program: Program, side: int) -> list[Message]:
-        """What a program is to hear of a game, and the question for its move."""
+        """The messages that bring a program up to date, and the question for its move."""
         known = game.sessions.get(side)
         requests: list[Message] = []
         if known is None or known.program is not program:
@@ -266,11 +266,11 @@ def _open(rules: Rules, games: int, how: OpeningOptions, key: jax.Array) -> list
         return open_games(variant, jnp.arange(pairs), is_own, key, how)
 
     opened, empty = fetch((open_pairs(), initial_state(rules)))
-    found = []
+    begun = []
     for number in range(games):
         pair = number % pairs
         position = jax.tree.map(lambda x, pair=pair: x[pair], opened.position)
-        found.append(
+        begun.append(
             _Game(
                 number=number,
                 seats=(0, 1) if number < pairs else (1, 0),
@@ -281,7 +281,7 @@ def _open(rules: Rules, games: int, how: OpeningOptions, key: jax.Array) -> list
                 is_over=bool(position.terminated),
             )
         )
-    return found
+    return begun
 
 
 def _end_sessions(game: _Game) -> None:

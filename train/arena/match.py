@@ -76,7 +76,7 @@ class MatchOptions:
 
     @property
     def opening(self) -> OpeningOptions:
-        """How the games open."""
+        """The opening of the games."""
         return OpeningOptions(self.opening_plies, self.players_place, self.positions)
 
 
@@ -228,8 +228,8 @@ def play_meeting(
 
 def _programs_of(entrants: Entrants, rules: Rules, options: MatchOptions) -> MatchPrograms:
     devices, seatings = options.devices or local_devices(), len(entrants.seatings.entrants)
-    own = -(-options.games // (seatings * devices.count))  # openings of a device
-    share = min(-(-options.batch // devices.count), own * seatings)
+    openings = -(-options.games // (seatings * devices.count))  # openings of a device
+    share = min(-(-options.batch // devices.count), openings * seatings)
     return _programs(
         tuple(player.act for player in entrants.players),
         entrants.seats,
@@ -237,7 +237,7 @@ def _programs_of(entrants: Entrants, rules: Rules, options: MatchOptions) -> Mat
         devices,
         boards=-(-share // rules.players) * rules.players,
         # Powers of two, so that matches share programs.
-        capacity=max(_LEAST_GAMES // seatings, 1 << (own - 1).bit_length()),
+        capacity=max(_LEAST_GAMES // seatings, 1 << (openings - 1).bit_length()),
         opening=options.opening,
     )
 
@@ -255,10 +255,10 @@ def _programs(
 ) -> MatchPrograms:
     """Make the programs for N = `boards` boards and Q = `capacity` openings on each device."""
     variant, seatings = make_variant(rules), Entrants((), seats).seatings
-    own = functools.partial(own_openings, capacity=capacity, devices=devices)
+    numbers_of = functools.partial(own_openings, capacity=capacity, devices=devices)
 
     def begin(count: jax.Array, key: jax.Array) -> tuple[Openings, MatchState]:
-        openings = open_games(variant, *own(count), key, opening)
+        openings = open_games(variant, *numbers_of(count), key, opening)
         return openings, set_up(openings, seatings, boards=boards, plies=rules.max_plies)
 
     def go_on(
@@ -278,7 +278,7 @@ def _programs(
         key = jax.random.fold_in(key, jax.lax.axis_index(AXIS))
         match = match_programs.play_ticks(match, play_tick, key)
         is_over = match.log.position.terminated.reshape(seatings.lanes, capacity, seatings.of_lane)
-        is_done = is_over & own(count)[1][None, :, None]
+        is_done = is_over & numbers_of(count)[1][None, :, None]
         return match, is_done.sum(dtype=jnp.int32)[None]
 
     return match_programs.make_programs(begin, go_on, devices)
@@ -289,25 +289,25 @@ def _read(log: GameLog, entrants: Entrants, rules: Rules, games: int) -> MatchRe
     each in order."""
     arrays = log.rewards, _territory(log.position, rules), log.actions, log.position.terminated
     devices, seatings = log.rewards.sharding.num_devices, entrants.seatings
-    lanes, own = seatings.lanes, seatings.of_lane
-    count = games // (lanes * own)  # of openings
+    lanes, of_lane = seatings.lanes, seatings.of_lane
+    count = games // (lanes * of_lane)  # of openings
     share = -(-count // devices)
 
     def in_order(x: np.ndarray) -> np.ndarray:
         """[D * lanes * Q * R, ...], device by device, to [games, ...]."""
-        by_lane = x.reshape(devices, lanes, -1, own, *x.shape[1:]).swapaxes(0, 1)[:, :, :share]
-        in_lanes = by_lane.reshape(lanes, -1, *x.shape[1:])[:, : count * own]
+        by_lane = x.reshape(devices, lanes, -1, of_lane, *x.shape[1:]).swapaxes(0, 1)[:, :, :share]
+        in_lanes = by_lane.reshape(lanes, -1, *x.shape[1:])[:, : count * of_lane]
         return in_lanes.reshape(-1, *x.shape[1:])
 
     rewards, cells, actions, is_over = map(in_order, fetch(arrays))
-    seats = seatings.entrants.reshape(lanes, 1, own, -1).repeat(count, axis=1)
+    seats = seatings.entrants.reshape(lanes, 1, of_lane, -1).repeat(count, axis=1)
     result = MatchResult(
         names=tuple(player.name for player in entrants.players),
         rules=rules,
         seats=seats.reshape(games, -1),
         rewards=np.asarray(rewards),
         cells=np.asarray(cells),
-        opening=np.tile(np.repeat(np.arange(count), own), lanes),
+        opening=np.tile(np.repeat(np.arange(count), of_lane), lanes),
         games=tuple(tuple(map(int, game[game != NO_ACTION])) for game in actions),
     )
     return result if is_over.all() else result.of_games(np.flatnonzero(is_over))

@@ -54,7 +54,7 @@ class Positions:
 
 
 class OpeningOptions(NamedTuple):
-    """How the games of a match open.
+    """Options of a match's openings.
 
     Attributes:
       plies: random plies, the same in every game of an opening.
@@ -82,27 +82,27 @@ def read_openings(path: Path | str, rules: Rules) -> Positions:
       UsageError: the file cannot be read, or a position is over, or by other rules.
     """
     try:
-        found = list(read_positions(SourceRequest(str(path))))
+        opened = list(read_positions(SourceRequest(str(path))))
     except ValueError as error:
         raise UsageError(f"--openings: {error}") from None
-    for number, (state, _) in enumerate(found, start=1):
+    for number, (state, _) in enumerate(opened, start=1):
         if rules_of(state) != rules or state.grid != rules.size:
             raise UsageError(f"--openings: {path}: position {number} is by other rules")
         if bool(state.position.terminated):
             raise UsageError(f"--openings: {path}: position {number} is over")
-    known = [played for _, played in found if played is not None]
-    table = np.full((len(found), max(map(len, known), default=0)), NO_ACTION, np.int32)
+    known = [played for _, played in opened if played is not None]
+    table = np.full((len(opened), max(map(len, known), default=0)), NO_ACTION, np.int32)
     for row, played in zip(table, known, strict=False):
         row[: len(played)] = played
-    positions = fetch([state.position for state, _ in found])
+    positions = fetch([state.position for state, _ in opened])
     stacked = jax.tree.map(lambda *leaves: np.stack(leaves), *positions)
-    return Positions(stacked, table, has_games=len(known) == len(found))
+    return Positions(stacked, table, has_games=len(known) == len(opened))
 
 
 def choose_opening(
     plies: int, *, players_place: bool, path: Path | str | Positions | None, rules: Rules
 ) -> OpeningOptions:
-    """How a match opens, as a user asks for it; `path` may be the positions of a file.
+    """The openings that a user asks for; `path` may be the positions of a file.
 
     Raises:
       UsageError: two ways are asked for, or the file of positions cannot be used.
@@ -111,8 +111,8 @@ def choose_opening(
         return OpeningOptions(plies, players_place)
     if players_place:
         raise UsageError("match: openings and players_place exclude one another")
-    found = path if isinstance(path, Positions) else read_openings(path, rules)
-    return OpeningOptions(positions=found)
+    chosen = path if isinstance(path, Positions) else read_openings(path, rules)
+    return OpeningOptions(positions=chosen)
 
 
 def open_games(
@@ -156,8 +156,8 @@ def open_games(
 
     if not how.players_place and positions is None:
         first = State(variants, position), rewards
-        (after, rewards), found = jax.lax.scan(ply, first, bits.T)
-        position, played, bits = after.position, found.T, bits[:, :0]
+        (after, rewards), drawn = jax.lax.scan(ply, first, bits.T)
+        position, played, bits = after.position, drawn.T, bits[:, :0]
     is_played = is_own & ~position.terminated
     return Openings(
         position=position,
@@ -193,9 +193,11 @@ def _random_bits(key: jax.Array, numbers: jax.Array, *, plies: int) -> jax.Array
     """uint32[Q, O]: random bits for plies of openings int32[Q]."""
 
     def of_opening(number: jax.Array) -> jax.Array:
-        own = jax.random.fold_in(key, number)
-        return jax.vmap(lambda ply: jax.random.bits(jax.random.fold_in(own, ply), (), jnp.uint32))(
-            jnp.arange(plies)
-        )
+        opening_key = jax.random.fold_in(key, number)
+
+        def of_ply(ply: jax.Array) -> jax.Array:
+            return jax.random.bits(jax.random.fold_in(opening_key, ply), (), jnp.uint32)
+
+        return jax.vmap(of_ply)(jnp.arange(plies))
 
     return jax.vmap(of_opening)(numbers)

@@ -13,9 +13,9 @@ from train.arena.tournament import (
     LOSERS,
     WINNERS,
     Elimination,
-    Meeting,
     Score,
-    Standing,
+    StandingsRow,
+    TournamentMatch,
     score_between,
 )
 from train.metrics.text_table import Table
@@ -53,7 +53,7 @@ def match_table(
 
 def _figures(of: EntrantResult) -> dict[str, str]:
     result, players = of.match, of.match.rules.players
-    own, other = of.territory
+    cells, other = of.territory
     ratio = of.territory_ratio
     return {
         "games": str(len(result.games)),
@@ -66,7 +66,7 @@ def _figures(of: EntrantResult) -> dict[str, str]:
             for seat, colour in enumerate(COLOURS[:players])
         },
         "Red's win rate": f"{result.seat_win_rate(0):.2%}",
-        "territory, cells": f"{own:.1f} : {other:.1f}",
+        "territory, cells": f"{cells:.1f} : {other:.1f}",
         "territory ratio": "-" if ratio is None else f"{ratio:.2f}",
         "plies a game": f"{result.mean_length:.1f}",
         "distinct games": str(result.distinct_games),
@@ -105,8 +105,8 @@ def table_line(result: MatchResult, *, seconds: float) -> str:
 
 def forfeit_lines(result: MatchResult) -> list[str]:
     """A line for each way in which games were lost without the rules, the most frequent first."""
-    found = collections.Counter(filter(None, result.forfeits)).most_common()
-    lines = [f"{text} ({count} games)" if count > 1 else text for text, count in found]
+    counted = collections.Counter(filter(None, result.forfeits)).most_common()
+    lines = [f"{text} ({count} games)" if count > 1 else text for text, count in counted]
     more = len(lines) - _MOST_TOLD
     return lines if more <= 0 else [*lines[:_MOST_TOLD], f"and {more} more"]
 
@@ -190,7 +190,7 @@ def _entrant_record(of: EntrantResult) -> dict[str, Any]:
 
 
 def standings_table(
-    rows: Sequence[Standing], meetings: Sequence[Meeting], *, title: str, caption: str
+    rows: Sequence[StandingsRow], meetings: Sequence[TournamentMatch], *, title: str, caption: str
 ) -> Table:
     """The places of players who met in rounds, with their totals: of two at a time also the points
     against each opponent in the order of places, of more the rewards and shares of places."""
@@ -234,7 +234,7 @@ def bracket_tree(played: Elimination, *, title: str, caption: str) -> Tree:
     return tree
 
 
-def meeting_record(meeting: Meeting) -> dict[str, Any]:
+def meeting_record(meeting: TournamentMatch) -> dict[str, Any]:
     """A meeting of two as JSON-ready figures."""
     first, second = meeting.players
     return {
@@ -247,7 +247,7 @@ def meeting_record(meeting: Meeting) -> dict[str, Any]:
     }
 
 
-def standing_record(row: Standing) -> dict[str, Any]:
+def standing_record(row: StandingsRow) -> dict[str, Any]:
     """A row of a table as JSON-ready figures; with more than two at a table also the mean reward
     and the shares of places."""
     record = {"player": row.name, "points": row.points, **_score_record(row.score)}
@@ -271,7 +271,7 @@ def _points(score: Score) -> str:
     return f"{score.wins + score.draws / 2:g}"
 
 
-def _meeting_line(meeting: Meeting) -> Text:
+def _meeting_line(meeting: TournamentMatch) -> Text:
     line = Text()
     for name, score in zip(meeting.players, meeting.scores, strict=True):
         style = "bold" if name == meeting.winner else ""

@@ -67,8 +67,8 @@ class MatchResult:
     def second(self) -> str:
         """The other entrants, each with its seats where it has several."""
         counted = [(name, self.of(e).seats) for e, name in enumerate(self.names) if e]
-        found = ", ".join(name if seats == 1 else f"{seats} {name}" for name, seats in counted)
-        return found or "itself"
+        names = ", ".join(name if seats == 1 else f"{seats} {name}" for name, seats in counted)
+        return names or "itself"
 
     @property
     def outcome(self) -> np.ndarray:
@@ -89,8 +89,8 @@ class MatchResult:
     @property
     def territory(self) -> np.ndarray:
         """int[G, E]: cells of all seats of each entrant at the end."""
-        own = [np.where(self.seats == e, self.cells, 0).sum(axis=1) for e in range(len(self.names))]
-        return np.stack(own, axis=1)
+        entrants = range(len(self.names))
+        return np.stack([np.where(self.seats == e, self.cells, 0).sum(axis=1) for e in entrants], 1)
 
     @property
     def places(self) -> np.ndarray:
@@ -224,9 +224,10 @@ class EntrantResult:
         Games of one opening hang together, so the openings' means are taken as the sample
         (normal approximation); the half width is NaN for fewer than two openings.
         """
-        own = np.where(self.is_own, self.match.rewards, 0.0).sum(axis=1)
+        rewards = np.where(self.is_own, self.match.rewards, 0.0).sum(axis=1)
         opening = self.match.opening
-        means = np.array([own[opening == each].mean() for each in np.unique(opening)]) / self.seats
+        by_opening = [rewards[opening == each].mean() for each in np.unique(opening)]
+        means = np.array(by_opening) / self.seats
         if len(means) < 2:
             return float(means.mean()), math.nan
         return float(means.mean()), float(Z_95 * means.std(ddof=1) / math.sqrt(len(means)))
@@ -234,21 +235,21 @@ class EntrantResult:
     @property
     def place_shares(self) -> list[float]:
         """Shares of its seats that came first, second and so on, [P]."""
-        found = self.match.places[self.is_own]
-        return [float((found == n).mean()) for n in range(1, self.match.rules.players + 1)]
+        places = self.match.places[self.is_own]
+        return [float((places == n).mean()) for n in range(1, self.match.rules.players + 1)]
 
     @property
     def territory(self) -> tuple[float, float]:
         """Mean cells of one of its seats at the end, and of one of the others'."""
-        own, other = self.match.cells[self.is_own], self.match.cells[~self.is_own]
-        return float(own.mean()), float(other.mean()) if other.size else 0.0
+        of_each, other = self.match.cells[self.is_own], self.match.cells[~self.is_own]
+        return float(of_each.mean()), float(other.mean()) if other.size else 0.0
 
     @property
     def territory_ratio(self) -> float | None:
         """Cells of one of its seats over those of one of the others'; None if they had none."""
-        own, other = self.match.cells[self.is_own], self.match.cells[~self.is_own]
-        total = int(other.sum()) * own.size
-        return int(own.sum()) * other.size / total if total else None
+        cells, other = self.match.cells[self.is_own], self.match.cells[~self.is_own]
+        total = int(other.sum()) * cells.size
+        return int(cells.sum()) * other.size / total if total else None
 
 
 def wilson_interval(rate: float, games: int, z: float = Z_95) -> tuple[float, float]:

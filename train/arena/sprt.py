@@ -77,14 +77,14 @@ def play_until_decided(
     size = games if test is None else games_of(players, options.batch)
     result: MatchResult | None = None
     for done in range(0, games, size):
-        found = play_match(
+        played = play_match(
             players,
             rules,
             dataclasses.replace(options, games=min(size, games - done)),
             key=jax.random.fold_in(key, done),
             on_progress=lambda more, done=done: on_progress(done + more),
         )
-        result = found if result is None else join(result, found)
+        result = played if result is None else join(result, played)
         is_decided = test is not None and verdict_of(test, result).decision != UNDECIDED
         if is_decided or options.should_stop():
             break

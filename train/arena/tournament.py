@@ -52,20 +52,20 @@ class Score(NamedTuple):
 
 def scores_of(result: MatchResult) -> tuple[Score, ...]:
     """The score of each player of a match."""
-    total, found = int(result.cells.sum()), []
+    total, scores = int(result.cells.sum()), []
     for entrant in range(len(result.names)):
         of = result.of(entrant)
-        own, places = int(result.cells[of.is_own].sum()), result.places[of.is_own]
+        cells, places = int(result.cells[of.is_own].sum()), result.places[of.is_own]
         counts = tuple(int((places == n + 1).sum()) for n in range(result.rules.players))
-        found.append(Score(of.wins, result.draws, of.losses, own, total - own, counts))
-    return tuple(found)
+        scores.append(Score(of.wins, result.draws, of.losses, cells, total - cells, counts))
+    return tuple(scores)
 
 
-Play = Callable[[tuple[str, ...], int], tuple[Score, ...]]
+PlayPairing = Callable[[tuple[str, ...], int], tuple[Score, ...]]
 """(players, openings to play) -> the score of each."""
 
 
-class Meeting(NamedTuple):
+class TournamentMatch(NamedTuple):
     """Some players meet."""
 
     bracket: str  # WINNERS, LOSERS, FINAL or the name of a heat
@@ -76,11 +76,11 @@ class Meeting(NamedTuple):
 
     @property
     def loser(self) -> str:
-        """Of two players the one that did not win."""
+        """The one of two players that did not win."""
         return next(name for name in self.players if name != self.winner)
 
 
-class Standing(NamedTuple):
+class StandingsRow(NamedTuple):
     """A player's place in a table."""
 
     name: str
@@ -111,11 +111,13 @@ class Elimination:
     """
 
     places: tuple[str, ...]
-    meetings: tuple[Meeting, ...]
+    meetings: tuple[TournamentMatch, ...]
     starts_behind: tuple[str, ...]
 
 
-def _decide(play: Play, bracket: str, round_: int, players: tuple[str, ...], pairs: int) -> Meeting:
+def _decide(
+    play: PlayPairing, bracket: str, round_: int, players: tuple[str, ...], pairs: int
+) -> TournamentMatch:
     """Play a meeting of two that has a winner: the player with more wins, then with more cells.
 
     Level players play one pair more; after `MAX_EXTRA_PAIRS` more the better seed wins, who is
@@ -127,7 +129,7 @@ def _decide(play: Play, bracket: str, round_: int, players: tuple[str, ...], pai
             break
         scores = tuple(a.plus(b) for a, b in zip(scores, play(players, 1), strict=True))
     one, other = ((score.wins, score.own) for score in scores)
-    return Meeting(bracket, round_, players, scores, players[int(other > one)])
+    return TournamentMatch(bracket, round_, players, scores, players[int(other > one)])
 
 
 def check_entrants(names: Sequence[str], seats: int = 2) -> None:
@@ -161,22 +163,22 @@ def rounds_of(names: Sequence[str]) -> list[list[tuple[str, str]]]:
 
 def round_robin(
     names: Sequence[str],
-    play: Play,
+    play: PlayPairing,
     *,
     openings: int = 1,
     seats: int = 2,
     title: str = "round robin",
-) -> list[Meeting]:
+) -> list[TournamentMatch]:
     """All tables of `seats` different players meet, each in this many openings."""
     tables = [[table] for table in itertools.combinations(names, seats)]
     return [
-        Meeting(title, number, players, play(players, openings), None)
+        TournamentMatch(title, number, players, play(players, openings), None)
         for number, meetings in enumerate(rounds_of(names) if seats == 2 else tables, start=1)
         for players in meetings
     ]
 
 
-def standings(names: Sequence[str], meetings: Sequence[Meeting]) -> list[Standing]:
+def standings(names: Sequence[str], meetings: Sequence[TournamentMatch]) -> list[StandingsRow]:
     """The table: by points, then by lead in territory, then in the order of names."""
     total, seats = dict.fromkeys(names, Score()), 2
     for meeting in meetings:
@@ -184,13 +186,13 @@ def standings(names: Sequence[str], meetings: Sequence[Meeting]) -> list[Standin
         for name, score in zip(meeting.players, meeting.scores, strict=True):
             total[name] = total[name].plus(score)
     rows = [
-        Standing(name, score.wins + score.draws / seats, score, seats)
+        StandingsRow(name, score.wins + score.draws / seats, score, seats)
         for name, score in total.items()
     ]
     return sorted(rows, key=lambda row: (-row.points, row.score.other - row.score.own))
 
 
-def score_between(meetings: Sequence[Meeting], name: str, opponent: str) -> Score | None:
+def score_between(meetings: Sequence[TournamentMatch], name: str, opponent: str) -> Score | None:
     """A player's score against another over all their meetings; None where they did not meet."""
     total = None
     for meeting in meetings:
@@ -200,8 +202,8 @@ def score_between(meetings: Sequence[Meeting], name: str, opponent: str) -> Scor
 
 
 def heats(
-    names: Sequence[str], play: Play, *, size: int, openings: int = 1
-) -> tuple[list[list[Standing]], list[Meeting]]:
+    names: Sequence[str], play: PlayPairing, *, size: int, openings: int = 1
+) -> tuple[list[list[StandingsRow]], list[TournamentMatch]]:
     """Play heats: groups of `size` (at least two) neighbours, each a round robin ranked by
     territory.
 
@@ -222,7 +224,7 @@ def heats(
     return tables, meetings
 
 
-def seeds_of(tables: Sequence[Sequence[Standing]]) -> tuple[list[str], list[str]]:
+def seeds_of(tables: Sequence[Sequence[StandingsRow]]) -> tuple[list[str], list[str]]:
     """Split players after heats: seeds of the winners' bracket, and those who start a loss behind.
 
     Seeds are ordered by rank in their heat, then by territory. The last of each heat starts in the
@@ -235,7 +237,7 @@ def seeds_of(tables: Sequence[Sequence[Standing]]) -> tuple[list[str], list[str]
 
 
 def double_elimination(
-    seeds: Sequence[str], play: Play, *, openings: int = 1, starts_behind: Sequence[str] = ()
+    seeds: Sequence[str], play: PlayPairing, *, openings: int = 1, starts_behind: Sequence[str] = ()
 ) -> Elimination:
     """Play until all but one have lost twice.
 
@@ -275,10 +277,10 @@ def seed_places(count: int) -> list[int]:
 class _Brackets:
     """The meetings of a double elimination, and who has left so far, worst first."""
 
-    def __init__(self, seed: Callable[[str], int], play: Play, openings: int) -> None:
+    def __init__(self, seed: Callable[[str], int], play: PlayPairing, openings: int) -> None:
         self._seed, self._play, self._openings = seed, play, openings
         self._rounds: Counter[str] = Counter()
-        self.meetings: list[Meeting] = []
+        self.meetings: list[TournamentMatch] = []
         self.left: list[str] = []
 
     def winners_round(self, ahead: list[str | None]) -> tuple[list[str | None], list[str]]:
@@ -321,7 +323,7 @@ class _Brackets:
             champion = str(met.winner)
         self.left.append(champion)
 
-    def _round(self, bracket: str, facing: list[tuple[str, str]]) -> list[Meeting]:
+    def _round(self, bracket: str, facing: list[tuple[str, str]]) -> list[TournamentMatch]:
         self._rounds[bracket] += 1
         ranked = [tuple(sorted(two, key=self._seed)) for two in facing]
         met = [

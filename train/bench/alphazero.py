@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from train.bench.games import count_set, pgx_env
-from train.bench.timing import CHECKSUM, Bench, compile_program, make_call_bench
+from train.bench.timing import CHECKSUM, Benchmark, compile_program, make_call_bench
 from train.network import MASKED
 from train.network.blocks import parse_blocks
 from train.network.config import NetworkConfig
@@ -30,7 +30,7 @@ _PLIES = 8
 """Plies of one call."""
 
 
-def make_bench(name: str, network: NetworkConfig, simulations: int, boards: int) -> Bench:
+def make_bench(name: str, network: NetworkConfig, simulations: int, boards: int) -> Benchmark:
     """Compile the loop of one of pgx's games on one device.
 
     Raises:
@@ -55,13 +55,13 @@ def make_bench(name: str, network: NetworkConfig, simulations: int, boards: int)
     def ply(weights: Any, states: Any, key: jax.Array) -> tuple[Any, tuple[jax.Array, ...]]:
         search_key, reset_key = jax.random.split(key)
         logits, value = evaluate(weights, states)
-        found = choose(
+        chosen = choose(
             search_key,
             Root(logits, value, states, states.legal_action_mask),
             lambda action, position: play(weights, action, position),
         )
-        after = jax.vmap(step)(states, found.slot, jax.random.split(reset_key, boards))
-        return after, (states.observation, found.policy, found.value, after.terminated)
+        after = jax.vmap(step)(states, chosen.slot, jax.random.split(reset_key, boards))
+        return after, (states.observation, chosen.policy, chosen.value, after.terminated)
 
     def iteration(weights: Any, states: Any, key: jax.Array) -> tuple[Any, dict[str, jax.Array]]:
         keys = jax.random.split(key, _PLIES)

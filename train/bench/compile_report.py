@@ -26,7 +26,7 @@ from jax.stages import Compiled, Traced
 from rich.console import Group
 from rich.text import Text
 
-from train.bench import arithmetic, hlo
+from train.bench import hlo
 from train.bench.hlo import Instruction, Loop
 from train.bench.search import make_uniform_evaluator
 from train.bench.timing import timed
@@ -100,20 +100,22 @@ def absent_devices(name: str) -> Target:
         if name in _GPUS:
             platform, clock, memory = "gpu", None, _GPUS[name]
             text = (_DESCRIPTIONS / f"{name}.txtpb").read_text(encoding="utf-8")
-            found = topologies.get_topology_desc("", "cuda", topology="1x1x1", target_config=text)
+            topology = topologies.get_topology_desc(
+                "", "cuda", topology="1x1x1", target_config=text
+            )
         else:
             platform, (clock, memory) = "tpu", _FAMILIES[family]
             sizes = [int(x) for x in chips.split("x")]
             # A host of one chip is smaller than the usual.
             bounds = {"chips_per_host_bounds": (*sizes, 1, 1)[:3]} if set(sizes) == {1} else {}
-            found = topologies.get_topology_desc(name, "tpu", **bounds)
+            topology = topologies.get_topology_desc(name, "tpu", **bounds)
     except (RuntimeError, ValueError) as error:
         reason = f"{name!r}: {' '.join(str(error).split())}"
         if not isinstance(error, ValueError | jax.errors.JaxRuntimeError):
             extra = "'wallgo-jax[cuda]'" if name in _GPUS else "'jax[tpu]'"
             reason = f"{name} needs its compiler: pip install {extra}"
         raise UsageError(f"bench: --target {reason}") from None
-    mesh = Mesh(np.array(found.devices), (AXIS,))
+    mesh = Mesh(np.array(topology.devices), (AXIS,))
     return Target(name, platform, clock, memory, Devices(mesh))
 
 
@@ -156,11 +158,13 @@ def make_traces(
         options = dataclasses.replace(config.search, simulations=simulations, first_simulations=0)
         search = make_search(evaluate, options, explores=True)
 
-        def own(variables: Any, variant: Variant, position: Position, key: jax.Array) -> Any:
+        def on_device(variables: Any, variant: Variant, position: Position, key: jax.Array) -> Any:
             variables = cast_own_weights(variables, config.network) if variables else ()
             return search(variables, State(variant, position), key)
 
-        program = devices.per_device(own, (EVERYWHERE, BY_BOARD, BY_BOARD, EVERYWHERE), BY_BOARD)
+        program = devices.per_device(
+            on_device, (EVERYWHERE, BY_BOARD, BY_BOARD, EVERYWHERE), BY_BOARD
+        )
         positions = jax.eval_shape(first_boards, parts.variants).position
         return jax.jit(program).trace(
             variables,
@@ -185,7 +189,6 @@ def compile_for(
     names: Sequence[str],
     *,
     simulations: int,
-    plies_a_game: float,
     on_progress: Callable[[str], None] = lambda text: None,
 ) -> dict[str, Any]:
     """Compile programs of a run for a target.
@@ -193,13 +196,10 @@ def compile_for(
     Args:
       names: of PROGRAMS.
       simulations: of the programs `tree` and `search`.
-      plies_a_game: mean length of a game, for the hours of a million.
       on_progress: gets a line before each program.
 
     Returns:
-      By name of `programs` what `program_record` says, of `failed` why one does not compile, and
-      under `million_games` the prediction: None without the main loops of self-play and learner,
-      and as `arithmetic` has it.
+      By name under `programs` a `program_record`, under `failed` why one does not compile.
 
     Raises:
       UsageError: as `make_traces`.
@@ -213,17 +213,12 @@ def compile_for(
                 programs[name] = _compile(name, traces[name](), target)
             except jax.errors.JaxRuntimeError as error:
                 failed[name] = " ".join(str(error).split())[:500]
-    own = [programs[name] for name in ("selfplay", "learn") if "turn_ms" in programs.get(name, {})]
-    device, games = target.name.partition(":")[0], None
-    if len(own) == 2:
-        games = arithmetic.million_games(config, device, *own, plies_a_game=plies_a_game)
     return {
         "target": target.name,
         "jax": jax.__version__,
         "config": config_to_dict(config),
         "programs": programs,
         "failed": failed,
-        "million_games": games,
     }
 
 
@@ -247,7 +242,8 @@ def _compile(name: str, traced: Traced, target: Target) -> dict[str, Any]:
 
 
 def _thunks(dump: Path) -> str:
-    """What the host of a GPU does: after the passes that make graphs, where they changed it."""
+    """XLA's dump of the host's work for a GPU, after the passes that make graphs where they changed
+    it."""
     for ending in ("thunk_sequence_after_thunk_passes", "thunk_sequence"):
         for file in dump.glob(f"*.{ending}.txt"):
             return file.read_text(encoding="utf-8")
@@ -275,7 +271,7 @@ def program_record(
             for _, times, loop in rows
             for x in loop.kernels
         ),
-        key=lambda found: -found[0],
+        key=lambda entry: -entry[0],
     )
     return {
         "padding": laid_out / elements if elements else 1.0,
@@ -341,27 +337,25 @@ def _reads(loop: Loop) -> float:
 
 
 def tables(report: dict[str, Any]) -> Group:
-    """A report for the console: a row a program, the hours, then the loops of each."""
+    """A report for the console: a row a program, then the loops of each."""
     title = f"{report['config']['name']} compiled for {report['target']}"
     heads = ("", "compile s", "MB", "of memory", "padding", "ms", "a turn: ms", "kernels", "sorts")
     rows = []
-    for name, found in report["programs"].items():
-        cells = [name, f"{found['seconds']:.1f}", f"{found['bytes'] / 1e6:,.1f}"]
-        cells += [f"{found['share']:.1%}", f"{found['padding']:.2f}"]
-        cells += [_shown(found.get(key), "#.3g") for key in ("ms", "turn_ms")]
+    for name, figures in report["programs"].items():
+        cells = [name, f"{figures['seconds']:.1f}", f"{figures['bytes'] / 1e6:,.1f}"]
+        cells += [f"{figures['share']:.1%}", f"{figures['padding']:.2f}"]
+        cells += [_shown(figures.get(key), "#.3g") for key in ("ms", "turn_ms")]
         turn = ("kernels", "sorts", "reads")
-        rows.append([*cells, *(_shown(found.get(f"turn_{key}"), ",.0f") for key in turn)])
+        rows.append([*cells, *(_shown(figures.get(f"turn_{key}"), ",.0f") for key in turn)])
     lines = [f"{name} does not compile: {reason}" for name, reason in report["failed"].items()]
-    if games := report["million_games"]:
-        lines += arithmetic.lines(games)
     details = (_details(*each) for each in report["programs"].items())
     whole = Table(title, (*heads, "host reads"), rows)
     return Group(whole, *map(Text, lines), *(part for each in details for part in each))
 
 
-def _details(name: str, found: dict[str, Any]) -> list[Table | Text]:
+def _details(name: str, figures: dict[str, Any]) -> list[Table | Text]:
     """The loops of a program, and its dearest kernels."""
-    estimates = ("cycles",) if found["loops"][0]["cycles"] is not None else ()
+    estimates = ("cycles",) if figures["loops"][0]["cycles"] is not None else ()
     rows = [
         [
             "  " * loop["depth"] + (loop["place"] or loop["name"]),
@@ -370,12 +364,12 @@ def _details(name: str, found: dict[str, Any]) -> list[Table | Text]:
             *(f"{loop[key]:,.0f}" for key in estimates),
             *(f"{count:,}" if count else "" for count in loop["counts"].values()),
         ]
-        for loop in found["loops"]
+        for loop in figures["loops"]
     ]
     loops = Table(name, ("loop", "turns", "kernels", *estimates, *COUNTED), rows)
     lines = [
         Text(f"{each['cycles']:16,.0f} cycles  {each['kind']} {each['place']} {each['type'][:60]}")
-        for each in found["dearest"]
+        for each in figures["dearest"]
     ]
     return [loops, *lines]
 

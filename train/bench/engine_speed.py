@@ -1,4 +1,4 @@
-"""How fast an engine answers: sessions that all ask at the same time, and one that asks alone.
+"""Speed of an engine: sessions that all ask at the same time, and one that asks alone.
 
 Every session plays its own game by the moves that it is told, and keeps its tree.
 """
@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from train.bench.suite import Figures
-from train.bench.timing import Row
+from train.bench.timing import BenchRow
 from train.engine.options import EngineOptions
 from train.engine.sessions import Sessions
 from train.players.registry import make_evaluating_player
@@ -64,7 +64,7 @@ def measure(
             on_progress(f"engine: {count} sessions")
             times = _time_rounds(engine, count, seconds=seconds, rounds=rounds)
             rates = {"answers": count * len(times) / sum(times)}
-            rows.append(Row("engine", name, count, 1, tuple(times), rates, 0, None))
+            rows.append(BenchRow("engine", name, count, 1, tuple(times), rates, 0, None))
             notes.append(
                 f"{count} sessions: {1e3 * statistics.median(times):.1f} ms a round, at worst "
                 f"{1e3 * max(times):.1f} ms, {len(times)} rounds"
@@ -89,8 +89,8 @@ def _time_rounds(engine: Sessions, count: int, *, seconds: float, rounds: int) -
 def _play_round(engine: Sessions, names: Sequence[str]) -> float:
     """Seconds until all sessions are answered; then each plays its move."""
     began = time.perf_counter()
-    asked = [engine.ask(name) for name in names]
-    answers = [one.result() for one in asked]
+    futures = [engine.ask(name) for name in names]
+    answers = [one.result() for one in futures]
     took = time.perf_counter() - began
     for name, answer in zip(names, answers, strict=True):
         if engine.apply(name, int(answer.action)).is_over:

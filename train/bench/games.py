@@ -21,8 +21,8 @@ import jax.numpy as jnp
 
 from train.bench.timing import (
     CHECKSUM,
-    Bench,
-    Row,
+    Benchmark,
+    BenchRow,
     compile_program,
     make_call_bench,
     make_loop_bench,
@@ -51,7 +51,7 @@ _PLAIN_PLIES = 16
 _LANES, _BYTE = 64, 255
 
 
-class Game(NamedTuple):
+class BenchGame(NamedTuple):
     """A game of one board for random play."""
 
     name: str
@@ -69,7 +69,7 @@ class Game(NamedTuple):
     """(state, action, next state) -> uint32 that depends on all that a player would read."""
 
 
-class PlainGame(NamedTuple):
+class PlainLoopGame(NamedTuple):
     """A game of one board with pgx's face, for the plain loop."""
 
     name: str
@@ -81,11 +81,11 @@ class PlainGame(NamedTuple):
     """(state, key) -> a random legal action; None draws a Gumbel number for every action."""
 
 
-def make_bench(game: Game, boards: int, devices: Devices) -> Bench:
+def make_bench(game: BenchGame, boards: int, devices: Devices) -> Benchmark:
     """Compile random play of that number of boards, shared by the devices. Its run raises a
     RuntimeError where the game itself counts another number of plies."""
 
-    def ply(fresh: Any, own: None, states: Any, key: jax.Array):
+    def ply(fresh: Any, by_board: None, states: Any, key: jax.Array):
         bits = jax.random.bits(key, (boards // devices.count,), jnp.uint32)
         action = jax.vmap(game.act)(states, bits)
         after = jax.vmap(game.step)(states, action)
@@ -112,7 +112,7 @@ def make_bench(game: Game, boards: int, devices: Devices) -> Bench:
     return make_loop_bench(game.name, boards, ply, (fresh, None, states), devices, amounts)
 
 
-def make_plain_bench(game: PlainGame, boards: int) -> Bench:
+def make_plain_bench(game: PlainLoopGame, boards: int) -> Benchmark:
     """Compile the plain loop for that number of boards on one device."""
 
     def ply(states: Any, key: jax.Array) -> tuple[Any, jax.Array]:
@@ -146,7 +146,7 @@ def make_plain_bench(game: PlainGame, boards: int) -> Bench:
     )
 
 
-def core_game(rules: Rules, *, on_bits: bool) -> Game:
+def core_game(rules: Rules, *, on_bits: bool) -> BenchGame:
     """The game on positions alone.
 
     Args:
@@ -168,7 +168,7 @@ def core_game(rules: Rules, *, on_bits: bool) -> Game:
         # A new game begins where one ends, so these bits depend on all territories, too.
         return count_set(after.walls) + slot.astype(jnp.uint32)
 
-    return Game(
+    return BenchGame(
         name=CORE_BITS if on_bits else CORE,
         first=lambda key: fresh.position,
         act=act,
@@ -179,14 +179,14 @@ def core_game(rules: Rules, *, on_bits: bool) -> Game:
     )
 
 
-def public_game(name: str, env: Any, *, reads_observation: bool) -> Game:
+def public_game(name: str, env: Any, *, reads_observation: bool) -> BenchGame:
     """A game of an env whose states have the fields of pgx; every ply reads the mask."""
 
     def read(state: Any, action: jax.Array, after: Any) -> jax.Array:
         sums = action.astype(jnp.uint32) + count_set(after.rewards)
         return sums + count_set(state.observation) if reads_observation else sums
 
-    return Game(
+    return BenchGame(
         name=name,
         first=env.init,
         act=lambda state, bits: chance.choose_from_mask(bits, state.legal_action_mask),
@@ -197,13 +197,13 @@ def public_game(name: str, env: Any, *, reads_observation: bool) -> Game:
     )
 
 
-def env_game(rules: Rules, *, planes: str) -> Game:
+def env_game(rules: Rules, *, planes: str) -> BenchGame:
     """WallGo's env by its public actions; every ply reads the mask and the planes."""
     env = env_lib.make(rules, planes=planes)
     return public_game(f"{ENV}, {planes}", env, reads_observation=True)
 
 
-def peer_games(names: Sequence[str]) -> list[Game]:
+def peer_games(names: Sequence[str]) -> list[BenchGame]:
     """Each game of pgx twice: once reads only the mask, once the observation as well.
 
     Raises:
@@ -216,7 +216,7 @@ def peer_games(names: Sequence[str]) -> list[Game]:
     ]
 
 
-def plain_games(rules: Rules, names: Sequence[str], *, planes: str) -> Iterator[PlainGame]:
+def plain_games(rules: Rules, names: Sequence[str], *, planes: str) -> Iterator[PlainLoopGame]:
     """The env as users of pgx would play it, the same with its own draw of an action, and each game
     of pgx with pgx's own automatic reset.
 
@@ -224,11 +224,11 @@ def plain_games(rules: Rules, names: Sequence[str], *, planes: str) -> Iterator[
       UsageError: pgx is not installed.
     """
     env, name = env_lib.make(rules, planes=planes), f"{ENV}, {planes}"
-    yield PlainGame(name, env.init, env.step_auto_reset)
-    yield PlainGame(f"{name}, {OWN_DRAW}", env.init, env.step_auto_reset, env.random_action)
+    yield PlainLoopGame(name, env.init, env.step_auto_reset)
+    yield PlainLoopGame(f"{name}, {OWN_DRAW}", env.init, env.step_auto_reset, env.random_action)
     for name in names:
         env, step = pgx_env(name)
-        yield PlainGame(f"pgx {name}", env.init, step)
+        yield PlainLoopGame(f"pgx {name}", env.init, step)
 
 
 def pgx_env(name: str) -> tuple[Any, Callable[..., Any]]:
@@ -251,7 +251,7 @@ def pgx_env(name: str) -> tuple[Any, Callable[..., Any]]:
     return env, auto_reset(env.step, env.init)
 
 
-def compiled_steps(rules: Rules, boards: int, *, planes: str) -> list[Row]:
+def compiled_steps(rules: Rules, boards: int, *, planes: str) -> list[BenchRow]:
     """Each of the env's steps, compiled for boards on one device."""
     env = env_lib.make(rules, planes=planes)
     states = jax.eval_shape(jax.vmap(env.init), jax.random.split(jax.random.key(0), boards))
@@ -260,7 +260,7 @@ def compiled_steps(rules: Rules, boards: int, *, planes: str) -> list[Row]:
         f"{ENV}.{step.__name__}": compile_program(jax.vmap(step), arguments).stats
         for step in (env.step, env.step_auto_reset)
     }
-    return [Row("env", name, boards, 0, (), {}, 0, stats) for name, stats in compiled.items()]
+    return [BenchRow("env", name, boards, 0, (), {}, 0, stats) for name, stats in compiled.items()]
 
 
 def count_set(array: jax.Array) -> jax.Array:

@@ -80,7 +80,7 @@ class Loop(NamedTuple):
         return sum(times * of(loop) for _, times, loop in self.rows(turns))
 
 
-class Program(NamedTuple):
+class HloProgram(NamedTuple):
     """A program's computations by their names."""
 
     computations: dict[str, list[Instruction]]
@@ -89,7 +89,7 @@ class Program(NamedTuple):
     """Where an instruction stands in this project's code, as FILE:LINE."""
 
 
-def read_program(text: str) -> Program:
+def read_program(text: str) -> HloProgram:
     """Read what `jax.stages.Compiled.as_text` returns."""
     computations: dict[str, list[Instruction]] = {}
     entry, types, current = "", {}, []
@@ -97,16 +97,16 @@ def read_program(text: str) -> Program:
         if head := re.match(r"(ENTRY )?%?([\w.\-]+) \(.*\{\s*$", line):
             current = computations.setdefault(head[2], [])
             entry, types = head[2] if head[1] else entry, {}
-        elif found := re.match(
+        elif parsed := re.match(
             r"\s+(?:ROOT )?%?([\w.\-]+) = (\(.*?\)(?= [a-z])|\S+) ([\w\-]+)\(", line
         ):
-            name, type_, kind = found.groups()
+            name, type_, kind = parsed.groups()
             types[name] = type_
             current.append(Instruction(name, kind, type_, _indices(kind, type_, line, types), line))
-    return Program(computations, entry, _places(text))
+    return HloProgram(computations, entry, _places(text))
 
 
-def read_loops(program: Program, read_by_host: frozenset[str] = frozenset()) -> Loop:
+def read_loops(program: HloProgram, read_by_host: frozenset[str] = frozenset()) -> Loop:
     """The whole program with all its loops.
 
     Args:
@@ -115,7 +115,7 @@ def read_loops(program: Program, read_by_host: frozenset[str] = frozenset()) -> 
     """
 
     def read(names: list[str], at: Instruction | None) -> Loop:
-        walked = [found for name in names for found in _walk(program, name)]
+        walked = [entry for name in names for entry in _walk(program, name)]
         counts = Counter(each.kind for each, _ in walked)
         for each, _ in walked:
             if each.kind in _INDEXED:
@@ -139,7 +139,7 @@ def read_loops(program: Program, read_by_host: frozenset[str] = frozenset()) -> 
     return read([program.entry], None)
 
 
-def conditions_outside_graphs(program: Program, thunks: str) -> frozenset[str]:
+def conditions_outside_graphs(program: HloProgram, thunks: str) -> frozenset[str]:
     """Names of the loops and conditionals of a GPU's program that no CUDA graph holds.
 
     Args:
@@ -162,7 +162,7 @@ def conditions_outside_graphs(program: Program, thunks: str) -> frozenset[str]:
 def bytes_of(type_: str) -> Bytes:
     """Bytes of the large arrays of a type, by their elements and by their tiles."""
     return _sum_bytes(
-        found for each in _ARRAY.finditer(type_) if (found := _bytes(*each.groups())) is not None
+        size for each in _ARRAY.finditer(type_) if (size := _bytes(*each.groups())) is not None
     )
 
 
@@ -184,7 +184,7 @@ def _sum_bytes(each: Iterator[Bytes]) -> Bytes:
 
 
 def _walk(
-    program: Program, name: str, *, is_kernel: bool = True
+    program: HloProgram, name: str, *, is_kernel: bool = True
 ) -> Iterator[tuple[Instruction, bool]]:
     """Instructions of a computation and of those that it calls, loops left out, each with whether
     it is a kernel; a kernel has the indices of all that it holds."""
@@ -200,7 +200,7 @@ def _walk(
         yield from inside
 
 
-def _conditions(program: Program, name: str) -> Iterator[str]:
+def _conditions(program: HloProgram, name: str) -> Iterator[str]:
     """Names of the loops and conditionals of a computation, inner ones after the outer."""
     for each in program.computations[name]:
         if each.kind in _CONDITIONS:
@@ -215,7 +215,7 @@ def _called(each: Instruction) -> list[str]:
     return _CALLED.findall(each.text) + re.findall(r"%([\w.\-]+)", branches)
 
 
-def _turns(program: Program, loop: Instruction) -> int | None:
+def _turns(program: HloProgram, loop: Instruction) -> int | None:
     """The turns that the compiler knows, or those of a condition that compares with a constant."""
     known = _number(r'known_trip_count":\{"n":"(\d+)"', loop.text)
     condition = program.computations[_called(loop)[0]]
@@ -239,7 +239,7 @@ def _indices(kind: str, type_: str, line: str, types: dict[str, str]) -> int:
 
 
 def _places(text: str) -> Callable[[Instruction], str]:
-    own = re.compile(r"((?:train|wallgo_jax)/[\w/]+\.py)$")
+    source = re.compile(r"((?:train|wallgo_jax)/[\w/]+\.py)$")
     head = text.partition("FunctionNames")[0]
     files = dict(re.findall(r'^(\d+) "(.*)"$', head, re.MULTILINE))
     lines = {
@@ -257,14 +257,14 @@ def _places(text: str) -> Callable[[Instruction], str]:
 
     def place(each: Instruction) -> str:
         if direct := re.search(r'source_file="([^"]*)" source_line=(\d+)', each.text):
-            file = own.search(direct[1])
+            file = source.search(direct[1])
             return f"{file[1]}:{direct[2]}" if file else ""
         frame = (re.search(r"stack_frame_id=(\d+)", each.text) or ("", ""))[1]
         while frame in frames:
             at, up = frames[frame]
             file, line = lines.get(at, ("", ""))
-            if found := own.search(file):
-                return f"{found[1]}:{line}"
+            if hit := source.search(file):
+                return f"{hit[1]}:{line}"
             frame = "" if up == frame else up
         return ""
 
@@ -272,8 +272,8 @@ def _places(text: str) -> Callable[[Instruction], str]:
 
 
 def _shape(type_: str) -> list[int]:
-    found = re.search(r"\[([\d,]*)\]", type_)
-    return _ints(found[1]) if found else []
+    digits = re.search(r"\[([\d,]*)\]", type_)
+    return _ints(digits[1]) if digits else []
 
 
 def _ints(text: str) -> list[int]:
@@ -281,5 +281,5 @@ def _ints(text: str) -> list[int]:
 
 
 def _number(pattern: str, text: str) -> int | None:
-    found = re.search(pattern, text)
-    return int(found[1]) if found else None
+    hit = re.search(pattern, text)
+    return int(hit[1]) if hit else None

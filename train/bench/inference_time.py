@@ -25,7 +25,7 @@ from pydantic import Field
 from rich.console import Console
 
 from train.analysis.describe import make_timer, random_planes
-from train.bench.timing import CHECKSUM, Bench, Row, take_turns
+from train.bench.timing import CHECKSUM, Benchmark, BenchRow, take_turns
 from train.metrics.text_table import Table
 from train.network import NetworkConfig, compute_dtype, count_parameters, make_network
 from train.runtime.errors import validation_errors
@@ -133,16 +133,16 @@ def main(words: Sequence[str] | None = None) -> None:
 
 
 def _measure(networks: Sequence[NetworkConfig], options: Options) -> list[InferenceTime]:
-    made = []
+    compiled = []
     for network in networks:
-        made.append(_make_bench(network, options))
+        compiled.append(_make_bench(network, options))
         print(f"  {network.blocks}: compiled", file=sys.stderr)
-    benches, parameters = zip(*made, strict=True)
+    benches, parameters = zip(*compiled, strict=True)
     rows = take_turns(benches, seconds=options.seconds, repeats=options.rounds)
     return [compare(*each, rows[0]) for each in zip(rows, parameters, strict=True)]
 
 
-def _make_bench(config: NetworkConfig, options: Options) -> tuple[Bench, int]:
+def _make_bench(config: NetworkConfig, options: Options) -> tuple[Benchmark, int]:
     """A network, compiled, and the number of its parameters; its unit of work is a batch."""
     channels = planes_lib.channels(PLANES, PLAYERS)
     network = make_network(config, channels)
@@ -154,10 +154,10 @@ def _make_bench(config: NetworkConfig, options: Options) -> tuple[Bench, int]:
         timer(length)
         return {"evaluations": length * options.batch, CHECKSUM: 0}
 
-    return Bench(config.blocks, options.batch, run, None), count_parameters(variables)
+    return Benchmark(config.blocks, options.batch, run, None), count_parameters(variables)
 
 
-def compare(row: Row, parameters: int, base: Row) -> InferenceTime:
+def compare(row: BenchRow, parameters: int, base: BenchRow) -> InferenceTime:
     """The medians over the rounds of a network's time and of its ratio to the base's."""
     times, base_times = (
         [1e3 * seconds / each.length for seconds in each.seconds] for each in (row, base)

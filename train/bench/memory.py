@@ -91,14 +91,14 @@ def tree_memory(
     )
 
 
-def memory_lines(found: TreeMemory) -> Iterator[str]:
+def memory_lines(tree: TreeMemory) -> Iterator[str]:
     """The memory of a search tree, in words."""
     yield (
-        f"search tree: {found.formula:,} bytes a node by formula, {found.measured:,.0f} a board "
+        f"search tree: {tree.formula:,} bytes a node by formula, {tree.measured:,.0f} a board "
         "and simulation by memory analysis"
     )
-    fits = "within" if found.total <= LIMIT else "beyond"
+    fits = "within" if tree.total <= LIMIT else "beyond"
     yield (
-        f"search of {found.boards:,} boards and {found.simulations} simulations: "
-        f"{found.total / 1e9:.2f} GB by memory analysis, {fits} {LIMIT / 1e9:g} GB"
+        f"search of {tree.boards:,} boards and {tree.simulations} simulations: "
+        f"{tree.total / 1e9:.2f} GB by memory analysis, {fits} {LIMIT / 1e9:g} GB"
     )

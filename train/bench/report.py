@@ -14,7 +14,7 @@ from rich.text import Text
 import wallgo_jax
 from train.bench.memory import memory_lines
 from train.bench.suite import PLOT, Figures, Request, unit_of
-from train.bench.timing import Row
+from train.bench.timing import BenchRow
 from train.config import config_to_dict
 from train.metrics.plot_style import COLOURS, DASHED, GREY, INK, new_plot, save_figure
 from train.metrics.text_table import Table
@@ -75,7 +75,7 @@ def as_json(data: Any) -> Any:
 
 
 def about_of(request: Request) -> dict[str, Any]:
-    """What a request asked for, JSON-ready."""
+    """A request's config and options, JSON-ready."""
     config = config_to_dict(request.config)
     return {"config": config, "simulations": request.simulations, "repeats": request.repeats}
 
@@ -89,7 +89,7 @@ def _table(figures: Figures) -> Table:
     return Table("Figures", _HEADS, [_cells(row) for row in figures.rows], _where())
 
 
-def _cells(row: Row) -> tuple[str, ...]:
+def _cells(row: BenchRow) -> tuple[str, ...]:
     rates = ", ".join(f"{short(rate)} {name}" for name, rate in row.rates.items())
     compiled = ("", "", "")
     if row.stats is not None:
@@ -140,14 +140,14 @@ def knee_text(speeds: Mapping[int, float], *, unit: str = "boards") -> str:
     return f"knee at {knee:,} {unit}, the fewest with {KNEE:.0%} of the best speed"
 
 
-def games_by_batch(rows: Sequence[Row]) -> dict[int, float]:
+def games_by_batch(rows: Sequence[BenchRow]) -> dict[int, float]:
     """Games a second by batch: plies over the mean length of all games measured, since few end in a
     short run of few boards; 0 if none ended."""
     plies, games = (sum(row.rates[of] for row in rows) for of in ("plies", "games"))
     return {row.batch: row.rates["plies"] * games / plies for row in rows}
 
 
-def write_plot(path: Path, rows: Sequence[Row], *, title: str) -> None:
+def write_plot(path: Path, rows: Sequence[BenchRow], *, title: str) -> None:
     """Draw the speed of PLOT by batch; the path's suffix names the picture's format.
 
     Raises:
@@ -233,20 +233,20 @@ def markdown(command: str, figures: Figures, training: Sequence[str] = ()) -> st
 
 
 def _where() -> str:
-    found = environment()
-    versions = ", ".join(f"{name} {version}" for name, version in found["versions"].items())
+    where = environment()
+    versions = ", ".join(f"{name} {version}" for name, version in where["versions"].items())
     return (
-        f"{found['devices']} × {found['device']} ({found['processor']}) · python "
-        f"{found['python']}, {versions}"
+        f"{where['devices']} × {where['device']} ({where['processor']}) · python "
+        f"{where['python']}, {versions}"
     )
 
 
 def chip() -> str:
     """The devices' model and number; the processor's name where JAX only says `cpu`."""
-    found = environment()
-    if found["platform"] == "cpu":
-        return found["processor"]
-    return found["device"] if found["devices"] == 1 else f"{found['devices']} × {found['device']}"
+    where = environment()
+    if where["platform"] == "cpu":
+        return where["processor"]
+    return where["device"] if where["devices"] == 1 else f"{where['devices']} × {where['device']}"
 
 
 def _processor() -> str:

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 
 from train.bench.games import core_game, count_set
-from train.bench.timing import CHECKSUM, Bench, make_loop_bench
+from train.bench.timing import CHECKSUM, Benchmark, make_loop_bench
 from train.config import RunConfig
 from train.network import MASKED, POLICY_PLANES, Network, NetworkConfig, Output, cast_weights
 from train.network.build import network_for, observer_for
@@ -81,8 +81,8 @@ def searcher(kind: str, config: RunConfig, simulations: int) -> Searcher:
 
 
 def make_bench(
-    found: Searcher, rules: Rules, boards: int, simulations: int, devices: Devices
-) -> Bench:
+    mover: Searcher, rules: Rules, boards: int, simulations: int, devices: Devices
+) -> Benchmark:
     """Compile moves by a search on that number of boards, shared by the devices."""
 
     def amounts(length: int, sums: dict[str, float]) -> dict[str, float]:
@@ -90,10 +90,10 @@ def make_bench(
 
     variant, positions = spread_boards(rules, boards, devices)
     return make_loop_bench(
-        found.name,
+        mover.name,
         boards,
-        make_move(found.search),
-        (found.variables, variant, positions),
+        make_move(mover.search),
+        (mover.variables, variant, positions),
         devices,
         amounts,
     )
@@ -104,24 +104,24 @@ def make_move(search: Search) -> Any:
 
     def move(variables: Any, variant: Variant, positions: Position, key: jax.Array):
         states = State(variant, positions)
-        found = search(variables, states, key)
-        after, _ = jax.vmap(referee.play)(states, found.slot)
-        checksum = found.slot.sum(dtype=jnp.uint32) + count_set(found.policy)
+        result = search(variables, states, key)
+        after, _ = jax.vmap(referee.play)(states, result.slot)
+        checksum = result.slot.sum(dtype=jnp.uint32) + count_set(result.policy)
         fresh = jax.vmap(referee.restart_if_over)(after)
-        return fresh.position, {CHECKSUM: checksum + count_set(found.value)}
+        return fresh.position, {CHECKSUM: checksum + count_set(result.value)}
 
     return move
 
 
 def spread_boards(rules: Rules, boards: int, devices: Devices) -> tuple[Variant, Position]:
     """Boards [B] that stand anywhere in their games, after SPREAD_PLIES random plies."""
-    game, own = core_game(rules, on_bits=True), boards // devices.count
+    game, count = core_game(rules, on_bits=True), boards // devices.count
 
     def spread(key: jax.Array) -> tuple[Variant, Position]:
-        variant = broadcast_boards(make_variant(rules), own)
+        variant = broadcast_boards(make_variant(rules), count)
 
         def ply(positions: Position, ply_key: jax.Array) -> tuple[Position, None]:
-            bits = jax.random.bits(ply_key, (own,), jnp.uint32)
+            bits = jax.random.bits(ply_key, (count,), jnp.uint32)
             after = jax.vmap(game.step)(positions, jax.vmap(game.act)(positions, bits))
             fresh = jax.vmap(referee.restart_if_over)(State(variant, after))
             return fresh.position, None
@@ -191,14 +191,14 @@ def _make_public_search(evaluate: Evaluator, config: SearchConfig) -> Search:
     def search(variables: Any, states: State, key: jax.Array) -> SearchResult:
         variant, position = states
         evaluation = evaluate(variables, states)
-        found = choose(
+        chosen = choose(
             key,
             Root(evaluation.logits, evaluation.value[:, 0], position, _legal_actions(states)),
             functools.partial(play, (variables, variant, position.player)),
         )
-        slot = jax.vmap(actions.slot_of_action)(states, found.slot)
-        surprise = jnp.zeros_like(found.value)
-        return SearchResult(slot, found.policy, found.value, surprise, evaluation.logits)
+        slot = jax.vmap(actions.slot_of_action)(states, chosen.slot)
+        surprise = jnp.zeros_like(chosen.value)
+        return SearchResult(slot, chosen.policy, chosen.value, surprise, evaluation.logits)
 
     return search
 

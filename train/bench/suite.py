@@ -12,7 +12,7 @@ import jax
 import wallgo_jax
 from train.bench import alphazero, games, memory, search, trainer
 from train.bench.memory import TreeMemory
-from train.bench.timing import Bench, Row, take_turns
+from train.bench.timing import Benchmark, BenchRow, take_turns
 from train.config import RunConfig
 from train.runtime.devices import Devices, all_devices
 from train.runtime.errors import UsageError
@@ -75,7 +75,7 @@ def check_rules(config: RunConfig, what: str) -> None:
 
 @dataclasses.dataclass(frozen=True)
 class Request:
-    """What to measure.
+    """Parts, batches and baselines to measure.
 
     Attributes:
       config: game, network, search and learner.
@@ -148,7 +148,7 @@ class Ratio(NamedTuple):
 class Figures(NamedTuple):
     """All measurements of a request."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[BenchRow, ...]
     ratios: tuple[Ratio, ...] = ()
     memory: TreeMemory | None = None
     notes: tuple[str, ...] = ()  # the engine of searches; benchmarks left out
@@ -193,8 +193,8 @@ def run_suite(
 
 
 def sweep(
-    part: str, batches: Sequence[int], measure: Callable[[int], Sequence[Row]]
-) -> tuple[list[Row], str]:
+    part: str, batches: Sequence[int], measure: Callable[[int], Sequence[BenchRow]]
+) -> tuple[list[BenchRow], str]:
     """Measure a part at each batch, from the smallest on, until memory ends.
 
     Args:
@@ -209,7 +209,7 @@ def sweep(
       UsageError: as `measure` does at the smallest batch; at others it ends the sweep.
       MemoryError, RuntimeError: likewise.
     """
-    rows: list[Row] = []
+    rows: list[BenchRow] = []
     for batch in sorted(set(batches)):
         try:
             rows.extend(measure(batch))
@@ -226,13 +226,13 @@ def sweep(
 
 
 def unit_of(part: str) -> str:
-    """What a batch of a part counts."""
+    """The unit of a part's batch."""
     return "samples" if part == "learn" else "boards"
 
 
 def measure_part(
     request: Request, part: str, batch: int, on_progress: Callable[[str], None]
-) -> list[Row]:
+) -> list[BenchRow]:
     """The rows of a part at one batch."""
     benches = []
     for make in makers(request, part, batch):
@@ -242,7 +242,7 @@ def measure_part(
     return take_turns(benches, seconds=request.seconds, repeats=request.repeats, part=part)
 
 
-_Make = Callable[[], Bench]
+_Make = Callable[[], Benchmark]
 
 
 def makers(request: Request, part: str, batch: int) -> Iterator[_Make]:
@@ -314,10 +314,10 @@ def _search(request: Request, batch: int) -> Iterator[_Make]:
         yield lambda kind=kind: _moves(kind, request.config, request.simulations, batch)
 
 
-def _moves(kind: str, config: RunConfig, simulations: int, batch: int, name: str = "") -> Bench:
-    found = search.searcher(kind, config, simulations)
-    found = found._replace(name=name or kind)
-    return search.make_bench(found, config.rules, batch, simulations, devices_for(batch))
+def _moves(kind: str, config: RunConfig, simulations: int, batch: int, name: str = "") -> Benchmark:
+    chosen = search.searcher(kind, config, simulations)
+    chosen = chosen._replace(name=name or kind)
+    return search.make_bench(chosen, config.rules, batch, simulations, devices_for(batch))
 
 
 def _public_bytes(request: Request, batch: int) -> int:
@@ -369,7 +369,7 @@ _MAKERS: dict[str, Callable[[Request, int], Iterator[_Make]]] = {
 }
 
 
-def ratios(rows: Sequence[Row]) -> Iterator[Ratio]:
+def ratios(rows: Sequence[BenchRow]) -> Iterator[Ratio]:
     """Ratios of the figures of rows.
 
     Batch by batch: the time of self-play over that of its network, the time of the learner over
@@ -405,16 +405,16 @@ def ratios(rows: Sequence[Row]) -> Iterator[Ratio]:
             for name in _counts_for(row.name):
                 best[name] = max(best.get(name, 0.0), row.rates[unit])
         for peer in (name for name in best if name.startswith(mark)):
-            for own in (name for name in best if not name.startswith(mark)):
-                if _are_alike(own, peer):
-                    yield Ratio(f"{unit} of {own} over {peer}", 0, best[own] / best[peer])
+            for ours in (name for name in best if not name.startswith(mark)):
+                if _are_alike(ours, peer):
+                    yield Ratio(f"{unit} of {ours} over {peer}", 0, best[ours] / best[peer])
     for unit in ("positions", "evaluations"):
-        own, peer = (
+        ours, peer = (
             max((row.rates[unit] for row in rows if row.name.startswith(name)), default=0.0)
             for name in (trainer.SELFPLAY, alphazero.LOOP)
         )
-        if own and peer:
-            yield Ratio(f"{unit} of {trainer.SELFPLAY} over {alphazero.LOOP}", 0, own / peer)
+        if ours and peer:
+            yield Ratio(f"{unit} of {trainer.SELFPLAY} over {alphazero.LOOP}", 0, ours / peer)
 
 
 def _evaluations(rates: dict[str, float]) -> float:
@@ -437,7 +437,7 @@ def _counts_for(name: str) -> list[str]:
     return [base.removesuffix(f", {games.OWN_DRAW}")]
 
 
-def _are_alike(own: str, peer: str) -> bool:
+def _are_alike(ours: str, peer: str) -> bool:
     """Whether both read planes or neither does, and both evaluate a network or neither does."""
-    reads = own.startswith(games.ENV) == peer.endswith("planes")
-    return reads and own.endswith(search.WITHOUT) == peer.endswith(search.WITHOUT)
+    reads = ours.startswith(games.ENV) == peer.endswith("planes")
+    return reads and ours.endswith(search.WITHOUT) == peer.endswith(search.WITHOUT)

@@ -28,14 +28,14 @@ class ProgramStats(NamedTuple):
     peak_bytes: int  # of one device at once, by the program's own memory analysis
 
 
-class Program(NamedTuple):
+class CompiledProgram(NamedTuple):
     """A compiled program; `call` takes the arguments of the function that was compiled."""
 
     call: Any
     stats: ProgramStats
 
 
-class Bench(NamedTuple):
+class Benchmark(NamedTuple):
     """A benchmark."""
 
     name: str
@@ -46,7 +46,7 @@ class Bench(NamedTuple):
     stats: ProgramStats | None
 
 
-class Row(NamedTuple):
+class BenchRow(NamedTuple):
     """The measurements of a benchmark, or of a program that was compiled and not run."""
 
     part: str  # of the suite
@@ -61,7 +61,7 @@ class Row(NamedTuple):
 
 def compile_program(
     function: Any, arguments: Sequence[Any], *, donate: Sequence[int] = ()
-) -> Program:
+) -> CompiledProgram:
     """Compile a function, or one that is jitted already, for arguments or their shapes.
 
     Args:
@@ -75,7 +75,7 @@ def compile_program(
         return traced, traced.lower().compile()
 
     (_, compiled), stats = timed(compile_it)
-    return Program(compiled, stats)
+    return CompiledProgram(compiled, stats)
 
 
 def timed(compile_it: Callable[[], tuple[Any, Any]]) -> tuple[tuple[Any, Any], ProgramStats]:
@@ -113,7 +113,7 @@ Turn = Callable[[Any, Any, Any, jax.Array], tuple[Any, dict[str, jax.Array]]]
 and sums over them by name, uint32[]."""
 
 
-def compile_loop(turn: Turn, arguments: tuple[Any, Any, Any], devices: Devices) -> Program:
+def compile_loop(turn: Turn, arguments: tuple[Any, Any, Any], devices: Devices) -> CompiledProgram:
     """Compile a loop of turns, each device on its own boards: (shared, by board, boards, key,
     turns int32[]) -> boards and sums over all turns and devices; consumes the boards.
 
@@ -121,14 +121,14 @@ def compile_loop(turn: Turn, arguments: tuple[Any, Any, Any], devices: Devices) 
       arguments: the first three, or their shapes.
     """
 
-    def loop(shared: Any, own: Any, boards: Any, key: jax.Array, length: jax.Array):
+    def loop(shared: Any, by_board: Any, boards: Any, key: jax.Array, length: jax.Array):
         key = device_key(key)
 
         def body(index: jax.Array, carry: tuple[Any, Any]) -> tuple[Any, Any]:
-            boards, sums = turn(shared, own, carry[0], jax.random.fold_in(key, index))
+            boards, sums = turn(shared, by_board, carry[0], jax.random.fold_in(key, index))
             return boards, jax.tree.map(jnp.add, carry[1], sums)
 
-        shapes = jax.eval_shape(turn, shared, own, boards, key)[1]
+        shapes = jax.eval_shape(turn, shared, by_board, boards, key)[1]
         zeros = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
         boards, sums = jax.lax.fori_loop(0, length, body, (boards, zeros))
         return boards, jax.lax.psum(sums, AXIS)
@@ -148,24 +148,24 @@ def make_loop_bench(
     arguments: tuple[Any, Any, Any],
     devices: Devices,
     amounts: Callable[[int, dict[str, float]], dict[str, float]],
-) -> Bench:
+) -> Benchmark:
     """A benchmark whose unit is a turn; a run is one call of `compile_loop`.
 
     Args:
-      amounts: (turns, their sums) -> what a run of `Bench` returns.
+      amounts: (turns, their sums) -> what a run of `Benchmark` returns.
     """
-    shared, own, boards = arguments
+    shared, by_board, boards = arguments
     shared = jax.device_put(shared, devices.sharding(EVERYWHERE))
-    own, boards = jax.device_put((own, boards), devices.sharding(BY_BOARD))
-    program = compile_loop(turn, (shared, own, boards), devices)
+    by_board, boards = jax.device_put((by_board, boards), devices.sharding(BY_BOARD))
+    program = compile_loop(turn, (shared, by_board, boards), devices)
     held, calls = [boards], itertools.count(1)
 
     def run(length: int) -> dict[str, float]:
         key = jax.device_put(jax.random.key(next(calls)), devices.sharding(EVERYWHERE))
-        held[0], sums = program.call(shared, own, held[0], key, np.int32(length))
+        held[0], sums = program.call(shared, by_board, held[0], key, np.int32(length))
         return amounts(length, jax.tree.map(int, fetch(sums)))
 
-    return Bench(name, batch, run, program.stats)
+    return Benchmark(name, batch, run, program.stats)
 
 
 def make_call_bench(
@@ -175,12 +175,12 @@ def make_call_bench(
     state: Any,
     stats: ProgramStats | None,
     amounts: Callable[[int, dict[str, float]], dict[str, float]],
-) -> Bench:
+) -> Benchmark:
     """A benchmark whose unit is a call: (state, number of the call from 1 on) -> state and sums by
     name.
 
     Args:
-      amounts: (calls, sums over them) -> what a run of `Bench` returns.
+      amounts: (calls, sums over them) -> what a run of `Benchmark` returns.
     """
     held, calls = [state], itertools.count(1)
 
@@ -193,12 +193,12 @@ def make_call_bench(
         sums = jax.tree.map(lambda *each: float(np.sum(each, dtype=float)), *fetch(pending))
         return amounts(length, sums)
 
-    return Bench(name, batch, run, stats)
+    return Benchmark(name, batch, run, stats)
 
 
 def take_turns(
-    benches: Sequence[Bench], *, seconds: float, repeats: int, part: str = ""
-) -> list[Row]:
+    benches: Sequence[Benchmark], *, seconds: float, repeats: int, part: str = ""
+) -> list[BenchRow]:
     """Measure all, run by run in turn, so that a drift of the machine's speed affects all alike.
 
     Args:
@@ -215,7 +215,7 @@ def take_turns(
             counts[index].append(bench.run(lengths[index]))
             times[index].append(time.perf_counter() - began)
     return [
-        Row(
+        BenchRow(
             part=part,
             name=bench.name,
             batch=bench.batch,
@@ -229,7 +229,7 @@ def take_turns(
     ]
 
 
-def _length_for(bench: Bench, seconds: float) -> int:
+def _length_for(bench: Benchmark, seconds: float) -> int:
     """Units of work that take about that number of seconds; warms up the benchmark."""
     bench.run(1)
     length = 1

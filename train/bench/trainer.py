@@ -23,7 +23,7 @@ from train.bench.games import count_set
 from train.bench.search import spread_boards
 from train.bench.timing import (
     CHECKSUM,
-    Bench,
+    Benchmark,
     compile_program,
     make_call_bench,
     make_loop_bench,
@@ -59,7 +59,7 @@ CPU_SIDE, SIDE = 1024, 8192
 time."""
 
 
-def make_selfplay_bench(config: RunConfig, boards: int, devices: Devices) -> Bench:
+def make_selfplay_bench(config: RunConfig, boards: int, devices: Devices) -> Benchmark:
     """Compile an iteration of self-play; boards begin anywhere in their games."""
     config = steady(config, boards, devices.count)
     step, numbers = make_step(config, devices), numbers_of(config)
@@ -109,12 +109,12 @@ def evaluations(config: RunConfig, full: float, positions: float) -> float:
     return full * (simulations + 1) + (positions - full) * (cheap_simulations + 1)
 
 
-def make_forward_bench(config: RunConfig, boards: int, devices: Devices) -> Bench:
+def make_forward_bench(config: RunConfig, boards: int, devices: Devices) -> Benchmark:
     """Compile evaluations of a network in a loop, each waiting for the one before."""
     network, planes = _network_and_planes(config, boards)
     operations = forward_operations(config)
 
-    def evaluate(variables: Variables, own: None, planes: jax.Array, key: jax.Array):
+    def evaluate(variables: Variables, by_board: None, planes: jax.Array, key: jax.Array):
         output = network.evaluate(variables, planes)
         # Never true, but all logits and values are needed to know it.
         top = jnp.maximum(output.policy.max(axis=(1, 2, 3)), output.value.max(axis=1))
@@ -129,7 +129,7 @@ def make_forward_bench(config: RunConfig, boards: int, devices: Devices) -> Benc
     return make_loop_bench(FORWARD, boards, evaluate, arguments, devices, amounts)
 
 
-def make_learner_bench(config: RunConfig, batch: int, devices: Devices) -> Bench:
+def make_learner_bench(config: RunConfig, batch: int, devices: Devices) -> Benchmark:
     """Compile the trainer's steps on batches sampled from random games."""
     boards = max(BOARDS // devices.count, 1) * devices.count
     rows = max(min(config.replay.positions, MOST_POSITIONS) // boards, 2 * config.rules.max_plies)
@@ -173,7 +173,7 @@ def _filled(step: CompiledStep, plies: int, rows: int) -> TrainState:
     return state._replace(boards=boards, replay_state=replay_state)
 
 
-def make_backward_bench(config: RunConfig, batch: int, devices: Devices) -> Bench:
+def make_backward_bench(config: RunConfig, batch: int, devices: Devices) -> Benchmark:
     """Compile forward and backward passes: one a call on CPU, STEPS a call on accelerators, as the
     learner does."""
     network, planes = _network_and_planes(config, batch)
@@ -245,12 +245,12 @@ def _stirred(variables: Variables) -> Variables:
     return variables._replace(params=jax.tree.unflatten(tree, moved))
 
 
-def make_product_bench(config: RunConfig, batch: int, devices: Devices) -> Bench:
+def make_product_bench(config: RunConfig, batch: int, devices: Devices) -> Benchmark:
     """Compile a chain of square matrix products, in the network's precision, on each device."""
     side = CPU_SIDE if jax.default_backend() == "cpu" else SIDE
     dtype = compute_dtype(config.network.dtype)
 
-    def product(factor: jax.Array, own: None, held: jax.Array, key: jax.Array):
+    def product(factor: jax.Array, by_board: None, held: jax.Array, key: jax.Array):
         after = held[0] @ factor  # All of it is needed, by the next product or as the result.
         return after[None], {CHECKSUM: count_set(after[0])}
 

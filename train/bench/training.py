@@ -83,10 +83,10 @@ def training_lines(rows: Sequence[Row]) -> list[str]:
         games = sum(row["games"] for row in stage)
         length = sum(row["games"] * (row["mean_length"] or 0) for row in stage) / games
         search = last["simulations"]
-        told = f"stage of {search} simulations" if search else "bootstrap, which does not search"
+        name = f"stage of {search} simulations" if search else "bootstrap, which does not search"
         lines.append(
             f"a million games of {length:.1f} plies, at {speed:,.0f} positions a second in the "
-            f"{told}: {MILLION * length / speed / 3600:.3g} hours"
+            f"{name}: {MILLION * length / speed / 3600:.3g} hours"
         )
     return lines
 

@@ -19,7 +19,7 @@ from train.runtime.interrupts import EXIT_INTERRUPTED, interrupts
 
 if TYPE_CHECKING:
     from train.bench.suite import Figures, Request
-    from train.experiments.strength import Curve
+    from train.experiments.strength import StrengthCurve as Curve
     from train.ratings.pool import Entrant
 
 RUNS = Path("runs")
@@ -30,14 +30,14 @@ _TIMED = ("batch", "against", "simulations", "repeats", "seconds", "json", "scal
 _TAKES = {
     STRENGTH: ("config", "what", "trained", "games", "opening_plies", "json"),
     ENGINE: ("what", "player", "sessions", "seconds", "repeats", "json"),
-    COMPILE: ("config", "what", "target", "programs", "simulations", "plies_a_game", "json"),
+    COMPILE: ("config", "what", "target", "programs", "simulations", "json"),
     PARTS: ("config", "what", "plot", *_TIMED),
     REPORT: ("config", "report", "minutes", *_TIMED),
 }
 """The options that each of them reads."""
 _NEEDS = {"simulations": "--what search", "fit": "--what search", "scaling": "--plot"}
 """Options that are read, where there is no report, beside others alone."""
-_LEAST = {"repeats": 1, "simulations": 1, "plies_a_game": 1, "seconds": 1e-6, "minutes": 1e-3}
+_LEAST = {"repeats": 1, "simulations": 1, "seconds": 1e-6, "minutes": 1e-3}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Bench:
     """Parts to measure: env, search, selfplay, learn; or strength alone: train, and tell the
     minutes until the player passes 50 % and 90 % against heuristic-search:wjx@64; or engine alone:
     how fast sessions are answered; or compile alone: what the compiler of a TPU or GPU that is not
-    here makes of the run's programs, and the hours of a million games that follow from it."""
+    here makes of the run's programs."""
     batch: Annotated[str, tyro.conf.arg(help_behavior_hint="")] = ""
     """Numbers of boards in parallel; without it 256 and 1024 on a CPU, on an accelerator 1024 to
     262144 for the game and 512 to 16384 for all else, as far as its memory goes."""
@@ -99,8 +99,6 @@ class Bench:
     sessions: str = "1,16,256"
     """Engine: numbers of sessions that ask at the same time."""
 
-    plies_a_game: float = 50.0
-    """Compile: mean length of a game, in plies."""
     target: Annotated[str, tyro.conf.arg(metavar="DEVICE", help_behavior_hint="")] = ""
     """Compile: h100, h200, or a TPU with its chips, such as v5e:1x1, v6e:1x1, v5p:2x2x1."""
     programs: Annotated[str, tyro.conf.arg(metavar="PROGRAMS")] = (
@@ -256,7 +254,6 @@ class Bench:
                 config,
                 names,
                 simulations=self.simulations,
-                plies_a_game=self.plies_a_game,
                 on_progress=status.update,
             )
         console.print(compile_report.tables(found), highlight=False)

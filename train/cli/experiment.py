@@ -124,7 +124,7 @@ class Experiment:
         return lambda words: run_experiment(self.what, scale, out, command=words, task=_task)
 
     def _read_ablation(self) -> Callable[[str], tuple["Report", list[Path]]]:
-        from train.experiments.ablation import Ablation, Options, run_ablation
+        from train.experiments.ablation import Ablation, AblationOptions, run_ablation
         from train.experiments.changes import read_changes
         from train.experiments.lib.cache import ResultCache
         from train.experiments.lib.scale import validated
@@ -145,7 +145,7 @@ class Experiment:
             "opening_plies": self.opening_plies,
             "first_seed": self.first_seed,
         }
-        how = validated(Options, fields, where=ABLATION)
+        how = validated(AblationOptions, fields, where=ABLATION)
         changes = read_changes(self.changes, self.only)
         work = Work(read_scales(), ResultCache(self.out, machine=machine()), _task)
         ablation, title = Ablation(changes, how, work), self.changes.stem

@@ -90,13 +90,13 @@ def make_resume(player: Player) -> Any:
         fresh = init_tree(prior, value, states.position, nodes=nodes)
         before = jax.tree.map(lambda x: x[rows], pool.tree)
         node = jax.vmap(walk)(before, path)
-        kept, count = jax.vmap(keep_subtree)(before, jnp.maximum(node, 0))
+        subtree, count = jax.vmap(keep_subtree)(before, jnp.maximum(node, 0))
         is_kept = is_known & (node != NOWHERE) & (count + room <= nodes)
 
         def choose(one: jax.Array, other: jax.Array) -> jax.Array:
             return jnp.where(is_kept.reshape(-1, *[1] * (one.ndim - 1)), one, other)
 
-        tree = jax.tree.map(choose, kept, fresh)
+        tree = jax.tree.map(choose, subtree, fresh)
         # A node below a root was evaluated from one side; a root may be from several.
         tree = tree._replace(
             logits=tree.logits.at[:, 0].set(prior), raw_values=tree.raw_values.at[:, 0].set(value)
@@ -110,7 +110,7 @@ def make_resume(player: Player) -> Any:
         )
         # Else XLA on CPU would read trees of the pool behind a write, from a copy of all of them.
         new = fusion_barrier(new, token=(rows < 0).any())
-        return jax.tree.map(lambda all, own: all.at[rows].set(own), pool, new)
+        return jax.tree.map(lambda all, part: all.at[rows].set(part), pool, new)
 
     return resume
 

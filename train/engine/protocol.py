@@ -37,7 +37,7 @@ _LOG = logging.getLogger(__name__)
 
 
 class _Request(BaseModel):
-    """What every request has; the keys are those of the protocol."""
+    """The keys of every request, as the protocol names them."""
 
     model_config = ConfigDict(strict=True)
     bgsId: Annotated[str, Field(min_length=1, max_length=MAX_NAME)]  # noqa: N815
@@ -156,11 +156,11 @@ class Protocol:
         del self._sessions[name]
         return {}
 
-    def _rules(self, asked: str | dict[str, Any] | None) -> Rules:
-        if asked is None:
+    def _rules(self, given: str | dict[str, Any] | None) -> Rules:
+        if given is None:
             return self._engines[0].rules
         try:
-            return rules_lib.named(asked) if isinstance(asked, str) else Rules.from_dict(asked)
+            return rules_lib.named(given) if isinstance(given, str) else Rules.from_dict(given)
         except (ValueError, TypeError) as error:
             raise UsageError(str(error)) from None
 
@@ -171,8 +171,8 @@ def failure(error: str, name: str | None = None) -> Response:
 
 
 def format_evaluation(report: SearchReport, *, details: bool) -> Response:
-    """What a response says of a position: evaluations are from the first player's side, of more
-    than two players one number each."""
+    """A report as a response: evaluations are from the first player's side, with more than two
+    players one number each."""
     grid, is_over = report.state.grid, not report.legal.any()
     values = [float(value) for value in np.clip(report.values, -1.0, 1.0)]
     response: Response = {

@@ -296,7 +296,7 @@ class Searcher:
         if request.temperature > 0 and request.result is None:
             place = draw_place(report.policy, request.temperature, self._draw.random())
             action = report.actions[place]
-        told = dataclasses.replace(
+        answer = dataclasses.replace(
             report,
             action=action,
             player=self._player.name,
@@ -305,7 +305,7 @@ class Searcher:
             calibration=self._player.calibration,
         )
         if future.set_running_or_notify_cancel():
-            future.set_result(told)
+            future.set_result(answer)
 
     def _fail(self, error: Exception) -> None:
         """Tell all who wait of an error, and begin anew: the pool may be lost."""

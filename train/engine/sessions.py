@@ -54,8 +54,8 @@ def make_sessions(
       UsageError: there is no such player, it cannot evaluate positions, or not by these rules; or
         the trees do not fit in the memory.
     """
-    asked = make_evaluating_player(player, heuristics=heuristics, transfer=transfer)
-    sessions = Sessions(asked, rules, options)
+    searching = make_evaluating_player(player, heuristics=heuristics, transfer=transfer)
+    sessions = Sessions(searching, rules, options)
     sessions.compile_rest()
     return sessions
 

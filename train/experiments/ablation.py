@@ -1,5 +1,4 @@
-"""What is each change of a config worth? Every change of a list is trained at equal wall time and
-matched, seed by seed, with the base.
+"""Changes of a config, each trained at equal wall time and matched, seed by seed, with the base.
 
 Each finished training and match is a cached result. The same call goes on where one was
 interrupted: a training from its checkpoint, everything else from the cache.
@@ -22,7 +21,7 @@ from train.experiments.changes import Change
 from train.experiments.lib import pages, stats, trainings
 from train.experiments.lib.pages import PAGE, Report, Table
 from train.experiments.lib.scale import Count, Pairs, Plies, Scale
-from train.experiments.lib.stats import EARNEST_SEEDS, Estimate, Meeting
+from train.experiments.lib.stats import EARNEST_SEEDS, Estimate, MatchCounts
 from train.experiments.lib.trainings import Trained, Variant
 from train.experiments.lib.work import Work, counts_of, play_games
 from train.loop.compiled_step import make_step
@@ -37,8 +36,8 @@ _HEADS += ("minutes", "compiling")
 
 
 @dataclasses.dataclass(frozen=True)
-class Options(Scale):
-    """How changes are compared."""
+class AblationOptions(Scale):
+    """Terms of a comparison of changes."""
 
     minutes: Annotated[float, Field(gt=0, allow_inf_nan=False)]  # of each training alone
     seeds: Count  # paired ones
@@ -62,7 +61,7 @@ class Options(Scale):
         return range(self.first_seed, self.first_seed + self.seeds)
 
 
-class Step(NamedTuple):
+class AblationStep(NamedTuple):
     """A training, or a match of a change with another."""
 
     change: Change
@@ -70,7 +69,7 @@ class Step(NamedTuple):
     opening_plies: int | None = None  # None for the training
 
 
-class Line(NamedTuple):
+class ChangeResult(NamedTuple):
     """A change and what is known of it so far."""
 
     change: Change
@@ -91,18 +90,18 @@ class Ablation:
     """
 
     changes: tuple[Change, ...]
-    options: Options
+    options: AblationOptions
     work: Work
 
     @property
-    def steps(self) -> Iterator[Step]:
+    def steps(self) -> Iterator[AblationStep]:
         """All trainings and matches, in the order in which they are done: seed by seed, so that an
         interrupted ablation holds whole seeds."""
         for seed in self.options.all_seeds:
             for change in self.changes:
-                yield Step(change, seed)
+                yield AblationStep(change, seed)
                 for plies in self.options.opening_plies if change.against else ():
-                    yield Step(change, seed, plies)
+                    yield AblationStep(change, seed, plies)
 
     def against(self, change: Change) -> Change:
         """The change that a change is matched with."""
@@ -115,17 +114,17 @@ class Ablation:
         )
         return None if row is None else Trained(*row)
 
-    def match(self, step: Step) -> Meeting | None:
+    def match(self, step: AblationStep) -> MatchCounts | None:
         """A match that is done."""
         counts = self.work.cache.find(*self._match_piece(step))
-        return counts and Meeting(step.change.name, step.change.against, step.seed, *counts)
+        return counts and MatchCounts(step.change.name, step.change.against, step.seed, *counts)
 
     def diverged(self, change: Change, seed: int) -> str | None:
         """Why a training ended with a NaN or infinite loss or gradient, if it did."""
         piece = f"diverged-{self.run_name(change, seed)}"
         return self.work.cache.find(piece, self._keys(change, seed))
 
-    def is_left(self, step: Step) -> bool:
+    def is_left(self, step: AblationStep) -> bool:
         """Whether a step is to be done: it is not done, and no training diverged that it needs."""
         change, seed, plies = step
         if plies is None:
@@ -142,12 +141,12 @@ class Ablation:
         return Variant(name, dataclasses.replace(change.config, iterations=iterations))
 
     def _keys(self, change: Change, seed: int | None = None) -> dict[str, Any]:
-        """What finds a change's budget, or its training with a seed: not its iterations, so that
+        """The key of a change's budget, or of its training with a seed; without iterations, so that
         trainings of several machines can be put together."""
         keys = {"change": change.name, "digest": change.digest, "minutes": self.options.minutes}
         return keys if seed is None else keys | {"seed": seed}
 
-    def _match_piece(self, step: Step) -> tuple[str, dict[str, Any]]:
+    def _match_piece(self, step: AblationStep) -> tuple[str, dict[str, Any]]:
         (change, seed, plies), against = step, self.against(step.change)
         settings = self._keys(change, seed) | {
             "against": self._keys(against),
@@ -189,7 +188,7 @@ class Ablation:
     def _is_to_begin(self, change: Change, seed: int) -> bool:
         """Whether a training is neither done nor has a checkpoint, which holds all it needs."""
         run = self.work.runs / self.run_name(change, seed)
-        is_left = self.is_left(Step(change, seed))
+        is_left = self.is_left(AblationStep(change, seed))
         return is_left and store.newest_iteration(run, store.RESUME) is None
 
     def run(self, say: Callable[[str], Any], *, on_step: Callable[[], None] = lambda: None) -> None:
@@ -212,8 +211,8 @@ class Ablation:
             change, title = step.change, f"[{number} of {len(steps)}] seed {step.seed}, "
             if step.opening_plies is None:
                 iterations = self._iterations(change)
-                told = f"{iterations} iterations in about {self.options.minutes:g} min"
-                say(f"{title}{change.name}: {told}")
+                budget = f"{iterations} iterations in about {self.options.minutes:g} min"
+                say(f"{title}{change.name}: {budget}")
                 self._train(step, iterations)
             else:
                 say(f"{title}{change.name} against {change.against}, {step.opening_plies} plies")
@@ -262,7 +261,7 @@ class Ablation:
         last = stage_at(base.config, base.config.iterations - 1)
         return {last: self._budget(base)["seconds_an_iteration"][_stage_name(last)]}
 
-    def _train(self, step: Step, iterations: int) -> None:
+    def _train(self, step: AblationStep, iterations: int) -> None:
         change, seed, keys = step.change, step.seed, self._keys(step.change, step.seed)
         try:
             trainings.train_variant(self.work, self._variant(change, iterations), seed, keys)
@@ -270,7 +269,7 @@ class Ablation:
             reason, piece = str(error), f"diverged-{self.run_name(change, seed)}"
             self.work.cache.cached(piece, keys, lambda: reason)
 
-    def _play(self, step: Step) -> list[int]:
+    def _play(self, step: AblationStep) -> list[int]:
         rules, players = step.change.config.rules, []
         for change in (step.change, self.against(step.change)):
             trained = self.trained(change, step.seed)
@@ -284,20 +283,20 @@ class Ablation:
         key = jax.random.fold_in(jax.random.key(step.seed), plies)
         return counts_of(play_games(self.work, players, rules, key=key, **sizes))
 
-    def lines(self) -> list[Line]:
+    def lines(self) -> list[ChangeResult]:
         """A line for each change, the base first."""
         return [self._line(change) for change in self.changes]
 
-    def _line(self, change: Change) -> Line:
+    def _line(self, change: Change) -> ChangeResult:
         seeds, games = self.options.all_seeds, self.options.games
         trained = [self.trained(change, seed) for seed in seeds]
         rates = []
         for seed in seeds if change.against else ():
-            steps = [Step(change, seed, plies) for plies in self.options.opening_plies]
+            steps = [AblationStep(change, seed, plies) for plies in self.options.opening_plies]
             matches = [match for match in map(self.match, steps) if match is not None]
             if len(matches) == len(steps):
                 rates.append(sum(match.wins + match.draws / 2 for match in matches) / games)
-        return Line(
+        return ChangeResult(
             change,
             tuple(rates),
             stats.over_seeds(rates, games) if rates else None,
@@ -321,8 +320,8 @@ def report(ablation: Ablation, *, title: str) -> Report:
     return Report(title, text, [table], [], {"trainings": data})
 
 
-def _caption(ablation: Ablation, lines: Sequence[Line]) -> str:
-    """How the figures were made, in a sentence or two."""
+def _caption(ablation: Ablation, lines: Sequence[ChangeResult]) -> str:
+    """The terms of the comparison, in a sentence or two."""
     options, cache = ablation.options, ablation.work.cache
     plies = " and ".join(map(str, options.opening_plies))
     kind = "" if options.seeds >= EARNEST_SEEDS else "Screening: it decides nothing. "
@@ -338,15 +337,15 @@ def _caption(ablation: Ablation, lines: Sequence[Line]) -> str:
     )
 
 
-def _code_lines(lines: Sequence[Line]) -> list[str]:
+def _code_lines(lines: Sequence[ChangeResult]) -> list[str]:
     """The versions of the code that trained the rows of the table, where they differ."""
     numbers = Counter(code_in_words(each.code) for line in lines for each in line.trained)
-    told = ", ".join(f"{code} ({number})" for code, number in numbers.items())
-    line = f"The trainings are of different versions of the code: {told}."
+    versions = ", ".join(f"{code} ({number})" for code, number in numbers.items())
+    line = f"The trainings are of different versions of the code: {versions}."
     return [line] if len(numbers) > 1 else []
 
 
-def _cells(line: Line) -> list[str]:
+def _cells(line: ChangeResult) -> list[str]:
     score, trained = line.score, line.trained
     cells = [line.change.name, line.change.against or "–"]
     if score is None:
@@ -392,15 +391,17 @@ def run_ablation(
     for change in ablation.changes:
         rules = change.config.rules
         if rules.players != 2:
-            told = f"the rules are for {rules.players} players, a match is for 2"
-            raise UsageError(f"ablation: {change.name}: {told}")
+            reason = f"the rules are for {rules.players} players, a match is for 2"
+            raise UsageError(f"ablation: {change.name}: {reason}")
         check_opening(rules, max(options.opening_plies))
     scale = {"seed": options.first_seed} | dataclasses.asdict(options)
 
     def write() -> tuple[Report, list[Path]]:
-        made = report(ablation, title=title)
+        finished = report(ablation, title=title)
         cache = ablation.work.cache
-        return made, pages.write_report(made, directory, command=command, scale=scale, cache=cache)
+        return finished, pages.write_report(
+            finished, directory, command=command, scale=scale, cache=cache
+        )
 
     def on_step() -> None:
         write()

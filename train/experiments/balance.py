@@ -70,7 +70,7 @@ def report(work: Work) -> Report:
     return Report("Balance and openings", text, [main, *tables], pictures, data)
 
 
-def balance_of(games: SelfplayGames, tree: openings.Tree, *, areas: np.ndarray) -> Balance:
+def balance_of(games: SelfplayGames, tree: openings.OpeningTree, *, areas: np.ndarray) -> Balance:
     """Count the games of two players.
 
     Args:

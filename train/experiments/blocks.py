@@ -1,6 +1,6 @@
-"""Which blocks are strongest? Residual, Transformer and walled blocks, trained on equal positions
-with the same settings; players of one seed meet at equal simulations, and with simulations in
-proportion to the measured cost of a move (equal time).
+"""Strength of residual, Transformer and walled blocks, trained on equal positions with the same
+settings; players of one seed meet at equal simulations, and with simulations in proportion to the
+measured cost of a move (equal time).
 
 ResTNet (Wu, Wu, Shih, Ju, Wu, Table 1) matches six blocks of 256 channels, trained for GPU-days on
 Go; these are a few blocks of a small network, trained in minutes on WallGo, so its figures cannot
@@ -58,15 +58,15 @@ def report(work: Work) -> Report:
         title="Strength by blocks",
         x_label="mean win rate against the others, " + interval.replace("95 %", "95 % intervals"),
     )
-    told = (
+    summary = (
         f"Trained with {seeds}; at equal time the slowest keeps {scale.simulations} simulations. "
         f"Intervals are {stats.interval_kind(scale.seeds)}."
     )
     return Report(
         title="Strength by blocks",
-        text=[*pages.paragraphs(__doc__), told],
+        text=[*pages.paragraphs(__doc__), summary],
         tables=[Table("Mean win rates against the other block strings", heads, rows)],
-        pictures=[pages.Picture("blocks", seeds, figure)],
+        pictures=[pages.Plot("blocks", seeds, figure)],
         data={
             "meetings": meetings,
             "seconds_a_move": costs,

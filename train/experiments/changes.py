@@ -36,7 +36,7 @@ Table = dict[str, Any]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Entry(Scale):
+class ChangeEntry(Scale):
     """An entry of the list."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][\w.+-]*$")]
@@ -60,7 +60,7 @@ class ChangeList(Scale):
     """A list as its file holds it."""
 
     base: Table = dataclasses.field(default_factory=dict)
-    change: Annotated[tuple[Entry, ...], Field(min_length=1)]
+    change: Annotated[tuple[ChangeEntry, ...], Field(min_length=1)]
 
 
 class Change(NamedTuple):

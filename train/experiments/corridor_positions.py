@@ -29,7 +29,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from train.experiments.mazes import Board, Tree, draw_maze, make_board, shape_of, walk
+from train.experiments.mazes import MazeBoard, MazeTree, draw_maze, make_board, shape_of, walk
 from train.runtime.devices import broadcast_boards
 from train.runtime.files import write_lines
 from train.runtime.host import fetch
@@ -172,8 +172,8 @@ def _draw_pair(
         )
         if cuts is None:
             continue
-        own, enemy = _choose_stones(tree, cuts[0], rng, rules.stones, min_distance=min_distance)
-        stones = np.array([own, enemy] if player == 0 else [enemy, own], np.int8)
+        friends, enemy = _choose_stones(tree, cuts[0], rng, rules.stones, min_distance=min_distance)
+        stones = np.array([friends, enemy] if player == 0 else [enemy, friends], np.int8)
         if all(_can_step(links, cells, stones, tree, cuts) for cells in stones.tolist()):
             return _build(rules, rng, stones, links, tree, cuts)
     raise ValueError(
@@ -183,8 +183,8 @@ def _draw_pair(
 
 
 def _choose_cuts(
-    board: Board,
-    tree: Tree,
+    board: MazeBoard,
+    tree: MazeTree,
     rng: np.random.Generator,
     *,
     stones: int,
@@ -214,7 +214,7 @@ def _choose_cuts(
 
 
 def _choose_stones(
-    tree: Tree, cut: int, rng: np.random.Generator, stones: int, *, min_distance: int
+    tree: MazeTree, cut: int, rng: np.random.Generator, stones: int, *, min_distance: int
 ) -> tuple[list[int], list[int]]:
     """The cells of the player's stones, the queried one among them, and of the enemy's.
 
@@ -228,12 +228,16 @@ def _choose_stones(
     with_them = rng.permutation([cell for cell in beyond if cell not in enemy])[:1].tolist()
     taken = {queried, *enemy, *with_them}
     free = rng.permutation([cell for cell in tree.order if cell not in taken]).tolist()
-    own = [queried, *with_them, *free][:stones]
-    return rng.permutation(own).tolist(), enemy
+    friends = [queried, *with_them, *free][:stones]
+    return rng.permutation(friends).tolist(), enemy
 
 
 def _can_step(
-    links: list[list[int]], cells: list[int], stones: np.ndarray, tree: Tree, cuts: tuple[int, int]
+    links: list[list[int]],
+    cells: list[int],
+    stones: np.ndarray,
+    tree: MazeTree,
+    cuts: tuple[int, int],
 ) -> bool:
     """Whether one of a player's stones has a free neighbour with either cut, and so a legal turn
     under all rules."""
@@ -251,7 +255,7 @@ def _build(
     rng: np.random.Generator,
     stones: np.ndarray,
     links: list[list[int]],
-    tree: Tree,
+    tree: MazeTree,
     cuts: tuple[int, int],
 ) -> _Pair:
     """Build the walls of the maze, half of them by each player at random; if their number is odd,
@@ -273,7 +277,10 @@ def _pack_walls(edges: list[tuple[int, ...]], builders: list[int], size: int) ->
         sets[builder][VERTICAL if high == low + 1 else HORIZONTAL] |= 1 << low
     words = range(bitboard.num_words(size))
     return np.array(
-        [[[bits >> 32 * word & 0xFFFFFFFF for word in words] for bits in own] for own in sets],
+        [
+            [[bits >> 32 * word & 0xFFFFFFFF for word in words] for bits in of_player]
+            for of_player in sets
+        ],
         np.uint32,
     )
 

@@ -1,4 +1,4 @@
-"""What do frozen trunks know of far corridors? Heads are trained on them and asked, by distance.
+"""Far corridors: heads are trained on frozen trunks and asked, by distance, what the trunks know.
 
 Planes other than walls, such as territory and distances, show the position before the last wall, so
 nothing but the place of that wall tells a pair apart. Heads that read the queried cell ask whether
@@ -22,7 +22,7 @@ import numpy as np
 
 from train.experiments.blocks import block_variants
 from train.experiments.lib import pages, stats, trainings
-from train.experiments.lib.pages import Picture, Report, Table
+from train.experiments.lib.pages import Plot, Report, Table
 from train.experiments.lib.stats import Estimate
 from train.experiments.lib.work import Work, check_without_budget
 from train.experiments.probe import (
@@ -59,7 +59,7 @@ _UNKNOWN: Share = attrgetter("unknown_share")
 _SIGN: Share = attrgetter("sign_accuracy")
 
 
-class Group(NamedTuple):
+class TrunkGroup(NamedTuple):
     """Trainings of one trunk."""
 
     name: str
@@ -76,10 +76,10 @@ class Group(NamedTuple):
         return f"`{self.name}`" if self.is_trained else f"`{self.name}`, new weights"
 
 
-class Asked(NamedTuple):
+class TrunkAnswers(NamedTuple):
     """A group's answers to heads of one kind."""
 
-    group: Group
+    group: TrunkGroup
     read: str
     answers: list[list[Answers]]  # a list of heads for each training, or for each new weights
 
@@ -97,7 +97,7 @@ class Asked(NamedTuple):
 
     @property
     def unit(self) -> str:
-        """What its intervals are over."""
+        """The unit of its intervals."""
         trainings, heads = len(self.answers), len(self.answers[0])
         if not self.group.is_trained:
             return f"{trainings} new weights"
@@ -111,18 +111,18 @@ def report(work: Work) -> Report:
     scale = work.scale.corridors
     groups = [*trained_groups(work), *_untrained(work)]
     groups += controls_of(groups)
-    asked = _ask_all(work, groups)
-    bins = bins_of(add_answers(asked[0].answers[0]))
-    by_board = [each for each in asked if each.read == BOARD]
-    tables = [_table([each for each in asked if each.read == read], read) for read in READS]
-    pictures = [_picture(asked)]
+    results = _ask_all(work, groups)
+    bins = bins_of(add_answers(results[0].answers[0]))
+    by_board = [each for each in results if each.read == BOARD]
+    tables = [_table([each for each in results if each.read == read], read) for read in READS]
+    pictures = [_picture(results)]
     pictures += [_distance_picture(by_board, bins, *each) for each in _SHOWN]
     return Report(
         title="Far corridors",
-        text=_text(scale, asked),
+        text=_text(scale, results),
         tables=[*tables, _distance_table(by_board, bins, BOARD)],
         pictures=pictures,
-        data={"paper": PAPER, "trunks": [trunk_record(each) for each in asked]},
+        data={"paper": PAPER, "trunks": [trunk_record(each) for each in results]},
     )
 
 
@@ -135,7 +135,7 @@ def probe_runs(
     seeds: Sequence[int] = (0, 1, 2),
     min_distance: int,
     read: str = BOARD,
-) -> list[Asked]:
+) -> list[TrunkAnswers]:
     """Ask the networks of trained players, then new weights for each shape of trunk; every trunk
     gets the same questions.
 
@@ -157,7 +157,7 @@ def probe_runs(
     if len({*seeds}) < len(seeds):  # the same answers, counted twice, would narrow the interval
         raise UsageError(f"probe: seeds {', '.join(map(str, seeds))}: a seed is named twice")
     trunks = [load_trunk(player, players=rules.players) for player in players]
-    groups = [Group(trunk.name, [trunk]) for trunk in trunks]
+    groups = [TrunkGroup(trunk.name, [trunk]) for trunk in trunks]
     groups += controls_of(groups)
     answers: list[list[Answers]] = [[] for _ in groups]
     sizes = {"count_train": count_train, "count_test": count_test, "min_distance": min_distance}
@@ -167,19 +167,19 @@ def probe_runs(
             features = trunk_features(group.trunks[0], seed)
             of_group.append(ask(features, questions, read=read, seed=seed))
     return [
-        Asked(group, read, [each] if group.is_trained else [[head] for head in each])
+        TrunkAnswers(group, read, [each] if group.is_trained else [[head] for head in each])
         for group, each in zip(groups, answers, strict=True)
     ]
 
 
-def probe_tables(asked: Sequence[Asked], *, caption: str = "") -> tuple[Table, Table]:
+def probe_tables(results: Sequence[TrunkAnswers], *, caption: str = "") -> tuple[Table, Table]:
     """The answers of all trunks, and those by steps to the wall."""
-    bins = bins_of(add_answers(asked[0].answers[0]))
-    read = asked[0].read
-    return _table(asked, read)._replace(caption=caption), _distance_table(asked, bins, read)
+    bins = bins_of(add_answers(results[0].answers[0]))
+    read = results[0].read
+    return _table(results, read)._replace(caption=caption), _distance_table(results, bins, read)
 
 
-def trunk_record(each: Asked) -> dict[str, Any]:
+def trunk_record(each: TrunkAnswers) -> dict[str, Any]:
     """A trunk's answers as JSON-ready figures."""
     shares = {"correct": _CORRECT, "unknown": _UNKNOWN, "right_side": _SIGN}
     return {
@@ -193,7 +193,7 @@ def trunk_record(each: Asked) -> dict[str, Any]:
     }
 
 
-def trained_groups(work: Work) -> Iterator[Group]:
+def trained_groups(work: Work) -> Iterator[TrunkGroup]:
     """The named networks and the trainings of the experiment `blocks`."""
     scale = work.scale.corridors
     players = PRESETS[scale.rules].players
@@ -209,29 +209,31 @@ def trained_groups(work: Work) -> Iterator[Group]:
         key = repr(dataclasses.replace(config, name="trunk", seed=0))
         by_config.setdefault(key, []).append(trunk)
     for trunks in by_config.values():
-        yield Group(trunks[0].name, trunks)
+        yield TrunkGroup(trunks[0].name, trunks)
     variants = block_variants(work.scale.blocks, scale.blocks)
     for blocks, runs in trainings.train_all(work, variants, seeds=work.scale.blocks.seeds).items():
-        yield Group(blocks, [load_trunk(str(work.runs / run.run), players=players) for run in runs])
+        yield TrunkGroup(
+            blocks, [load_trunk(str(work.runs / run.run), players=players) for run in runs]
+        )
 
 
-def _untrained(work: Work) -> Iterator[Group]:
+def _untrained(work: Work) -> Iterator[TrunkGroup]:
     for variant in block_variants(work.scale.blocks, work.scale.corridors.untrained):
-        yield Group(variant.name, [Trunk(UNTRAINED, variant.config.network, None)])
+        yield TrunkGroup(variant.name, [Trunk(UNTRAINED, variant.config.network, None)])
 
 
-def controls_of(groups: Sequence[Group]) -> list[Group]:
+def controls_of(groups: Sequence[TrunkGroup]) -> list[TrunkGroup]:
     """New weights for each network that is asked trained alone."""
-    controls: list[Group] = []
+    controls: list[TrunkGroup] = []
     for group in groups:
         network = group.trunks[0].network
         new = [each for each in (*groups, *controls) if not each.is_trained]
         if all(network != each.trunks[0].network for each in new):
-            controls.append(Group(network.blocks, [Trunk(UNTRAINED, network, None)]))
+            controls.append(TrunkGroup(network.blocks, [Trunk(UNTRAINED, network, None)]))
     return controls
 
 
-def _ask_all(work: Work, groups: Sequence[Group]) -> list[Asked]:
+def _ask_all(work: Work, groups: Sequence[TrunkGroup]) -> list[TrunkAnswers]:
     """Train and ask the heads of each group, those that read the cell first."""
     scale, drawn = work.scale.corridors, {}
 
@@ -250,7 +252,7 @@ def _ask_all(work: Work, groups: Sequence[Group]) -> list[Asked]:
         return drawn[seed]
 
     total = len(READS) * scale.heads * sum(len(group.trunks) for group in groups)
-    asked, done = [], 0
+    results, done = [], 0
     with work.task("heads on frozen trunks", total, "heads") as on_progress:
         for read in READS:
             for group in groups:
@@ -263,8 +265,8 @@ def _ask_all(work: Work, groups: Sequence[Group]) -> list[Asked]:
                         on_progress(done)
                 if not group.is_trained:
                     answers = [[each] for each in answers[0]]
-                asked.append(Asked(group, read, answers))
-    return asked
+                results.append(TrunkAnswers(group, read, answers))
+    return results
 
 
 def _ask(
@@ -300,9 +302,9 @@ def _with_ends(mean: Estimate) -> str:
     return "{} ({})".format(*mean.cells())
 
 
-def _table(asked: Sequence[Asked], read: str) -> Table:
+def _table(results: Sequence[TrunkAnswers], read: str) -> Table:
     rows = []
-    for each in asked:
+    for each in results:
         network = each.group.trunks[0].network
         means = [_with_ends(each.mean(share)) for share in (_CORRECT, _UNKNOWN, _SIGN)]
         rows.append(
@@ -316,9 +318,11 @@ def _table(asked: Sequence[Asked], read: str) -> Table:
     return Table(f"Heads that read {_READ_AS[read]}", heads, rows)
 
 
-def _distance_table(asked: Sequence[Asked], bins: Sequence[tuple[int, int]], read: str) -> Table:
+def _distance_table(
+    results: Sequence[TrunkAnswers], bins: Sequence[tuple[int, int]], read: str
+) -> Table:
     rows = []
-    for each in asked:
+    for each in results:
         cells = [
             f"{_with_ends(each.mean(_CORRECT, within=ends))}, "
             f"{stats.percent(each.mean(_UNKNOWN, within=ends).mean)}"
@@ -330,7 +334,7 @@ def _distance_table(asked: Sequence[Asked], bins: Sequence[tuple[int, int]], rea
     return Table(title, heads, rows)
 
 
-def _text(scale: CorridorsScale, asked: Sequence[Asked]) -> list[str]:
+def _text(scale: CorridorsScale, results: Sequence[TrunkAnswers]) -> list[str]:
     lines = [
         "A question is whether a stone is still connected to an enemy, at least "
         f"{scale.min_distance} steps away down the corridors of a maze on `{scale.rules}`; the two "
@@ -343,10 +347,10 @@ def _text(scale: CorridorsScale, asked: Sequence[Asked]) -> list[str]:
     ]
     new = {
         (each.read, each.group.trunks[0].network): each.mean(_SIGN)
-        for each in asked
+        for each in results
         if not each.group.is_trained
     }
-    for each in asked:
+    for each in results:
         if each.group.is_trained:
             mean, other = each.mean(_SIGN), new[each.read, each.group.trunks[0].network]
             is_apart = mean.low > other.high or mean.high < other.low
@@ -359,8 +363,8 @@ def _text(scale: CorridorsScale, asked: Sequence[Asked]) -> list[str]:
     return lines
 
 
-def _picture(asked: Sequence[Asked]) -> Picture:
-    rates = {f"{each.group.label}, {each.read}": each.mean(_CORRECT) for each in asked}
+def _picture(results: Sequence[TrunkAnswers]) -> Plot:
+    rates = {f"{each.group.label}, {each.read}": each.mean(_CORRECT) for each in results}
     for name, share in PAPER.items():
         rates[f"paper's {name}, ladders"] = Estimate(share, share, share, 0)
     figure = pages.rates_figure(
@@ -368,7 +372,7 @@ def _picture(asked: Sequence[Asked]) -> Picture:
         title="Answers about far corridors",
         x_label="correct answers, unknown ones count as incorrect; dashed: random ones",
     )
-    return Picture("corridors", "95 % intervals: over trainings, or heads of one training", figure)
+    return Plot("corridors", "95 % intervals: over trainings, or heads of one training", figure)
 
 
 _SHOWN: tuple[tuple[str, Share, float | None], ...] = (
@@ -379,11 +383,15 @@ _SHOWN: tuple[tuple[str, Share, float | None], ...] = (
 
 
 def _distance_picture(
-    asked: Sequence[Asked], bins: Sequence[tuple[int, int]], name: str, share: Share, level: Any
-) -> Picture:
+    results: Sequence[TrunkAnswers],
+    bins: Sequence[tuple[int, int]],
+    name: str,
+    share: Share,
+    level: Any,
+) -> Plot:
     """A share by steps to the wall, of heads that read the board."""
     curves = []
-    for each in asked:
+    for each in results:
         points = {sum(ends) / 2: each.mean(share, within=ends) for ends in bins}
         name_of = each.group.name if each.group.is_trained else ""
         curves.append(Curve(name_of, points, is_control=not each.group.is_trained))
@@ -396,4 +404,4 @@ def _distance_picture(
         level=level,
     )
     caption = "heads that read the board; bands: 95 % intervals; dotted: new weights"
-    return Picture(f"corridors-{name}", caption, figure)
+    return Plot(f"corridors-{name}", caption, figure)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from train.config import RunConfig
 from train.experiments.lib import pages, stats, trainings
 from train.experiments.lib.pages import Report, Table
-from train.experiments.lib.stats import Meeting
+from train.experiments.lib.stats import MatchCounts
 from train.experiments.lib.work import Work
 from train.experiments.scales import FeaturesScale
 from wallgo_jax.game.rules import PRESETS, named
@@ -53,7 +53,7 @@ def report(work: Work) -> Report:
         title="Ablation of plane sets",
         text=_text(scale, meetings, base),
         tables=tables,
-        pictures=[pages.Picture("plane_sets", stats.count_of(scale.seeds), figure)],
+        pictures=[pages.Plot("plane_sets", stats.count_of(scale.seeds), figure)],
         data={"meetings": meetings, "trainings": trained, "paper": PAPER},
     )
 
@@ -62,14 +62,14 @@ def _name(planes: str, blocks: str) -> str:
     return f"{planes}-{blocks}"
 
 
-def _among(meetings: Sequence[Meeting], sets: Sequence[str], blocks: str) -> list[Meeting]:
+def _among(meetings: Sequence[MatchCounts], sets: Sequence[str], blocks: str) -> list[MatchCounts]:
     """The meetings of variants that both have one of these plane sets and these blocks."""
     names = {_name(planes, blocks) for planes in sets}
     return [each for each in meetings if {each.first, each.second} <= names]
 
 
 def _table(
-    scale: FeaturesScale, meetings: Sequence[Meeting], blocks: str, base: RunConfig
+    scale: FeaturesScale, meetings: Sequence[MatchCounts], blocks: str, base: RunConfig
 ) -> Table:
     same = _among(meetings, scale.planes, blocks)
     paper = next((PAPER[name] for name in PAPER if named(name) == base.rules), {})
@@ -91,7 +91,7 @@ def _table(
     return Table(f"Blocks `{blocks}`: against the other sets", [*heads, "paper"], rows)
 
 
-def _text(scale: FeaturesScale, meetings: Sequence[Meeting], base: RunConfig) -> list[str]:
+def _text(scale: FeaturesScale, meetings: Sequence[MatchCounts], base: RunConfig) -> list[str]:
     preset = next((name for name in PRESETS if named(name) == base.rules), "other rules")
     lines = [
         *pages.paragraphs(__doc__),

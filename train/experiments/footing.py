@@ -1,5 +1,5 @@
-"""What is a search budget worth? Matches at equal time and at equal simulations, of a player with
-fewer simulations, and of a player that considers fewer actions."""
+"""Worth of a search budget: matches at equal time and at equal simulations, of a player with fewer
+simulations, and of a player that considers fewer actions."""
 
 import math
 from collections.abc import Sequence
@@ -10,8 +10,8 @@ import jax
 
 from train.arena.match_programs import check_opening
 from train.experiments.lib import pages
-from train.experiments.lib.pages import Picture, Report, Table
-from train.experiments.lib.stats import Estimate, Meeting
+from train.experiments.lib.pages import Plot, Report, Table
+from train.experiments.lib.stats import Estimate, MatchCounts
 from train.experiments.lib.work import Work, counts_of, play_games
 from train.metrics.intervals import Curve, curves_figure
 from train.players.registry import common_rules, make_player, read_name
@@ -20,21 +20,21 @@ from train.runtime.errors import UsageError
 from wallgo_jax.game.rules import Rules
 
 
-class Score(NamedTuple):
+class BudgetMatch(NamedTuple):
     """A match for the first player."""
 
-    meeting: Meeting
+    meeting: MatchCounts
     simulations: str  # names of both players, where time was turned into simulations
 
     @property
     def players(self) -> tuple[str, str]:
-        """The names without what follows them: simulations, options."""
+        """The names without simulations and options."""
         first, second = self.meeting[:2]
         return first.rpartition("@")[0], second.rpartition("@")[0]
 
     @property
     def budgets(self) -> tuple[str, str]:
-        """What follows `@` in the names."""
+        """The part behind `@` of both names."""
         first, second = self.meeting[:2]
         return first.rpartition("@")[2], second.rpartition("@")[2]
 
@@ -86,7 +86,7 @@ def _named(player: str, simulations: int, considered: int) -> str:
     return f"{player}@{simulations}" + (f"?considered={considered}" if considered else "")
 
 
-def _score(work: Work, first: str, second: str, games: int) -> Score:
+def _score(work: Work, first: str, second: str, games: int) -> BudgetMatch:
     rules, plies = _rules_of(first, second), work.scale.footing.opening_plies
     one, other = (make_player(name, rules) for name in (first, second))
     settings = {
@@ -104,7 +104,7 @@ def _score(work: Work, first: str, second: str, games: int) -> Score:
         return [*counts_of(result), f"{one.name} / {other.name}"]
 
     *counts, simulations = work.cache.cached("match", settings, play)
-    return Score(Meeting(first, second, work.seed, *counts), simulations)
+    return BudgetMatch(MatchCounts(first, second, work.seed, *counts), simulations)
 
 
 def _rules_of(first: str, second: str) -> Rules:
@@ -124,7 +124,7 @@ def elo(rate: float) -> float:
     return 400 * math.log10(rate / (1 - rate))
 
 
-def _match_table(title: str, scores: Sequence[Score]) -> Table:
+def _match_table(title: str, scores: Sequence[BudgetMatch]) -> Table:
     """Matches of a player with itself, in points of Elo."""
     rows = []
     for score in scores:
@@ -140,17 +140,17 @@ def _rounded(points: float) -> str:
     return f"{points:+.0f}" if math.isfinite(points) else "∞" if points > 0 else "−∞"
 
 
-def _equal_table(scores: Sequence[Score]) -> Table:
+def _equal_table(scores: Sequence[BudgetMatch]) -> Table:
     rows = []
     for (first, second, _, *counts), simulations in scores:
-        rate = Meeting(first, second, 0, *counts).estimate
+        rate = MatchCounts(first, second, 0, *counts).estimate
         won = ", ".join(map(str, counts))
         rows.append([f"`{first}`", f"`{second}`", won, *rate.cells(), simulations])
     heads = ("player", "opponent", "won, drawn, lost", "win rate", "95 %", "as played")
     return Table("Equal budgets", heads, rows)
 
 
-def _doubling_picture(scores: Sequence[Score], player: str) -> Picture:
+def _doubling_picture(scores: Sequence[BudgetMatch], player: str) -> Plot:
     rates = {int(score.budgets[0]): score.meeting.estimate for score in scores}
     in_elo = {
         more: Estimate(elo(rate.mean), elo(rate.low), elo(rate.high), rate.number)
@@ -165,10 +165,10 @@ def _doubling_picture(scores: Sequence[Score], player: str) -> Picture:
         level=0,
         is_log=True,
     )
-    return Picture("doublings", "band: 95 % intervals over games", figure)
+    return Plot("doublings", "band: 95 % intervals over games", figure)
 
 
-def _narrowed_picture(scores: Sequence[Score], most: int) -> Picture:
+def _narrowed_picture(scores: Sequence[BudgetMatch], most: int) -> Plot:
     """Win rates over simulations, a line for each player and number of considered actions."""
     lines: dict[str, dict[float, Estimate]] = {}
     for score in scores:
@@ -184,17 +184,17 @@ def _narrowed_picture(scores: Sequence[Score], most: int) -> Picture:
         level=0.5,
         is_log=True,
     )
-    return Picture("considered", "bands: 95 % intervals over games", figure)
+    return Plot("considered", "bands: 95 % intervals over games", figure)
 
 
-def _equal_picture(scores: Sequence[Score], player: str) -> Picture:
+def _equal_picture(scores: Sequence[BudgetMatch], player: str) -> Plot:
     rates = {f"{score.players[1]} @{score.budgets[0]}": score.meeting.estimate for score in scores}
     title = f"{player} at equal budgets"
     figure = pages.rates_figure(rates, title=title, x_label="win rate, 95 % intervals")
-    return Picture("equal_budgets", "each row is an opponent with the budget of both", figure)
+    return Plot("equal_budgets", "each row is an opponent with the budget of both", figure)
 
 
-def _record(score: Score) -> dict[str, Any]:
+def _record(score: BudgetMatch) -> dict[str, Any]:
     rate = score.meeting.estimate
     figures = {"simulations": score.simulations, "win_rate": rate.mean}
     return score.meeting._asdict() | figures | {"low": rate.low, "high": rate.high}

@@ -1,4 +1,4 @@
-"""How large is the game? Branching, length, estimates of the game tree, counts of positions.
+"""Size of the game: branching, length, estimates of the game tree, counts of positions.
 
 The paper estimates about 10^87 for 7×7 and does not say how ("WallZero", Chen, Arjonilla, Wu and
 Wu, slide "Game Tree Complexity").
@@ -26,7 +26,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from train.experiments.lib import pages
-from train.experiments.lib.pages import Picture, Report, Table
+from train.experiments.lib.pages import Plot, Report, Table
 from train.experiments.lib.work import Work, selfplay_games, states_of
 from train.metrics.intervals import Interval, intervals_figure
 from train.runtime.devices import broadcast_boards
@@ -50,7 +50,7 @@ class Descents(NamedTuple):
     legal: np.ndarray  # int[G], the sum of legal slots over the game
 
 
-Figure = tuple[float, ...]
+WithInterval = tuple[float, ...]
 """A figure and the ends of its 95 % interval."""
 
 
@@ -58,10 +58,10 @@ class TreeSize(NamedTuple):
     """Figures of one kind of play."""
 
     games: int
-    branching: Figure  # legal slots a ply
-    length: Figure
-    typical: Figure  # mean decimal logarithm of the product
-    knuth: Figure  # decimal logarithm of the product's mean
+    branching: WithInterval  # legal slots a ply
+    length: WithInterval
+    typical: WithInterval  # mean decimal logarithm of the product
+    knuth: WithInterval  # decimal logarithm of the product's mean
 
 
 Sizes = Mapping[str, Mapping[str, TreeSize]]
@@ -160,7 +160,7 @@ def _legal_of(states: State) -> jax.Array:
 
 def _legal_counts(states: State) -> np.ndarray:
     """int32[N]: legal slots of states [N]."""
-    parts = [fetch(_legal_of(some))[:own] for some, own in batches(states, 8 * _BATCH)]
+    parts = [fetch(_legal_of(some))[:count] for some, count in batches(states, 8 * _BATCH)]
     return np.concatenate(parts)
 
 
@@ -251,7 +251,7 @@ def _text(sizes: Sizes) -> list[str]:
     return lines
 
 
-def _picture(sizes: Sizes) -> Picture:
+def _picture(sizes: Sizes) -> Plot:
     rows = [
         Interval(f"{rules}, {play}", *size.knuth)
         for rules, kinds in sizes.items()
@@ -263,4 +263,4 @@ def _picture(sizes: Sizes) -> Picture:
         x_label="decimal exponent of the number of games; dashed: the paper's 87",
         middle=PAPER_EXPONENT,
     )
-    return Picture("game_tree", "intervals by resampling games", figure)
+    return Plot("game_tree", "intervals by resampling games", figure)

@@ -33,7 +33,7 @@ from wallgo_jax.game.rules import Rules
 
 
 class ProofOptions(NamedTuple):
-    """How positions are taken from games.
+    """Options of taking positions from games.
 
     Attributes:
       positions: proven positions to stop at, those of the file included.
@@ -126,9 +126,9 @@ def _check_same(out: Path, games: Sequence[LateGame], rules: Rules, options: Pro
         complaint = ""
         if game.record.rules != rules:
             complaint = "its rules differ from those of the games to prove; choose another --late"
-        made = {} if game.options is None else game.options._asdict()
-        made |= {"node_limit": game.node_limit} if game.node_limit else {}
-        for key, old in made.items():
+        recorded = {} if game.options is None else game.options._asdict()
+        recorded |= {"node_limit": game.node_limit} if game.node_limit else {}
+        for key, old in recorded.items():
             new, option = getattr(options, key), key.replace("_", "-")
             if old != new and not complaint:
                 complaint = (

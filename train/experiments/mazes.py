@@ -12,7 +12,7 @@ WINDOW = 2
 """Cells at most this far apart in row and in column are near: a window of 5x5."""
 
 
-class Board(NamedTuple):
+class MazeBoard(NamedTuple):
     """The cells of a size, before any wall."""
 
     neighbours: tuple[tuple[int, ...], ...]
@@ -21,7 +21,7 @@ class Board(NamedTuple):
 
 
 @functools.cache
-def make_board(size: int) -> Board:
+def make_board(size: int) -> MazeBoard:
     """The board of a size."""
     cells = range(size * size)
     right = [(cell, cell + 1) for cell in cells if (cell + 1) % size]
@@ -30,10 +30,10 @@ def make_board(size: int) -> Board:
     neighbours = tuple(tuple(sum(edge) - cell for edge in edges if cell in edge) for cell in cells)
     row, column = np.divmod(np.arange(size * size), size)
     distance = np.maximum(abs(row[:, None] - row), abs(column[:, None] - column))
-    return Board(neighbours, edges, distance <= WINDOW)
+    return MazeBoard(neighbours, edges, distance <= WINDOW)
 
 
-class Tree(NamedTuple):
+class MazeTree(NamedTuple):
     """A maze from the queried cell outwards. The far cell of an edge names the edge."""
 
     order: list[int]  # cells, each after its parent
@@ -57,7 +57,7 @@ class Tree(NamedTuple):
         return total
 
 
-def draw_maze(board: Board, rng: np.random.Generator) -> list[list[int]]:
+def draw_maze(board: MazeBoard, rng: np.random.Generator) -> list[list[int]]:
     """For each cell, the neighbours that it is open to, by a random depth-first search: its trees
     have long corridors."""
     cells = len(board.neighbours)
@@ -82,7 +82,7 @@ def draw_maze(board: Board, rng: np.random.Generator) -> list[list[int]]:
     return links
 
 
-def walk(links: list[list[int]], root: int) -> Tree:
+def walk(links: list[list[int]], root: int) -> MazeTree:
     """The maze from one of its cells, in breadth-first order."""
     order, parent, depth = [root], [root] * len(links), [0] * len(links)
     for cell in order:
@@ -90,10 +90,10 @@ def walk(links: list[list[int]], root: int) -> Tree:
             if near != parent[cell]:
                 parent[near], depth[near] = cell, depth[cell] + 1
                 order.append(near)
-    return Tree(order, parent, depth, [len(near) for near in links])
+    return MazeTree(order, parent, depth, [len(near) for near in links])
 
 
-def shape_of(tree: Tree, cell: int) -> tuple[int, ...]:
+def shape_of(tree: MazeTree, cell: int) -> tuple[int, ...]:
     """The turns on the way from the root to a cell: 0 straight on, 1 and 3 to the sides.
 
     Ways that a shift, a turn or a mirror image of the board carries into each other have the same

@@ -15,7 +15,7 @@ from train.config import RunConfig, config_to_dict
 from train.config.rule_sets import RuleSet, read_rule_sets
 from train.experiments.lib import pages, stats, trainings
 from train.experiments.lib.pages import Report, Table
-from train.experiments.lib.stats import Meeting
+from train.experiments.lib.stats import MatchCounts
 from train.experiments.lib.trainings import Trained, Variant
 from train.experiments.lib.work import Work, counts_of, play_games
 from train.experiments.pace import iterations_within, measure_pace, measure_pace_in_turns
@@ -61,8 +61,8 @@ def _variants(
     """The specialists by rule set, and the mixed network trained for two times."""
     base = trainings.base_config(work.scale.mixed, where="mixed: config")
     planes = base.network.planes
-    told = planes if "V" in planes else f"{planes}V"
-    network = dataclasses.replace(base.network, planes=told, playable=True)
+    with_rules = planes if "V" in planes else f"{planes}V"
+    network = dataclasses.replace(base.network, planes=with_rules, playable=True)
     # `mix` stands for a list in `rules`, whose first entry the run keeps there.
     try:
         both = dataclasses.replace(
@@ -119,7 +119,7 @@ def _lengths(work: Work, mixed: RunConfig, alone: Mapping[str, RunConfig]) -> di
     return work.cache.cached("mixed-iterations", settings, measure)
 
 
-def _play_unseen(work: Work, runs: Sequence[Trained], rules: Rules) -> list[Meeting]:
+def _play_unseen(work: Work, runs: Sequence[Trained], rules: Rules) -> list[MatchCounts]:
     """The mixed network's games by the unseen rules."""
     scale, meetings = work.scale.mixed, []
     for opponent in scale.opponents:
@@ -142,24 +142,24 @@ def _play_unseen(work: Work, runs: Sequence[Trained], rules: Rules) -> list[Meet
 
             piece = f"mixed-unseen-{opponent.replace(':', '-')}-{seed}"
             counts = work.cache.cached(piece, settings, play)
-            meetings.append(Meeting(AS_ALL, opponent, seed, *counts))
+            meetings.append(MatchCounts(AS_ALL, opponent, seed, *counts))
     return meetings
 
 
 def _text(scale: MixedScale, trained: Mapping[str, Sequence[Trained]]) -> list[str]:
     of_one, of_all = (trainings.mean_minutes(trained[name]) for name in (AS_ONE, AS_ALL))
-    told = (
+    summary = (
         f"Specialists had {scale.minutes:g} minutes each by the pace that was measured; the mixed "
         f"network {of_one} and {of_all} minutes. Networks have {scale.simulations} simulations and "
         f"begin after {scale.opening_plies} random plies; a draw counts as half. Intervals are "
         f"{stats.interval_kind(scale.seeds)}."
     )
-    return [*pages.paragraphs(__doc__), told]
+    return [*pages.paragraphs(__doc__), summary]
 
 
 def _table(
     specialists: Mapping[str, Variant],
-    meetings: Mapping[str, Sequence[Meeting]],
+    meetings: Mapping[str, Sequence[MatchCounts]],
     trained: Mapping[str, Sequence[Trained]],
 ) -> Table:
     rows = []
@@ -174,7 +174,7 @@ def _table(
     return Table("Win rate of the mixed network against each specialist", heads, rows)
 
 
-def _unseen_table(scale: MixedScale, unseen: Sequence[Meeting]) -> Table:
+def _unseen_table(scale: MixedScale, unseen: Sequence[MatchCounts]) -> Table:
     rows = []
     for opponent in scale.opponents:
         met = [each for each in unseen if each.second == opponent]

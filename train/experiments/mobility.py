@@ -1,5 +1,4 @@
-"""Does reach decide games, and what is an implicit pass worth? Measured over games in place of
-single examples.
+"""Reach and implicit passes, measured over games in place of single examples.
 
 A win chance is that of a search's best play. The best play is chosen for its value, so that taking
 any best play away costs something: the column of other best plays says how much.
@@ -20,12 +19,12 @@ import numpy as np
 from train.experiments import plays
 from train.experiments.game_size import SOLVED
 from train.experiments.lib import pages, stats
-from train.experiments.lib.pages import Picture, Report, Table
+from train.experiments.lib.pages import Plot, Report, Table
 from train.experiments.lib.stats import Estimate
 from train.experiments.lib.work import (
     SelfplayGames,
     Work,
-    analyst_of,
+    analysis_player,
     check_two_players,
     selfplay_games,
 )
@@ -64,14 +63,14 @@ def report(work: Work) -> Report:
     digest = {"digest": hashlib.sha256(json.dumps(settings).encode()).hexdigest()[:16]}
     curves = cached("reach-curves", digest, lambda: _curves(work, games))
     kinds = cached("play-kinds", digest, lambda: _kinds(work, games))
-    analyst = analyst_of(scale.player, scale.simulations)
+    player = analysis_player(scale.player, scale.simulations)
     searched_by = {
         "searched": scale.searched_games,
         "simulations": scale.search_simulations,
         "burden": BURDEN,
-        "calibration": analyst.calibration._asdict(),
+        "calibration": player.calibration._asdict(),
     }
-    searched = cached("searched-plays", digest | searched_by, lambda: _search(work, games, analyst))
+    searched = cached("searched-plays", digest | searched_by, lambda: _search(work, games, player))
     turns = cached("solved", {"rules": SOLVED.to_dict()}, _solved_turns)
     return Report(
         title="Reachability control and passing",
@@ -88,7 +87,7 @@ def report(work: Work) -> Report:
 
 
 def _curves(work: Work, games: SelfplayGames) -> dict[str, Any]:
-    """How much farther the winner reaches, by third of the game and by play."""
+    """The winner's lead in reach, by third of the game and by play."""
     played, count = plays_of(games), len(games.plies)
     with work.task("mobility", len(played.slot), "positions"):
         reach = reach_of(played.states)
@@ -127,7 +126,7 @@ def _curves(work: Work, games: SelfplayGames) -> dict[str, Any]:
 
 
 def _kinds(work: Work, games: SelfplayGames) -> dict[str, Any]:
-    """How often the plays of the games are of each kind, and what follows."""
+    """Frequencies of the kinds of plays in the games, and the results after them."""
     played, count = plays_of(games), len(games.plies)
     with work.task("kinds of plays", len(played.slot), "positions") as on_progress:
         kinds = kinds_of(played.states, on_progress)
@@ -177,13 +176,13 @@ def _legal_masks(states: State) -> jax.Array:
 
 
 def _searches(
-    analyst: Player,
+    player: Player,
     simulations: int,
     states: State,
     passes: np.ndarray,
     on_progress: Callable[[int], Any],
 ) -> _Searched:
-    search, position = make_search_among(analyst, simulations), states.position
+    search, position = make_search_among(player, simulations), states.position
     handed = State(states.variant, position._replace(player=1 - np.asarray(position.player)))
     can_move = np.asarray(_legal_masks(handed)).any(axis=1)
     parts, count = [], len(passes)
@@ -191,23 +190,23 @@ def _searches(
         place, key = np.arange(first, first + POSITIONS) % count, jax.random.key(first)
         some, other = (jax.tree.map(lambda x: x[place], each) for each in (states, handed))  # noqa: B023
         everything = np.ones_like(passes[place])
-        slot, value = fetch(search(analyst.variables, some, everything, key))
+        slot, value = fetch(search(player.variables, some, everything, key))
         but_best = everything.copy()
         but_best[np.arange(POSITIONS), slot] = False
         others = [
-            search(analyst.variables, some, ~passes[place], key)[1],
-            search(analyst.variables, some, but_best, key)[1],
-            search(analyst.variables, other, everything, key)[1],
+            search(player.variables, some, ~passes[place], key)[1],
+            search(player.variables, some, but_best, key)[1],
+            search(player.variables, other, everything, key)[1],
         ]
         parts.append((slot, value, *fetch(others)))
         on_progress(min(first + POSITIONS, count))
     slot, *values = (np.concatenate(part)[:count] for part in zip(*parts, strict=True))
-    best, without_passes, without_best, after = (analyst.chance(each) for each in values)
+    best, without_passes, without_best, after = (player.chance(each) for each in values)
     handed_over = np.where(can_move, 1 - after, np.nan)
     return _Searched(slot.astype(int), best, without_passes, without_best, handed_over)
 
 
-def _search(work: Work, games: SelfplayGames, analyst: Player) -> dict[str, Any]:
+def _search(work: Work, games: SelfplayGames, player: Player) -> dict[str, Any]:
     """Search positions again: all plays, without implicit passes, without the best play, and with
     the other side to move."""
     scale, played = work.scale.mobility, plays_of(games)
@@ -215,7 +214,7 @@ def _search(work: Work, games: SelfplayGames, analyst: Player) -> dict[str, Any]
     states = jax.tree.map(lambda x: np.asarray(x)[chosen], played.states)
     kinds = kinds_of(states)
     with work.task("searching without implicit passes", len(chosen), "positions") as on_progress:
-        searched = _searches(analyst, scale.search_simulations, states, kinds.passes, on_progress)
+        searched = _searches(player, scale.search_simulations, states, kinds.passes, on_progress)
     best = np.arange(len(chosen)), searched.slot
     game, third, count = played.game[chosen], played.third[chosen], scale.searched_games
     legal, is_pass = np.asarray(_legal_masks(states)), kinds.passes[best]
@@ -257,13 +256,13 @@ def _solved_turns() -> dict[str, Any]:
         in_play = np.asarray(level.position.ply) >= len(SOLVED.order)
         if not in_play.any():
             continue
-        level = jax.tree.map(lambda x, keep=in_play: np.asarray(x)[keep], level)
-        for some, own in batches(level, 1 << 13):
+        level = jax.tree.map(lambda x, at=in_play: np.asarray(x)[at], level)
+        for some, count in batches(level, 1 << 13):
             position = some.position
             other = position._replace(player=1 - position.player)
-            now = fetch(values(some))[:own]
+            now = fetch(values(some))[:count]
             # The value to the player of now, if the other had to move.
-            then = -fetch(values(State(some.variant, other)))[:own]
+            then = -fetch(values(State(some.variant, other)))[:count]
             np.add.at(counts, (now.astype(int) + 1, then.astype(int) + 1), 1)
     return {"counts": counts.tolist()}
 
@@ -344,7 +343,7 @@ def _text(work: Work, curves: dict[str, Any]) -> list[str]:
     ]
 
 
-def _picture(curves: dict[str, Any], name: str) -> Picture:
+def _picture(curves: dict[str, Any], name: str) -> Plot:
     ahead = {row["play"]: Estimate(*row[f"ahead_{TURNS}"]) for row in curves["by_ply"]}
     figure = curves_figure(
         [Curve("", ahead)],
@@ -354,4 +353,4 @@ def _picture(curves: dict[str, Any], name: str) -> Picture:
         level=0,
     )
     caption = f"{curves['games']:,} games, decided ones only; the band is the 95 % interval"
-    return Picture("reach", caption, figure)
+    return Plot("reach", caption, figure)

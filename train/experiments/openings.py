@@ -16,7 +16,7 @@ import numpy as np
 
 from train.arena.result import wilson_interval
 from train.experiments.lib import stats
-from train.experiments.lib.pages import Picture, Table
+from train.experiments.lib.pages import Plot, Table
 from train.experiments.lib.stats import Estimate
 from train.experiments.lib.work import SelfplayGames
 from train.metrics.plot_style import GREY, INK, new_figure
@@ -29,7 +29,7 @@ from wallgo_jax.game.sizes import first_placement
 from wallgo_jax.game.state import make_variant
 from wallgo_jax.notation import COLOURS, cell_name, format_action
 
-Path = tuple[int, ...]
+Plies = tuple[int, ...]
 _LINES = 12
 """Branches of the table of lines, each with its most common continuation."""
 _LEAVES, _NODES = 18, 60
@@ -38,31 +38,31 @@ _LEAST = 0.005  # share of the games that a shown ply must have
 _SPACE = "\u2003\u2003"  # Markdown and consoles keep it
 
 
-class Node(NamedTuple):
+class OpeningNode(NamedTuple):
     """Games that share their first plies."""
 
     games: int
     points: float  # Red's wins, a draw as half
 
 
-class Tree(NamedTuple):
+class OpeningTree(NamedTuple):
     """The openings of some games."""
 
     rules: Rules
     games: int
-    nodes: dict[Path, Node]  # by first plies, representatives
-    setups: dict[Path, int]  # by placements in any order, representatives
+    nodes: dict[Plies, OpeningNode]  # by first plies, representatives
+    setups: dict[Plies, int]  # by placements in any order, representatives
 
     def words(self, path: Sequence[int]) -> str:
         """Plies in the notation of moves."""
         return " ".join(format_action(action, grid=self.rules.size) for action in path)
 
 
-class Shown(NamedTuple):
+class ShownPly(NamedTuple):
     """A ply of the tree that is shown."""
 
-    path: Path
-    node: Node
+    path: Plies
+    node: OpeningNode
     row: float  # of the drawing, from the top; a parent stands at the middle of its children
 
 
@@ -89,7 +89,7 @@ def turned_actions(rules: Rules, actions: np.ndarray) -> np.ndarray:
     return np.where(is_action, np.stack(turned), NO_ACTION)
 
 
-def tree_of(games: SelfplayGames, *, depth: int) -> Tree:
+def tree_of(games: SelfplayGames, *, depth: int) -> OpeningTree:
     """Count openings.
 
     Args:
@@ -104,8 +104,8 @@ def tree_of(games: SelfplayGames, *, depth: int) -> Tree:
         table[row, : len(first)] = first
     turned = turned_actions(rules, table)
     points = (1 + games.rewards[:, 0].clip(-1, 1)) / 2
-    nodes: dict[Path, Node] = {}
-    setups: collections.Counter[Path] = collections.Counter()
+    nodes: dict[Plies, OpeningNode] = {}
+    setups: collections.Counter[Plies] = collections.Counter()
     for row, gained in enumerate(points):
         copies = [tuple(int(action) for action in copy[row]) for copy in turned]
         best = min(copies)
@@ -114,19 +114,19 @@ def tree_of(games: SelfplayGames, *, depth: int) -> Tree:
             if path[-1] == NO_ACTION:
                 break
             # A prefix of the smallest copy is the smallest copy of the prefix.
-            old = nodes.get(path, Node(0, 0.0))
-            nodes[path] = Node(old.games + 1, old.points + float(gained))
+            old = nodes.get(path, OpeningNode(0, 0.0))
+            nodes[path] = OpeningNode(old.games + 1, old.points + float(gained))
         setups[min(_setup(rules, copy[:placements]) for copy in copies)] += 1
-    return Tree(rules, len(points), nodes, dict(setups))
+    return OpeningTree(rules, len(points), nodes, dict(setups))
 
 
-def _setup(rules: Rules, placed: Sequence[int]) -> Path:
-    """Who stands where after the placements, in whatever order: player, cell, player, cell, ..."""
+def _setup(rules: Rules, placed: Sequence[int]) -> Plies:
+    """The placements in any order, sorted: player, cell, player, cell, ..."""
     pairs = sorted(zip(rules.order, placed, strict=False))
     return tuple(number for pair in pairs for number in pair)
 
 
-def record(tree: Tree) -> list[dict[str, Any]]:
+def record(tree: OpeningTree) -> list[dict[str, Any]]:
     """JSON-ready nodes that at least one game in two hundred passes, the most common first."""
     least = max(2, tree.games // 200)
     chosen = [(path, node) for path, node in tree.nodes.items() if node.games >= least]
@@ -137,7 +137,7 @@ def record(tree: Tree) -> list[dict[str, Any]]:
     ]
 
 
-def line_table(tree: Tree, *, title: str) -> Table:
+def line_table(tree: OpeningTree, *, title: str) -> Table:
     """The most common setups and the most common line after each."""
     placements = max(len(tree.rules.order), 1)
     ends = [path for path in tree.nodes if len(path) == placements]
@@ -158,7 +158,7 @@ def line_table(tree: Tree, *, title: str) -> Table:
     return Table(title, heads, rows)
 
 
-def _longest_line(tree: Tree, path: Path) -> Path:
+def _longest_line(tree: OpeningTree, path: Plies) -> Plies:
     """A path with its most common continuation, ply by ply, to the tree's depth."""
     while True:
         longer = [
@@ -171,7 +171,7 @@ def _longest_line(tree: Tree, path: Path) -> Path:
         path = max(longer)[2]
 
 
-def most_common(tree: Tree, *, leaves: int = _LEAVES, nodes: int = _NODES) -> list[Shown]:
+def most_common(tree: OpeningTree, *, leaves: int = _LEAVES, nodes: int = _NODES) -> list[ShownPly]:
     """The most common plies, each after its parent and before less common siblings.
 
     Args:
@@ -182,7 +182,7 @@ def most_common(tree: Tree, *, leaves: int = _LEAVES, nodes: int = _NODES) -> li
     least = max(2, _LEAST * tree.games)
     # A parent has at least the games of its child and is shorter, so it comes first.
     ordered = sorted(tree.nodes, key=lambda path: (-tree.nodes[path].games, len(path), path))
-    children: dict[Path, list[Path]] = {(): []}
+    children: dict[Plies, list[Plies]] = {(): []}
     ends = 0
     for path in ordered:
         if tree.nodes[path].games < least or len(children) > nodes:
@@ -196,15 +196,15 @@ def most_common(tree: Tree, *, leaves: int = _LEAVES, nodes: int = _NODES) -> li
         ends += more
         children[parent].append(path)
         children[path] = []
-    shown: list[Shown] = []
+    shown: list[ShownPly] = []
     rows = 0
 
-    def place(path: Path) -> float:
+    def place(path: Plies) -> float:
         nonlocal rows
         below = []
         for child in children[path]:
             number = len(shown)
-            shown.append(Shown(child, tree.nodes[child], 0.0))
+            shown.append(ShownPly(child, tree.nodes[child], 0.0))
             below.append(place(child))
             shown[number] = shown[number]._replace(row=below[-1])
         if not below:
@@ -216,7 +216,7 @@ def most_common(tree: Tree, *, leaves: int = _LEAVES, nodes: int = _NODES) -> li
     return shown
 
 
-def tree_table(tree: Tree, *, title: str) -> Table:
+def tree_table(tree: OpeningTree, *, title: str) -> Table:
     """The tree as text: deeper plies stand further to the right."""
     rows = []
     for path, node, _ in most_common(tree):
@@ -227,7 +227,7 @@ def tree_table(tree: Tree, *, title: str) -> Table:
     return Table(title, ("ply", "share of games", "Red wins", "95 %"), rows)
 
 
-def tree_pictures(tree: Tree, *, name: str) -> list[Picture]:
+def tree_pictures(tree: OpeningTree, *, name: str) -> list[Plot]:
     """The tree as a drawing: wide lines are common, colours say who wins."""
     from matplotlib import colormaps
 
@@ -257,7 +257,7 @@ def tree_pictures(tree: Tree, *, name: str) -> list[Picture]:
         f"{name}, {tree.games:,} games, symmetry taken out; below each ply its share of the games "
         "and Red's win rate in per cent, the redder the higher"
     )
-    return [Picture(f"openings-{_plain(name)}", caption, figure)]
+    return [Plot(f"openings-{_plain(name)}", caption, figure)]
 
 
 def placement_counts(games: SelfplayGames) -> np.ndarray:
@@ -274,7 +274,7 @@ def placement_counts(games: SelfplayGames) -> np.ndarray:
     return counts / (turned.shape[0] * turned.shape[1])
 
 
-def placement_pictures(games: SelfplayGames, tree: Tree, *, name: str) -> list[Picture]:
+def placement_pictures(games: SelfplayGames, tree: OpeningTree, *, name: str) -> list[Plot]:
     """Heat maps of each player's placements; none where nobody places a stone."""
     if not tree.rules.order:
         return []
@@ -294,7 +294,7 @@ def placement_pictures(games: SelfplayGames, tree: Tree, *, name: str) -> list[P
         if player == players - 1:
             figure.colorbar(image, ax=list(axes), shrink=0.8, label="stones a game")
     caption = f"{name}, {tree.games:,} games; numbers in per cent of games, symmetry taken out"
-    return [Picture(f"placements-{_plain(name)}", caption, figure)]
+    return [Plot(f"placements-{_plain(name)}", caption, figure)]
 
 
 def _plain(name: str) -> str:

@@ -16,7 +16,7 @@ import numpy as np
 
 from train.experiments.lib import pages, stats
 from train.experiments.lib.pages import Report, Table
-from train.experiments.lib.stats import Meeting
+from train.experiments.lib.stats import MatchCounts
 from train.experiments.lib.work import Work
 from train.players.registry import load_network, make_player
 from train.ratings.pool import identity
@@ -48,7 +48,7 @@ class Views(NamedTuple):
 
 def report(work: Work) -> Report:
     """Ask each network, and match it with itself."""
-    scale, asked = work.scale.padding, []
+    scale, networks = work.scale.padding, []
     order = tuple(range(2)) * scale.stones
     rules = Rules(size=scale.size, stones=scale.stones, order=order)
     for name in scale.players:
@@ -61,7 +61,7 @@ def report(work: Work) -> Report:
             "seed": work.seed,
         }
         answers = work.cache.cached("padding", settings, functools.partial(_ask, work, name, rules))
-        asked.append({"player": name} | answers)
+        networks.append({"player": name} | answers)
     text = [
         *pages.paragraphs(__doc__),
         f"{scale.games} random games of {scale.size}x{scale.size} with {scale.stones} stones a "
@@ -69,8 +69,8 @@ def report(work: Work) -> Report:
         f"have {scale.simulations} simulations. Each opening is played twice, with the sides "
         "changed. The intervals count games (Wilson); all games of a network are of one training.",
     ]
-    data = {"networks": asked}
-    return Report("Small boards inside a large grid", text, [_table(asked)], [], data)
+    data = {"networks": networks}
+    return Report("Small boards inside a large grid", text, [_table(networks)], [], data)
 
 
 def padding_walls(rules: Rules, grid: int) -> State:
@@ -99,10 +99,10 @@ def step_views(views: Views, slot: jax.Array) -> tuple[Views, Views]:
     def step(view: State, slot: jax.Array) -> tuple[State, jax.Array]:
         after, rewards = referee.play(view, slot)
         over = view.position.terminated
-        kept = jax.tree.map(
+        position = jax.tree.map(
             lambda old, new: jnp.where(over, old, new), view.position, after.position
         )
-        return State(view.variant, kept), jnp.where(over, 0.0, rewards)
+        return State(view.variant, position), jnp.where(over, 0.0, rewards)
 
     own = views.own
     placing = jax.vmap(actions.in_setup)(own.variant, own.position)
@@ -166,7 +166,7 @@ def _ask(work: Work, name: str, rules: Rules) -> dict[str, Any]:
 
 
 def _compare(one: list[np.ndarray], other: list[np.ndarray]) -> dict[str, float]:
-    """How far the answers about some positions differ from others."""
+    """Differences between two kinds of answers about the same positions."""
     (policy, value, slot), (own_policy, own_value, own_slot) = one, other
     return {
         "same_best": float((policy.argmax(axis=1) == own_policy.argmax(axis=1)).mean()),
@@ -203,16 +203,16 @@ def _random_placement(views: Views, key: jax.Array, *, games: int) -> Views:
     return step_views(views, jax.vmap(chance.choose)(bits, legal))[0]
 
 
-def _table(asked: list[dict[str, Any]]) -> Table:
+def _table(networks: list[dict[str, Any]]) -> Table:
     rows = []
-    for each in asked:
+    for each in networks:
         for kind, figures in each["kinds"].items():
             shares = "same_best", "policy_distance", "same_searched"
             best, apart, searched = (stats.percent(figures[share]) for share in shares)
             cells = [f"`{each['player']}`, {each['positions']:,} positions", kind, best, apart]
             cells += [f"{figures['value_distance']:.3f}", searched, ""]
             if kind == WALLS:
-                meeting = Meeting(WALLS, OWN, 0, *each["walls_against_own"])
+                meeting = MatchCounts(WALLS, OWN, 0, *each["walls_against_own"])
                 rate, ends = meeting.estimate.cells()
                 cells[-1] = f"{rate} ({ends}) of {meeting.games}"
             rows.append(cells)

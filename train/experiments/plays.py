@@ -54,13 +54,13 @@ class Plays(NamedTuple):
 
 
 class Reach(NamedTuple):
-    """What both sides can do in positions."""
+    """Legal actions and reach of both sides in positions."""
 
     legal: np.ndarray  # int[N], legal actions of the player to move
     cells: np.ndarray  # int[N, 4, 2], cells of each player's reach within 1 to 4 turns
 
 
-class Kinds(NamedTuple):
+class PlayKinds(NamedTuple):
     """Plays from positions, by the definitions above."""
 
     gives_up: np.ndarray  # bool[N, A]
@@ -92,7 +92,7 @@ def _reach_of(states: State) -> tuple[jax.Array, jax.Array]:
 
 
 def reach_of(states: State) -> Reach:
-    """What both sides can do in states [N]."""
+    """Legal actions and reach of both sides in states [N]."""
     return Reach(*_in_batches(_reach_of, states, 8 * POSITIONS))
 
 
@@ -127,9 +127,9 @@ def _kinds_of(states: State) -> tuple[jax.Array, jax.Array, jax.Array]:
     return jax.vmap(one)(states)
 
 
-def kinds_of(states: State, on_progress: Callable[[int], Any] = lambda done: None) -> Kinds:
+def kinds_of(states: State, on_progress: Callable[[int], Any] = lambda done: None) -> PlayKinds:
     """Classify every play from states [N] after setup."""
-    return Kinds(*_in_batches(_kinds_of, states, POSITIONS, on_progress))
+    return PlayKinds(*_in_batches(_kinds_of, states, POSITIONS, on_progress))
 
 
 def _in_batches(
@@ -140,8 +140,8 @@ def _in_batches(
 ) -> list[np.ndarray]:
     """A program's arrays [N] of states [N]."""
     parts, done = [], 0
-    for some, own in batches(states, size):
-        parts.append([x[:own] for x in fetch(program(some))])
-        done += own
+    for some, count in batches(states, size):
+        parts.append([x[:count] for x in fetch(program(some))])
+        done += count
         on_progress(done)
     return [np.concatenate(part) for part in zip(*parts, strict=True)]

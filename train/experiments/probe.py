@@ -123,9 +123,9 @@ def ask(features_of: Features, questions: Questions, *, read: str, seed: int) ->
       read: what the head reads, one of READS.
       seed: of the head.
     """
-    known, asked = (read_features(features_of, each, read=read) for each in questions)
+    known, held_out = (read_features(features_of, each, read=read) for each in questions)
     head = fit_head(known, questions.training.is_connected, seed=seed)
-    scores, labels = fetch(head_scores(head, asked)), questions.held_out.is_connected
+    scores, labels = fetch(head_scores(head, held_out)), questions.held_out.is_connected
     answers = {}
     for distance in np.unique(questions.held_out.distance):
         there = questions.held_out.distance == distance
@@ -156,7 +156,7 @@ def add_answers(answers: Iterable[Answers]) -> Answers:
 
 
 def read_features(features_of: Features, corridors: Corridors, *, read: str) -> np.ndarray:
-    """What a head reads of each question, computed BATCH positions at a time: float32[N, F] of the
+    """A head's input for each question, computed BATCH positions at a time: float32[N, F] of the
     queried cell, or float32[N, 3 F] with means and maxima over the board."""
     count, grid = len(corridors.cell), corridors.states.grid
     shown = corridors.states, before_last_wall(corridors.states)

@@ -187,8 +187,7 @@ class PaddingScale(Scale):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CorridorsScale(Scale):
-    """What frozen trunks know of far corridors. A network that is asked trained is asked with new
-    weights, too."""
+    """Far corridors in frozen trunks. A trained network is asked with new weights, too."""
 
     trunks: Names  # networks; those whose configs differ in name and seed alone are one trunk
     blocks: Names  # block strings of the experiment `blocks`, whose trainings are asked, too
@@ -242,7 +241,7 @@ class MixedScale(TrainingScale):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Scales(Scale):
-    """How much each experiment does."""
+    """The scale of each experiment."""
 
     seed: Annotated[int, Field(ge=0, lt=2**31)]  # decides openings and noise
     features: FeaturesScale

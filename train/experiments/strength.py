@@ -1,4 +1,4 @@
-"""How long does a run take to a given strength? Minutes of training until it passes win rates.
+"""Time to strength: minutes of training until a run passes win rates.
 
 The curve is that of the checkpoints that the run has kept, each against one fixed opponent. Minutes
 are those of self-play and learning; compiling, saving and matches are printed apart. They count the
@@ -37,7 +37,7 @@ _POINTS = 16
 _RESAMPLES = 2000
 
 
-class Point(NamedTuple):
+class StrengthPoint(NamedTuple):
     """A checkpoint's match against the opponent."""
 
     iteration: int
@@ -55,7 +55,7 @@ class Passing(NamedTuple):
     high: float | None
 
 
-class Earlier(NamedTuple):
+class EarlierStages(NamedTuple):
     """The time of the stages before a run."""
 
     minutes: float  # of training
@@ -63,14 +63,14 @@ class Earlier(NamedTuple):
     unrecorded: tuple[str, ...]  # stages whose time is not known and not in the minutes
 
 
-class Curve(NamedTuple):
+class StrengthCurve(NamedTuple):
     """A run's strength over its time, the stages before it included."""
 
-    points: tuple[Point, ...]
+    points: tuple[StrengthPoint, ...]
     passings: tuple[Passing, ...]
     minutes: float  # of the whole training
     compile_minutes: float
-    earlier: Earlier
+    earlier: EarlierStages
     code: str  # that trained the run, in words
 
 
@@ -94,7 +94,7 @@ def measure(
     games: int,
     opening_plies: int,
     on_match: Callable[[Entrant, int, int], Callable[[int], None]],
-) -> Curve:
+) -> StrengthCurve:
     """Match every kept checkpoint of a run with the opponent; matches played before are read.
 
     Writes the curve into the run's directory, from where `export` takes it.
@@ -139,16 +139,18 @@ def measure(
         if iteration not in minutes:
             raise UsageError(f"{run}: {METRICS_FILE} has no row of iteration {iteration}")
         rate = (result.wins + result.draws / 2) / result.games
-        points.append(Point(iteration, minutes[iteration], rate, result.games))
+        points.append(StrengthPoint(iteration, minutes[iteration], rate, result.games))
     passings = tuple(passing(points, level) for level in LEVELS)
     code = code_in_words(code_of(run))
-    curve = Curve(tuple(points), passings, max(minutes.values()), compile_minutes, earlier, code)
+    curve = StrengthCurve(
+        tuple(points), passings, max(minutes.values()), compile_minutes, earlier, code
+    )
     how = {"opponent": against.name, "simulations": simulations, "opening_plies": opening_plies}
     write_json(run / CURVE_FILE, {**how, "seed": seed, **plain_data(curve)})
     return curve
 
 
-def passing(points: Sequence[Point], level: float) -> Passing:
+def passing(points: Sequence[StrengthPoint], level: float) -> Passing:
     """The minutes at which the curve passes a level, with an interval by resampling the games.
 
     The curve is the best one that never falls (isotonic regression), with straight lines between
@@ -183,7 +185,7 @@ def _time_at(minutes: np.ndarray, rates: np.ndarray, games: np.ndarray, level: f
     return float(minutes[place - 1] + share * (minutes[place] - minutes[place - 1]))
 
 
-def _earlier(run: Path) -> Earlier:
+def _earlier(run: Path) -> EarlierStages:
     minutes, compile_minutes, unrecorded = 0.0, 0.0, []
     try:
         for stage in stages_of(run):
@@ -195,10 +197,10 @@ def _earlier(run: Path) -> Earlier:
                 compile_minutes += 60 * hours["compiling"]
     except (AttributeError, KeyError, TypeError) as error:
         raise UsageError(f"{run / STAGES_FILE}: cannot be read for the time: {error}") from None
-    return Earlier(minutes, compile_minutes, tuple(unrecorded))
+    return EarlierStages(minutes, compile_minutes, tuple(unrecorded))
 
 
-def _minutes(run: Path, earlier: Earlier) -> tuple[dict[int, float], float]:
+def _minutes(run: Path, earlier: EarlierStages) -> tuple[dict[int, float], float]:
     """Minutes of training by iterations done, and those of compiling, both since the first stage
     began."""
     try:
@@ -215,7 +217,7 @@ def _minutes(run: Path, earlier: Earlier) -> tuple[dict[int, float], float]:
     return minutes, earlier.compile_minutes + compile_seconds / 60
 
 
-def table(curve: Curve, *, title: str) -> Table:
+def table(curve: StrengthCurve, *, title: str) -> Table:
     """The curve's checkpoints."""
     rows = []
     for point in curve.points:
@@ -226,36 +228,36 @@ def table(curve: Curve, *, title: str) -> Table:
 
 
 def caption(config: RunConfig, *, games: int, opening_plies: int) -> str:
-    """How the matches of a curve are played, in words."""
-    told = (
+    """The terms of a curve's matches, in words."""
+    text = (
         f"against {OPPONENT} · {SIMULATIONS} simulations · {games} games a checkpoint · "
         f"{opening_plies} random opening plies · seed {config.seed}"
     )
     first, *others = config.rule_sets
-    return f"{told} · rules {first.name}, the first of {1 + len(others)}" if others else told
+    return f"{text} · rules {first.name}, the first of {1 + len(others)}" if others else text
 
 
-def time_line(curve: Curve) -> str:
+def time_line(curve: StrengthCurve) -> str:
     """The minutes of the whole training, and which of them are of the stages before, in words."""
     earlier = curve.earlier
-    told = f"training {curve.minutes:.2f} min, compiling {curve.compile_minutes:.2f} min"
-    told += f", by the code {curve.code}"
+    line = f"training {curve.minutes:.2f} min, compiling {curve.compile_minutes:.2f} min"
+    line += f", by the code {curve.code}"
     if earlier.minutes > 0:
-        told += (
+        line += (
             f"; the stages before the run took {earlier.minutes:.2f} min of the training and "
             f"{earlier.compile_minutes:.2f} min of the compiling"
         )
     if earlier.unrecorded:
-        told += f"; not counted, for no hours are recorded: {', '.join(earlier.unrecorded)}"
-    return told
+        line += f"; not counted, for no hours are recorded: {', '.join(earlier.unrecorded)}"
+    return line
 
 
-def passing_line(passed: Passing, curve: Curve) -> str:
+def passing_line(passed: Passing, curve: StrengthCurve) -> str:
     """A level and the minutes that it takes, in words."""
     level = f"{passed.level:.0%}"
     if passed.minutes is None:
         return f"{level}: not passed in {curve.minutes:.2f} minutes"
     most = "beyond the end" if passed.high is None else f"{passed.high:.2f}"
     is_first = passed.minutes == curve.points[0].minutes
-    told = "passed by the first checkpoint, " if is_first else ""
-    return f"{level}: {told}{passed.minutes:.2f} minutes ({passed.low:.2f} to {most})"
+    opening = "passed by the first checkpoint, " if is_first else ""
+    return f"{level}: {opening}{passed.minutes:.2f} minutes ({passed.low:.2f} to {most})"

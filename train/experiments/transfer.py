@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 from train.config import EvaluationConfig, RunConfig
 from train.experiments.lib import pages, stats, trainings
-from train.experiments.lib.pages import Picture, Report, Table
-from train.experiments.lib.stats import Estimate, Meeting
+from train.experiments.lib.pages import Plot, Report, Table
+from train.experiments.lib.stats import Estimate, MatchCounts
 from train.experiments.lib.trainings import Trained, Variant
 from train.experiments.lib.work import Work
 from train.experiments.scales import TransferCase, TransferScale
@@ -44,7 +44,7 @@ class CaseResult(NamedTuple):
     sources: Sequence[Trained]  # one a seed; empty where the source is named
     trained: Mapping[str, Sequence[Trained]]
     curves: Mapping[str, list[list[CurvePoint]]]  # of each training, a curve a seed
-    meetings: list[Meeting]
+    meetings: list[MatchCounts]
 
 
 def report(work: Work) -> Report:
@@ -188,20 +188,20 @@ def _text(scale: TransferScale, results: Sequence[CaseResult]) -> list[str]:
         f"{stats.interval_kind(scale.seeds)}.",
     ]
     for case, sources, _, curves, meetings in results:
-        told = f"its source is `{case.source}`"
+        words = f"its source is `{case.source}`"
         if sources:
-            told = f"its sources took {trainings.mean_minutes(sources)} minutes each"
+            words = f"its sources took {trainings.mean_minutes(sources)} minutes each"
         frozen = f"; `frozen` begins with {', '.join(case.freeze)}" if case.freeze else ""
-        lines.append(f"`{case.name}`: {told}, which are not counted{frozen}.")
+        lines.append(f"`{case.name}`: {words}, which are not counted{frozen}.")
         for name in curves:
             if name != f"{case.name}-{SCRATCH}":
                 gap = stats.difference(meetings, name, f"{case.name}-{SCRATCH}").points()
-                told = "less that of training from nothing, in points"
-                lines.append(f"The mean win rate of `{name}` {told}: {gap}.")
+                words = "less that of training from nothing, in points"
+                lines.append(f"The mean win rate of `{name}` {words}: {gap}.")
     return lines
 
 
-def _picture(scale: TransferScale, result: CaseResult) -> Picture:
+def _picture(scale: TransferScale, result: CaseResult) -> Plot:
     name, several = result.case.name, scale.seeds > 1
     figure = curves_figure(
         [
@@ -213,5 +213,5 @@ def _picture(scale: TransferScale, result: CaseResult) -> Picture:
         y_label=f"win rate{', mean over seeds' if several else ''}",
         is_share=True,
     )
-    told = "bands: from the least to the best seed" if several else stats.count_of(1)
-    return Picture(f"curves-{name}", told, figure)
+    caption = "bands: from the least to the best seed" if several else stats.count_of(1)
+    return Plot(f"curves-{name}", caption, figure)

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import jax
-from rich.text import Text
 
 from train.arena.match import MatchOptions, check_players, fill_seats, play_match
 from train.arena.openings import OpeningOptions
@@ -200,7 +199,7 @@ def final_matches(
             _write(config, directory, records)
         table = _final_table(alone, results)
         if config.mix:
-            table.title = Text(f"{config.name} on {each.name}")
+            table = table._replace(title=f"{config.name} on {each.name}")
         display.console.print(table)
         found += results
     return found

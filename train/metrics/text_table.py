@@ -10,6 +10,9 @@ from rich.text import Text
 _FIGURE = re.compile(r"[-+−–·∞]?\d*|[-+−]?\d.*")
 """A cell of figures, which stands at the right; so does one that is empty or a mark."""
 
+_LABEL = 12
+"""Characters of the first head that stay on one line."""
+
 
 class Table(NamedTuple):
     """Rows of text below heads; backquotes are for Markdown alone."""
@@ -34,7 +37,8 @@ class Table(NamedTuple):
         for place, head in enumerate(self.heads):
             are_figures = all(_FIGURE.fullmatch(row[place]) for row in self.rows)
             justify = "right" if place and are_figures else "left"
-            shown.add_column(Text(_plain(head)), overflow="fold", justify=justify)
+            least = None if place else min(_LABEL, len(head))
+            shown.add_column(Text(_plain(head)), overflow="fold", justify=justify, min_width=least)
         for row in self.rows:
             shown.add_row(*(Text(_plain(cell)) for cell in row))
         return shown

@@ -27,13 +27,13 @@ CHECK = 16
 """Simulations of a check, as a multiple of those of the deep search."""
 _NODE_LIMIT = 200_000
 """Positions that one proof on a 4x4 board may look at; a puzzle without a proof is dropped."""
-Progress = Callable[[str, int, int], None]
+OnSearch = Callable[[str, int, int], None]
 """Called with the step, the simulations done of it, and its total."""
 
 
 @dataclasses.dataclass(frozen=True)
 class PuzzleOptions:
-    """What counts as a puzzle; win chances are of the player to move.
+    """Criteria of a puzzle; win chances are of the player to move.
 
     Attributes:
       shallow: simulations of the shallow search.
@@ -65,7 +65,7 @@ class PuzzleOptions:
 class PuzzleSearch:
     """Searches with one player and shows progress."""
 
-    def __init__(self, player: Player, on_progress: Progress) -> None:
+    def __init__(self, player: Player, on_progress: OnSearch) -> None:
         self.player, self._on_progress = player, on_progress
 
     def __call__(
@@ -93,7 +93,7 @@ def chance_of(report: SearchReport) -> float:
 
 
 class CheckedPuzzle(NamedTuple):
-    """What a longer search, or exact play, says of a puzzle."""
+    """A puzzle with the verdict of a longer search, or of exact play."""
 
     puzzle: Puzzle
     is_confirmed: bool
@@ -107,7 +107,7 @@ def check_puzzles(
     puzzles: Sequence[Puzzle],
     options: PuzzleOptions,
     *,
-    on_progress: Progress = lambda step, done, total: None,
+    on_progress: OnSearch = lambda step, done, total: None,
 ) -> list[CheckedPuzzle]:
     """Search each puzzle with CHECK times the simulations of the deep search.
 
@@ -119,7 +119,7 @@ def check_puzzles(
       player: searches.
       puzzles: as `check_puzzle` allows them.
       options: of the search that found them.
-      on_progress: see `Progress`.
+      on_progress: see `OnSearch`.
 
     Raises:
       UsageError: the puzzles are of other rules than the player, or on a larger grid.

@@ -27,7 +27,7 @@ from train.data.record_dataset import RecordedGames
 from train.players.basic import Player
 from train.puzzles.check import (
     CHECK,
-    Progress,
+    OnSearch,
     PuzzleOptions,
     PuzzleSearch,
     chance_of,
@@ -74,7 +74,7 @@ def find_puzzles(
     *,
     most: int,
     counts_played: bool = False,
-    on_progress: Progress = lambda step, done, total: None,
+    on_progress: OnSearch = lambda step, done, total: None,
 ) -> Iterator[tuple[list[Puzzle], int]]:
     """Find puzzles in finished games, until there are enough.
 
@@ -84,7 +84,7 @@ def find_puzzles(
       options: what counts as a puzzle.
       most: puzzles to keep, spread over difficulties.
       counts_played: a move that the game's player missed is a puzzle though the policy saw it.
-      on_progress: see `Progress`.
+      on_progress: see `OnSearch`.
 
     Yields:
       After each round the puzzles to keep, the easiest first, and the games searched so far.

@@ -1,4 +1,4 @@
-"""Chooses who meets next in a pool too large for all to meet all.
+"""Chooses the next pairing in a pool too large for all to meet all.
 
 First meetings that connect the pool, then, one after the other, the one whose games say most about
 the ratings. By the normal approximation a pairing of `n` games with expected score `p` between
@@ -17,10 +17,10 @@ from scipy.special import softmax
 
 from train.arena.elo import ELO, Ratings, choice_information, expected_score
 
-Meeting = tuple[str, ...]
+Pairing = tuple[str, ...]
 
 
-def skeleton(runs: Sequence[Sequence[str]], anchors: Sequence[str]) -> list[Meeting]:
+def skeleton(runs: Sequence[Sequence[str]], anchors: Sequence[str]) -> list[Pairing]:
     """The pairings that are always played; they connect all players.
 
     Each generation of a run meets the next, each anchor the next, the first generation every
@@ -31,19 +31,19 @@ def skeleton(runs: Sequence[Sequence[str]], anchors: Sequence[str]) -> list[Meet
       anchors: weakest first.
     """
     filled = [run for run in runs if run]
-    found = [pair for line in (*filled, anchors) for pair in _neighbours(line)]
+    pairs = [pair for line in (*filled, anchors) for pair in _neighbours(line)]
     for run in filled:
-        found += [(run[0], anchor) for anchor in anchors]
-        found += [(run[-1], anchor) for anchor in anchors[-1:]]
-    found += _neighbours([run[-1] for run in filled])
-    return list(dict.fromkeys(found))
+        pairs += [(run[0], anchor) for anchor in anchors]
+        pairs += [(run[-1], anchor) for anchor in anchors[-1:]]
+    pairs += _neighbours([run[-1] for run in filled])
+    return list(dict.fromkeys(pairs))
 
 
-def _neighbours(line: Sequence[str]) -> list[Meeting]:
+def _neighbours(line: Sequence[str]) -> list[Pairing]:
     return list(itertools.pairwise(line))
 
 
-def chain(names: Sequence[str], seats: int) -> list[Meeting]:
+def chain(names: Sequence[str], seats: int) -> list[Pairing]:
     """Tables of neighbours that connect all players, each sharing a player with the next."""
     starts = range(0, max(1, len(names) - 1), seats - 1)
     last = len(names) - seats
@@ -54,8 +54,8 @@ def information_gain(ratings: Ratings, games: int) -> np.ndarray:
     """Expected information of further games of each pairing, in nats, [N, N]; −inf on the
     diagonal."""
     cov = ratings.covariance / ELO**2
-    own = np.diag(cov)
-    variance = np.maximum(own[:, None] + own[None, :] - 2 * cov, 0)
+    diagonal = np.diag(cov)
+    variance = np.maximum(diagonal[:, None] + diagonal[None, :] - 2 * cov, 0)
     lead = ratings.elo[:, None] - ratings.elo[None, :]
     # An uncertain lead is nearer to an even one than it looks (MacKay, "The Evidence Framework
     # Applied to Classification Networks", 1992).
@@ -65,7 +65,7 @@ def information_gain(ratings: Ratings, games: int) -> np.ndarray:
     return gain
 
 
-def most_informative(ratings: Ratings, seats: int, games: int) -> Meeting:
+def most_informative(ratings: Ratings, seats: int, games: int) -> Pairing:
     """Choose the pairing, or the table of more seats, with the largest gain, the first of equals in
     the pool's order."""
     if seats == 2:

@@ -52,7 +52,7 @@ class Entrant(NamedTuple):
     iteration: int | None = None
 
 
-class Progress(NamedTuple):
+class PoolProgress(NamedTuple):
     """The progress of a measurement."""
 
     games: int  # played or found
@@ -60,7 +60,7 @@ class Progress(NamedTuple):
     newest: tuple[str, ...]  # the last checkpoint of each run
 
 
-class Measured(NamedTuple):
+class MeasuredPool(NamedTuple):
     """A pool with its ratings."""
 
     entrants: tuple[Entrant, ...]
@@ -71,7 +71,7 @@ class Measured(NamedTuple):
     is_interrupted: bool
 
 
-Play = Callable[[Sequence[Entrant], int], MatchResult]
+PlayBatch = Callable[[Sequence[Entrant], int], MatchResult]
 """(who meets, number of the batch) -> a batch of games."""
 OnGames = Callable[[int], None]
 MakePlayer = Callable[[str, Rules], Player]
@@ -115,15 +115,15 @@ def entrants_of_run(
     iterations = store.iterations_of(run)
     if not iterations:
         raise UsageError(f"{run}: no checkpoint here (looked for {store.WEIGHTS}/ITERATION)")
-    found: list[Entrant] = []
+    entrants: list[Entrant] = []
     for iteration in spread_over(iterations, count):
         path = run / store.WEIGHTS / str(iteration)
         called = f"search:{path}@{simulations}" if simulations else f"net:{path}"
         player = make_player(called, rules)
-        known_by = identity(called, player, _how_it_plays(called, None))
-        if known_by not in {entrant.identity for entrant in found}:
-            found.append(Entrant(f"{name}/{iteration}", known_by, player, str(run), iteration))
-    return found
+        key = identity(called, player, _how_it_plays(called, None))
+        if key not in {entrant.identity for entrant in entrants}:
+            entrants.append(Entrant(f"{name}/{iteration}", key, player, str(run), iteration))
+    return entrants
 
 
 def entrants_of_names(
@@ -144,12 +144,12 @@ def entrants_of_names(
     Raises:
       UsageError: an unknown one.
     """
-    found = []
+    entrants = []
     for name in names:
         player = make_player(name, rules)
-        known_by = identity(player.name, player, _how_it_plays(player.name, heuristics))
-        found.append(Entrant(player.name, known_by, player))
-    return found
+        key = identity(player.name, player, _how_it_plays(player.name, heuristics))
+        entrants.append(Entrant(player.name, key, player))
+    return entrants
 
 
 def identity(name: str, player: Player, options: Any = None) -> str:
@@ -168,12 +168,12 @@ def identity(name: str, player: Player, options: Any = None) -> str:
         array = np.ascontiguousarray(leaf)
         digest.update(f"{jax.tree_util.keystr(path)} {array.dtype} {array.shape}\n".encode())
         digest.update(array.tobytes())
-    known_by = name
+    key = name
     if leaves:
         read = registry.read_name(name)
         budget = read.budget_text if read.has_budget else ""
-        known_by = f"{read.kind}:{budget}{read.options_text}"
-    return f"{known_by}#{digest.hexdigest()[:32]}"
+        key = f"{read.kind}:{budget}{read.options_text}"
+    return f"{key}#{digest.hexdigest()[:32]}"
 
 
 def _how_it_plays(name: str, heuristics: HeuristicsConfig | None) -> Any:
@@ -205,7 +205,7 @@ def make_play(
     opening_plies: int,
     seed: int,
     on_games: OnGames = lambda games: None,
-) -> Play:
+) -> PlayBatch:
     """Make a function that plays batches of at least `games` games.
 
     Their randomness follows from the seed, the identities and the batch's number. `on_games` is
@@ -227,7 +227,7 @@ def make_play(
 
 
 def count(result: MatchResult, entrants: Sequence[Entrant]) -> Counts:
-    """What is kept of a batch, by identities."""
+    """The counts of a batch, by identities."""
     counted = elo.pair_result if len(entrants) == 2 else elo.table_result
     return counted(result)._replace(players=tuple(entrant.identity for entrant in entrants))
 
@@ -235,14 +235,14 @@ def count(result: MatchResult, entrants: Sequence[Entrant]) -> Counts:
 def measure(
     entrants: Sequence[Entrant],
     results: ResultsCache,
-    play: Play,
+    play: PlayBatch,
     *,
     seats: int = 2,
     games: int,
     budget: int,
     anchor: str | None = None,
-    on_progress: Callable[[Progress], None] = lambda progress: None,
-) -> Measured:
+    on_progress: Callable[[PoolProgress], None] = lambda progress: None,
+) -> MeasuredPool:
     """Connect all players, then play the most informative meetings, until the budget is used up.
 
     Ctrl-C ends it sooner.
@@ -272,7 +272,7 @@ def measure(
     known, is_interrupted = pool.games, False
     try:
         for meeting, ratings in _to_play(pool, first_ones, games, budget, anchor):
-            on_progress(Progress(pool.games, ratings, pool.newest))
+            on_progress(PoolProgress(pool.games, ratings, pool.newest))
             pool.play(meeting, play)
     except KeyboardInterrupt:
         is_interrupted = True
@@ -284,18 +284,18 @@ def measure(
             "kept: the same command goes on"
         ) from None
     counted = tuple(pool.results())
-    return Measured(
+    return MeasuredPool(
         tuple(entrants), ratings, counted, pool.games, pool.games - known, is_interrupted
     )
 
 
 def _to_play(
     pool: "_Pool",
-    first_ones: Sequence[pairings.Meeting],
+    first_ones: Sequence[pairings.Pairing],
     games: int,
     budget: int,
     anchor: str | None,
-) -> Iterator[tuple[pairings.Meeting, Ratings | None]]:
+) -> Iterator[tuple[pairings.Pairing, Ratings | None]]:
     """Yield who meets next with the ratings that chose it, until the budget is used up.
 
     Each must be played before the next is asked for.
@@ -337,7 +337,7 @@ class _Pool:
         """The last checkpoint of each run."""
         return tuple(run[-1] for run in self._runs())
 
-    def first_ones(self) -> list[pairings.Meeting]:
+    def first_ones(self) -> list[pairings.Pairing]:
         """The meetings that connect all players, which are always played."""
         if self.seats > 2:
             return pairings.chain(list(self._entrants), self.seats)
@@ -351,11 +351,11 @@ class _Pool:
                 runs.setdefault(entrant.run, []).append(entrant.name)
         return list(runs.values())
 
-    def has_met(self, meeting: pairings.Meeting) -> bool:
+    def has_met(self, meeting: pairings.Pairing) -> bool:
         """Whether these players have a batch of games."""
         return bool(self._cache.of(self._identities(meeting)))
 
-    def play(self, meeting: pairings.Meeting, play: Play) -> None:
+    def play(self, meeting: pairings.Pairing, play: PlayBatch) -> None:
         """Play and note the next batch of some players."""
         identities = self._identities(meeting)
         seated = [self._by_identity[identity] for identity in identities]
@@ -363,21 +363,21 @@ class _Pool:
 
     def results(self) -> list[Counts]:
         """All batches of the same players as one, by names, in the order of the pool."""
-        found: list[Counts] = []
+        merged: list[Counts] = []
         for meeting in itertools.combinations(self._entrants, self.seats):
             identities = self._identities(meeting)
             batches: list[Any] = self._cache.of(identities)
             if batches:
                 total = functools.reduce(lambda one, more: one.plus(more), batches)
                 names = tuple(self._by_identity[identity].name for identity in identities)
-                found.append(total._replace(players=names))
-        return found
+                merged.append(total._replace(players=names))
+        return merged
 
     def rate(self, anchor: str | None, *, has_intervals: bool = True) -> Ratings:
         """The pool's ratings; of two players it is quicker without intervals."""
         names, results = list(self._entrants), self.results()
         return elo.fit(names, results, anchor=anchor, has_intervals=has_intervals)
 
-    def _identities(self, meeting: pairings.Meeting) -> tuple[str, ...]:
+    def _identities(self, meeting: pairings.Pairing) -> tuple[str, ...]:
         """The players' identities in the order that their games are noted in, whatever the pool."""
         return tuple(sorted(self._entrants[name].identity for name in meeting))

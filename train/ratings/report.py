@@ -8,13 +8,13 @@ import numpy as np
 from train.metrics.intervals import Curve, curves_figure
 from train.metrics.plot_style import DASHED, GREY, INK, short_name
 from train.metrics.text_table import Table
-from train.ratings.pool import Measured
+from train.ratings.pool import MeasuredPool
 from train.ratings.results_cache import record_of
 
 _LABEL_GAP = 0.05  # between labels of anchors, as a share of the height
 
 
-def rating_table(measured: Measured, *, title: str, caption: str) -> Table:
+def rating_table(measured: MeasuredPool, *, title: str, caption: str) -> Table:
     """The pool, strongest first."""
     rows, cells = rating_rows(measured), []
     for row, below in zip(rows, [*rows[1:], None], strict=True):
@@ -27,7 +27,7 @@ def rating_table(measured: Measured, *, title: str, caption: str) -> Table:
     return Table(title, heads, cells, caption)
 
 
-def rating_rows(measured: Measured) -> list[dict[str, Any]]:
+def rating_rows(measured: MeasuredPool) -> list[dict[str, Any]]:
     """One row for each player, strongest first; `low` to `high` is the 95 % interval."""
     ratings = measured.ratings
     rows = [
@@ -48,7 +48,7 @@ def rating_rows(measured: Measured) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: -row["elo"])
 
 
-def rating_record(measured: Measured) -> dict[str, Any]:
+def rating_record(measured: MeasuredPool) -> dict[str, Any]:
     """A measured pool as JSON-ready figures."""
     return {
         "games": measured.games,

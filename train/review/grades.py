@@ -13,7 +13,7 @@ MARKS = {INACCURACY: "?!", MISTAKE: "?", BLUNDER: "??"}
 
 
 class Grade(NamedTuple):
-    """What is said of a move."""
+    """A move's name, loss and accuracy."""
 
     name: str
     loss: float  # of win chance, from 0 to 1

@@ -49,11 +49,11 @@ def read_games(paths: Sequence[Path], player: Player) -> RecordedGames:
     return recorded
 
 
-def _difference(rules: Rules, own: Rules) -> str:
-    """How the rules of a game differ from the player's: by name, else by the first field."""
-    if name_of(rules) != name_of(own):
-        return f"its rules are {name_of(rules)}, the player's {name_of(own)}"
-    fields, wanted = rules.to_dict(), own.to_dict()
+def _difference(rules: Rules, expected: Rules) -> str:
+    """The difference between a game's rules and the player's: by name, else by the first field."""
+    if name_of(rules) != name_of(expected):
+        return f"its rules are {name_of(rules)}, the player's {name_of(expected)}"
+    fields, wanted = rules.to_dict(), expected.to_dict()
     key = next(key for key in fields if fields[key] != wanted[key])
     return f"its rules have {key} {fields[key]}, the player's {wanted[key]}"
 
@@ -170,8 +170,8 @@ def _play(states: State, rewards: jax.Array, slots: jax.Array) -> tuple[Any, ...
     public = jax.vmap(actions.action_of_slot)(states, slots).astype(jnp.int32)
     after, new = jax.vmap(referee.play)(states, slots)
 
-    def keep(new: jax.Array, old: jax.Array) -> jax.Array:
+    def unless_over(new: jax.Array, old: jax.Array) -> jax.Array:
         return jnp.where(over.reshape(-1, *[1] * (new.ndim - 1)), old, new)
 
-    states = State(states.variant, jax.tree.map(keep, after.position, states.position))
-    return states, keep(new, rewards), jnp.where(over, actions.NO_ACTION, public)
+    states = State(states.variant, jax.tree.map(unless_over, after.position, states.position))
+    return states, unless_over(new, rewards), jnp.where(over, actions.NO_ACTION, public)

@@ -112,8 +112,8 @@ def _summary(review: GameReview) -> str:
     for player, (name, accuracy) in enumerate(zip(review.names, review.accuracy, strict=True)):
         disc = f'<b class="disc p{player}">{LETTERS[player]}</b>'
         counts = "".join(f"<td>{review.count_of(player, grade)}</td>" for grade in LIMITS)
-        told = "–" if accuracy is None else f"{accuracy:.0f} %"
-        rows += f"<tr><th>{disc} {escape(name)}</th><td>{told}</td>{counts}</tr>"
+        score = "–" if accuracy is None else f"{accuracy:.0f} %"
+        rows += f"<tr><th>{disc} {escape(name)}</th><td>{score}</td>{counts}</tr>"
     losses = ", ".join(f"{MARKS[name]} {100 * least:.0f} %" for name, least in LIMITS.items())
     calibrated = "" if review.calibration.simulations is None else ", calibrated"
     return (
@@ -130,19 +130,19 @@ def _territory(review: GameReview) -> str:
     lines = [
         Line(player, [None if row is None else row[player] for row in owned]) for player in players
     ]
-    told = "cells owned"
+    caption = "cells owned"
     expected = [review.expected_territory(ply) for ply in plies]
     if review.owners is not None:
         lines += [
             Line(player, [None if row is None else row[player] for row in expected], True)
             for player in players
         ]
-        told += ", pale: expected at the end"
+        caption += ", pale: expected at the end"
     cells = len(review.snapshots[0].cells)
     drawn = curve.lines(lines, of_variables(), top=cells, label="territory over the game")
     return (
         f'<h3>territory</h3><div class="chart">{drawn}</div>'
-        f'<p class="small">{told}; {curve.legend(len(players))}</p>'
+        f'<p class="small">{caption}; {curve.legend(len(players))}</p>'
     )
 
 
@@ -160,7 +160,7 @@ def _siblings(siblings: Siblings) -> str:
 
 
 def _data(review: GameReview) -> dict[str, object]:
-    """What the page's script reads: by ply, the move before and the candidates after."""
+    """Input of the page's script: by ply, the move before and the candidates after."""
     grid = review.game.grid
     return {
         "moves": [

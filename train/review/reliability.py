@@ -38,7 +38,7 @@ class Bin(NamedTuple):
     positions: int
 
 
-class Curve(NamedTuple):
+class ReliabilityCurve(NamedTuple):
     """A reliability curve and its errors."""
 
     bins: tuple[Bin, ...]
@@ -59,8 +59,8 @@ class Reliability(NamedTuple):
     games: int
     positions: int  # of the measured half
     measured_games: int  # that these are of
-    plain: dict[str, Curve]  # by NETWORK and SEARCH
-    fitted: dict[str, Curve]
+    plain: dict[str, ReliabilityCurve]  # by NETWORK and SEARCH
+    fitted: dict[str, ReliabilityCurve]
 
     def __str__(self) -> str:
         return f"{self.positions:,} positions of {self.measured_games:,} games"
@@ -174,7 +174,7 @@ def measure_reliability(
         raise UsageError("calibrate: too few positions, each half of the games needs some")
     factors = {name: fit_factor(value[~rest], outcome[~rest]) for name, value in values.items()}
 
-    def curves(factors: Mapping[str, float]) -> dict[str, Curve]:
+    def curves(factors: Mapping[str, float]) -> dict[str, ReliabilityCurve]:
         scores = (1 + outcome[rest]) / 2
         chances = {
             name: win_chance(value[rest], players=2, factor=factors[name])
@@ -233,7 +233,7 @@ def fit_factor(value: np.ndarray, outcome: np.ndarray) -> float:
 
 def make_curve(
     chance: np.ndarray, score: np.ndarray, games: np.ndarray, rng: np.random.Generator
-) -> Curve:
+) -> ReliabilityCurve:
     """The curve of predicted chances float[N] against scores float[N] of int[N] games."""
     place = np.minimum((chance * BINS).astype(int), BINS - 1)
     bins = []
@@ -245,7 +245,7 @@ def make_curve(
     inner = np.clip(chance, 1e-3, 1 - 1e-3)
     entropy = -(score * np.log(inner) + (1 - score) * np.log(1 - inner))
     distance = sum(abs(each.predicted - each.scored) * each.positions for each in bins)
-    return Curve(
+    return ReliabilityCurve(
         bins=tuple(bins),
         brier=float(np.mean((chance - score) ** 2)),
         cross_entropy=float(entropy.mean()),

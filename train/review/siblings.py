@@ -117,9 +117,9 @@ def compare_siblings(
         searched = search_positions(
             player, [before] * len(only), excluded=only, is_only=True, on_progress=on_progress
         )
-    found = iter(float(each.best_values[mover]) for each in searched)
-    values = [next(found)]
-    values += [end.rewards[mover] if end.is_over else next(found) for end in ends]
+    searched_values = iter(float(each.best_values[mover]) for each in searched)
+    values = [next(searched_values)]
+    values += [end.rewards[mover] if end.is_over else next(searched_values) for end in ends]
     target = target_of(play, grid=game.grid)
     assert target is not None
     each = (

@@ -10,7 +10,7 @@ import functools
 from typing import NamedTuple
 
 from train.runtime.errors import UsageError
-from train.solver.boards import DRAW, LOSS, WIN, Board, Play, has_wall_limit, plays
+from train.solver.boards import DRAW, LOSS, WIN, Board, LegalPlay, has_wall_limit, plays
 from train.solver.contest import flood, step
 from wallgo_jax.board.geometry import NUM_SYMMETRIES, turn_cell
 from wallgo_jax.game.rules import MOVER_LOSES, Rules
@@ -88,7 +88,7 @@ class AlphaBeta:
             return False
         return not all(self._keeps(after, value) for after in reversed(self._ordered(board)))
 
-    def plays(self, board: Board) -> list[Play]:
+    def plays(self, board: Board) -> list[LegalPlay]:
         """Every legal play of the player to move, in order of slots."""
         if self._needs_room and not self._has_room(board, board.player):
             return []

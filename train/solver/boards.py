@@ -41,7 +41,7 @@ class Board(NamedTuple):
         return (down & ~self.down).bit_count() + (right & ~self.right).bit_count()
 
 
-class Play(NamedTuple):
+class LegalPlay(NamedTuple):
     """A legal play: its slot, and the board after it, where the other player is to move."""
 
     slot: int
@@ -67,11 +67,11 @@ def board_of(position: Position, size: int) -> Board:
     )
 
 
-def plays(board: Board, size: int) -> list[Play]:
+def plays(board: Board, size: int) -> list[LegalPlay]:
     """Every play of the player to move, in order of slots, where a stone may always stay."""
-    found = []
+    legal = []
     down, right, stones, player = board
-    taken = sum(1 << cell for own in stones for cell in own)
+    taken = sum(1 << cell for cells in stones for cell in cells)
     for index, cell in enumerate(stones[player]):
         reached = ends(down, right, 1 << cell, taken, size)
         for move, end in _make_ends(size)[cell]:
@@ -83,8 +83,8 @@ def plays(board: Board, size: int) -> list[Play]:
             for side, below, beside in _make_openings(size)[end]:
                 if down & below or right & beside:
                     closed = Board(down & ~below, right & ~beside, after, 1 - player)
-                    found.append(Play(first + side, closed))
-    return found
+                    legal.append(LegalPlay(first + side, closed))
+    return legal
 
 
 def openings_of(size: int) -> tuple[int, int]:

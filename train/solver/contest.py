@@ -26,7 +26,7 @@ JOINED = -1
 
 
 class Geometry(NamedTuple):
-    """What the search must know of the rules, as integers."""
+    """The rules as integers, as far as the search reads them."""
 
     size: int
     everywhere: int  # all cells
@@ -156,13 +156,13 @@ def sure_turns(down: int, right: int, stones: int, size: int) -> tuple[int, int,
     waits, pays, largest = 0, 0, 0
     while pays < MAX_PAYS:
         cost, before = 0, (down, right, stones)
-        found, down, right, stones = cheap_turn(down, right, stones, size, 0)
-        if not found:
+        exists, down, right, stones = cheap_turn(down, right, stones, size, 0)
+        if not exists:
             cost = 1
-            found, down, right, stones = cheap_turn(down, right, stones, size, 1)
-        if (cost or not found) and not pays:
+            exists, down, right, stones = cheap_turn(down, right, stones, size, 1)
+        if (cost or not exists) and not pays:
             largest = largest_home(before[0], before[1], before[2], size)
-        if not found:
+        if not exists:
             break
         if cost or pays:
             pays += 1

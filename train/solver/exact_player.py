@@ -64,18 +64,18 @@ def tables_of(rules: Rules) -> Tables:
 
 
 @functools.cache
-def _table_act(own: Sizes) -> Callable[..., jax.Array]:
+def _table_act(sizes: Sizes) -> Callable[..., jax.Array]:
     @jax.jit
     def act(tables: Tables, states: State, key: jax.Array) -> jax.Array:
-        best = jax.vmap(functools.partial(optimal_slots, tables))(_own_boards(states, own))
-        return _slots_in(states, _sample(key, best), own)
+        best = jax.vmap(functools.partial(optimal_slots, tables))(_own_boards(states, sizes))
+        return _slots_in(states, _sample(key, best), sizes)
 
     return act
 
 
 @functools.lru_cache(maxsize=4)
 def _search_act(rules: Rules) -> Callable[..., jax.Array]:
-    search, own = AlphaBeta(rules), sizes_of(rules)
+    search, sizes = AlphaBeta(rules), sizes_of(rules)
 
     @jax.jit
     def act(variables: None, states: State, key: jax.Array) -> jax.Array:
@@ -83,26 +83,26 @@ def _search_act(rules: Rules) -> Callable[..., jax.Array]:
         boards = states.position.ply.shape[0]
         best = jax.pure_callback(
             functools.partial(_search_all, search),
-            jax.ShapeDtypeStruct((boards, own.num_slots), jnp.bool_),
-            _own_boards(states, own).position,
+            jax.ShapeDtypeStruct((boards, sizes.num_slots), jnp.bool_),
+            _own_boards(states, sizes).position,
             vmap_method="sequential",
         )
-        return _slots_in(states, _sample(key, best), own)
+        return _slots_in(states, _sample(key, best), sizes)
 
     return act
 
 
-def _own_boards(states: State, own: Sizes) -> State:
+def _own_boards(states: State, sizes: Sizes) -> State:
     """Boards [B] in their own grid; refuses those that the rules do not fit while JAX traces."""
     given = sizes_of_state(states)
-    if given.players != own.players or given.grid < own.grid or given.stones < own.stones:
+    if given.players != sizes.players or given.grid < sizes.grid or given.stones < sizes.stones:
         raise UsageError(
-            f"player {NAME!r}: its boards are of {_tell(own)}, these of {_tell(given)}"
+            f"player {NAME!r}: its boards are of {_tell(sizes)}, these of {_tell(given)}"
         )
-    return jax.vmap(functools.partial(to_own_grid, own=own))(states)
+    return jax.vmap(functools.partial(to_own_grid, sizes=sizes))(states)
 
 
-def to_own_grid(state: State, own: Sizes) -> State:
+def to_own_grid(state: State, sizes: Sizes) -> State:
     """One board in the corner of a larger grid as a board of its own grid, which solvers know, with
     room for its own stones; the trail stays as it is. Size 3 in grid 5, and in its own:
 
@@ -116,32 +116,32 @@ def to_own_grid(state: State, own: Sizes) -> State:
       state: a board whose grid and room for stones are at least those, for as many players.
       own: of the board.
     """
-    if sizes_of_state(state) == own:
+    if sizes_of_state(state) == sizes:
         return state
     variant, position = state
-    cells = (np.arange(own.grid)[:, None] * state.grid + np.arange(own.grid)).ravel()
+    cells = (np.arange(sizes.grid)[:, None] * state.grid + np.arange(sizes.grid)).ravel()
 
     def crop(words: jax.Array) -> jax.Array:
         return bitboard.from_mask(bitboard.to_mask(words, state.grid)[..., cells])
 
     def renumber(stones: jax.Array) -> jax.Array:
-        stones = stones[:, : own.stones]
+        stones = stones[:, : sizes.stones]
         row, column = jnp.divmod(stones, state.grid)
-        return jnp.where(stones == NOT_PLACED, stones, row * own.grid + column)
+        return jnp.where(stones == NOT_PLACED, stones, row * sizes.grid + column)
 
     variant = variant._replace(
         playable=crop(variant.playable),
         start=renumber(variant.start),
-        order=variant.order[: own.players * own.stones],
-        grid=Grid(own.grid),
+        order=variant.order[: sizes.players * sizes.stones],
+        grid=Grid(sizes.grid),
     )
     position = position._replace(stones=renumber(position.stones), walls=crop(position.walls))
     return State(variant, position)
 
 
-def slot_in(state: State, slot: jax.Array, own: Sizes) -> jax.Array:
+def slot_in(state: State, slot: jax.Array, sizes: Sizes) -> jax.Array:
     """int32: the slot of a board that `to_own_grid` made, in the board that it was made of."""
-    cell = slot // own.grid * state.grid + slot % own.grid
+    cell = slot // sizes.grid * state.grid + slot % sizes.grid
     return jnp.where(actions.in_setup(*state), cell, slot).astype(jnp.int32)
 
 
@@ -150,9 +150,9 @@ def _tell(sizes: Sizes) -> str:
     return f"{grid}x{grid} cells, {players} players and {stones} stones each"
 
 
-def _slots_in(states: State, slots: jax.Array, own: Sizes) -> jax.Array:
+def _slots_in(states: State, slots: jax.Array, sizes: Sizes) -> jax.Array:
     """int32[B]: slots of boards in their own grid, as slots of the boards that were given."""
-    return jax.vmap(functools.partial(slot_in, own=own))(states, slots)
+    return jax.vmap(functools.partial(slot_in, sizes=sizes))(states, slots)
 
 
 def _sample(key: jax.Array, best: jax.Array) -> jax.Array:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from train.runtime.errors import UsageError
 from train.solver import claims, compiled
-from train.solver.boards import DRAW, LOSS, WIN, Board, Play, has_wall_limit, plays
+from train.solver.boards import DRAW, LOSS, WIN, Board, LegalPlay, has_wall_limit, plays
 from train.solver.contest import Contest, Geometry, flood, geometry_of, settle
 from wallgo_jax.game.rules import Rules
 
@@ -20,7 +20,7 @@ _FIRST_NODES, _ROUNDS = 200, 30
 
 
 class Proof(NamedTuple):
-    """What is known of a position for certain, for the player to move.
+    """A position's proven value, plays and margins, for the player to move.
 
     A margin is the player's cells minus the other side's at the end, if both play for the result
     first and for cells where it is level.
@@ -146,7 +146,7 @@ class _Plays:
     def __init__(
         self,
         board: Board,
-        legal: list[Play],
+        legal: list[LegalPlay],
         rules: Rules,
         node_limit: int,
         is_compiled: bool | None,
@@ -222,7 +222,7 @@ class _Plays:
         low, high = map(max, zip(*map(self._range, self._slots), strict=True))
         return lead_of(low) if lead_of(low) == lead_of(high) else None
 
-    def margins(self, legal: list[Play]) -> tuple[int, ...] | None:
+    def margins(self, legal: list[LegalPlay]) -> tuple[int, ...] | None:
         """The margin of each play if all are known."""
         known = {}
         for pair, slots in self._slots.items():
@@ -243,7 +243,7 @@ class _Plays:
 
 def reduce(board: Board, claimant: int, geometry: Geometry) -> Contest:
     """The contested part of a position, for a claim of one side."""
-    masks = [sum(1 << cell for cell in own) for own in board.stones]
+    masks = [sum(1 << cell for cell in cells) for cells in board.stones]
     contest = Contest(board.down, board.right, masks[0], masks[1], 0, 0, 0, 0, 0, board.player)
     left = geometry.everywhere
     while left:

@@ -54,9 +54,9 @@ def batches(boards: Any, size: int) -> Iterator[tuple[Any, int]]:
     """
     total = len(jax.tree.leaves(boards)[0])
     for first in range(0, total, size):
-        own = min(size, total - first)
-        place = np.r_[first : first + own, np.full(size - own, first)]
-        yield jax.tree.map(lambda x, place=place: x[place], boards), own
+        count = min(size, total - first)
+        place = np.r_[first : first + count, np.full(size - count, first)]
+        yield jax.tree.map(lambda x, place=place: x[place], boards), count
 
 
 def _next_level(level: State, rng: np.random.Generator) -> State:
@@ -64,15 +64,15 @@ def _next_level(level: State, rng: np.random.Generator) -> State:
     level = jax.tree.map(lambda x: x[order], level)
     board, slot = _ways(level)
     parts = []
-    for (states, slots), own in batches(
+    for (states, slots), count in batches(
         (jax.tree.map(lambda x: x[board], level), slot), _size(len(board))
     ):
         played = fetch(_play(states, slots))
-        parts.append(jax.tree.map(lambda x, own=own: x[:own], played))
+        parts.append(jax.tree.map(lambda x, count=count: x[:count], played))
     after, keys = jax.tree.map(lambda *x: np.concatenate(x), *parts)
     _, first = np.unique(keys, return_index=True)
-    kept = first[~after.position.terminated[first]]
-    return jax.tree.map(lambda x: x[kept], after)
+    live = first[~after.position.terminated[first]]
+    return jax.tree.map(lambda x: x[live], after)
 
 
 def _ways(level: State) -> tuple[np.ndarray, np.ndarray]:
@@ -82,13 +82,13 @@ def _ways(level: State) -> tuple[np.ndarray, np.ndarray]:
     """
     keys, boards, slots = (np.zeros(0, np.int32) for _ in range(3))
     done = 0
-    for states, own in batches(level, _size(len(level.position.ply))):
-        found = fetch(_keys_after(states))[:own]
-        board, slot = np.nonzero(found != _ILLEGAL)
-        keys, first = np.unique(np.concatenate([keys, found[board, slot]]), return_index=True)
+    for states, count in batches(level, _size(len(level.position.ply))):
+        after = fetch(_keys_after(states))[:count]
+        board, slot = np.nonzero(after != _ILLEGAL)
+        keys, first = np.unique(np.concatenate([keys, after[board, slot]]), return_index=True)
         boards = np.concatenate([boards, board + done])[first]
         slots = np.concatenate([slots, slot])[first]
-        done += own
+        done += count
     return boards, slots.astype(np.int32)
 
 
@@ -118,7 +118,8 @@ def _play(states: State, slots: jax.Array) -> tuple[State, jax.Array]:
     def play(state: State, slot: jax.Array) -> tuple[State, jax.Array]:
         after, _ = referee.play(state, slot)
         setup = actions.in_setup(*after)
-        masks = [terrain_lib.stone_cells(own, grid=SIZE)[0] for own in after.position.stones]
+        stones = after.position.stones
+        masks = [terrain_lib.stone_cells(of_player, grid=SIZE)[0] for of_player in stones]
         place = place_of(after)
         first, second = (jnp.where(setup, masks[i].astype(jnp.int32), place[i]) for i in range(2))
         return after, _key(after, first, second, setup)
@@ -148,12 +149,12 @@ def sample_positions(rules: Rules, count: int, *, min_walls: int = 0, seed: int 
     Raises:
       UsageError: random games hardly meet as many positions.
     """
-    rng, found, barren = np.random.default_rng(seed), [], 0
+    rng, parts, barren = np.random.default_rng(seed), [], 0
     known: set[bytes] = set()
     for games in _random_games(rules, seed):
         met = _one_of_each(games, len(rules.order) + min_walls, rng)
         fresh = _add_keys(known, met.position, count)
-        found.append(jax.tree.map(lambda x, fresh=fresh: x[fresh], met))
+        parts.append(jax.tree.map(lambda x, fresh=fresh: x[fresh], met))
         barren = 0 if fresh else barren + 1
         if len(known) == count:
             break
@@ -162,7 +163,7 @@ def sample_positions(rules: Rules, count: int, *, min_walls: int = 0, seed: int 
                 f"accuracy: random games meet only {len(known):,} positions with {min_walls} or "
                 f"more walls, not {count:,}"
             )
-    return jax.tree.map(lambda *x: np.concatenate(x), *found)
+    return jax.tree.map(lambda *x: np.concatenate(x), *parts)
 
 
 def _random_games(rules: Rules, seed: int) -> Iterator[State]:

@@ -135,8 +135,8 @@ def children(state: State) -> tuple[jax.Array, jax.Array]:
     position = state.position
     stones = position.stones.shape[1]
     walls, pair = place_of(state)
-    own = actions.own_cells(position)
-    rank = (own[:, None] > own[None, :]).sum(axis=1)
+    cells = actions.own_cells(position)
+    rank = (cells[:, None] > cells[None, :]).sum(axis=1)
     slot = np.arange(stones * PLAYS_PER_STONE)
     ordered = rank[slot // PLAYS_PER_STONE] * PLAYS_PER_STONE + slot % PLAYS_PER_STONE
     to_pair, edge = (jnp.asarray(table) for table in _make_children(stones))
@@ -159,7 +159,7 @@ def place_of(state: State) -> tuple[jax.Array, jax.Array]:
 
 def _stone_masks(stones: jax.Array) -> jax.Array:
     """int32[2]: the cells of each player's int8[2, S] stones as bits."""
-    sets = [terrain_lib.stone_cells(own, grid=SIZE)[0] for own in stones]
+    sets = [terrain_lib.stone_cells(of_player, grid=SIZE)[0] for of_player in stones]
     return jnp.stack(sets).astype(jnp.int32)
 
 
@@ -167,7 +167,7 @@ def _stone_masks(stones: jax.Array) -> jax.Array:
 def stone_pairs(stones: int) -> tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]:
     """The C pairs of disjoint sets of cells; the cells of a set rise."""
     sets = tuple(itertools.combinations(range(CELLS), stones))
-    return tuple((own, other) for own in sets for other in sets if not set(own) & set(other))
+    return tuple((one, other) for one in sets for other in sets if not set(one) & set(other))
 
 
 @functools.cache
@@ -246,12 +246,12 @@ class _Evaluated(NamedTuple):
 @functools.partial(jax.jit, static_argnames="stones", donate_argnums=0)
 def _fill(after: jax.Array, variant: Variant, walls: jax.Array, *, stones: int) -> jax.Array:
     """`after` with the rows int32[N] of equally many walls, given those with one more."""
-    found = _evaluate(after, variant, walls, stones=stones)
-    is_over = found.is_separated | ~found.can_move.any(axis=-1)
+    boards = _evaluate(after, variant, walls, stones=stones)
+    is_over = boards.is_separated | ~boards.can_move.any(axis=-1)
     # The opponent moves next if able, else the same player again.
-    opponent_can_move, opponent_value = found.can_move[..., ::-1], found.value[..., ::-1]
-    continued = jnp.where(opponent_can_move, -opponent_value, found.value)
-    return after.at[walls].set(jnp.where(is_over[..., None], found.payoff, continued))
+    opponent_can_move, opponent_value = boards.can_move[..., ::-1], boards.value[..., ::-1]
+    continued = jnp.where(opponent_can_move, -opponent_value, boards.value)
+    return after.at[walls].set(jnp.where(is_over[..., None], boards.payoff, continued))
 
 
 @functools.partial(jax.jit, static_argnames="stones")
@@ -323,8 +323,8 @@ def _solve_placement(setup: np.ndarray, mover: int, held: list[int]) -> None:
     for own, other in itertools.product(*every):
         if set(own) & set(other):
             continue
-        masks, found = (_mask(own), _mask(other)), []
+        masks, outcomes = (_mask(own), _mask(other)), []
         for cell in set(range(CELLS)) - set(own) - set(other):
             bit = 1 << cell
-            found.append(setup[masks[0] | bit * (mover == 0), masks[1] | bit * (mover == 1)])
-        setup[masks] = sign * max(sign * int(value) for value in found)
+            outcomes.append(setup[masks[0] | bit * (mover == 0), masks[1] | bit * (mover == 1)])
+        setup[masks] = sign * max(sign * int(value) for value in outcomes)

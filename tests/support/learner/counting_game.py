@@ -2,14 +2,14 @@
 
 import jax.numpy as jnp
 
-from train.bench.games import Game
+from train.bench.games import BenchGame
 
 GAME_PLIES = 3
 
 
-def counting_game(*, per_step: int = 1) -> Game:
+def counting_game(*, per_step: int = 1) -> BenchGame:
     """A game of GAME_PLIES plies with one action, 5, and nothing else; each ply reads 7."""
-    return Game(
+    return BenchGame(
         name="counting",
         first=lambda key: jnp.int32(0),
         act=lambda state, bits: jnp.int32(5),

@@ -34,14 +34,14 @@ def test_runs_take_turns_and_give_medians(monkeypatch):
     """A clock that the benches push: 1 s a unit, or 2 s, and one slow run of each."""
     clock, order = [0.0], []
 
-    def bench(name: str, unit: float) -> timing.Bench:
+    def bench(name: str, unit: float) -> timing.Benchmark:
         def run(length: int) -> dict[str, float]:
             order.append(name)
             slow = 10 if order.count(name) == 4 else 1
             clock[0] += unit * length * slow
             return {"plies": 6.0 * length, CHECKSUM: 2**32 - 1}
 
-        return timing.Bench(name, 1, run, None)
+        return timing.Benchmark(name, 1, run, None)
 
     monkeypatch.setattr(timing.time, "perf_counter", lambda: clock[0])
     first, second = timing.take_turns([bench("a", 1.0), bench("b", 2.0)], seconds=1.0, repeats=3)
@@ -60,7 +60,7 @@ def test_run_lasts_as_long_as_asked(monkeypatch):
         return {"plies": 1.0, CHECKSUM: 0}
 
     monkeypatch.setattr(timing.time, "perf_counter", lambda: clock[0])
-    (found,) = timing.take_turns([timing.Bench("a", 1, run, None)], seconds=0.5, repeats=1)
+    (found,) = timing.take_turns([timing.Benchmark("a", 1, run, None)], seconds=0.5, repeats=1)
     assert 50 <= found.length <= 56
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from train.bench import inference_time
-from train.bench.timing import Row
+from train.bench.timing import BenchRow
 
 
 @pytest.mark.parametrize(
@@ -30,8 +30,8 @@ def test_ratios_are_taken_round_by_round():
     """The machine is three times as slow in the second round: both networks' times triple, no ratio
     changes."""
 
-    def row(name: str, length: int, *seconds: float) -> Row:
-        return Row("", name, 16, length, seconds, {}, 0, None)
+    def row(name: str, length: int, *seconds: float) -> BenchRow:
+        return BenchRow("", name, 16, length, seconds, {}, 0, None)
 
     found = inference_time.compare(
         row("6T", 2, 0.005, 0.015, 0.004), 7, row("6R", 4, 0.004, 0.012, 0.004)

@@ -13,7 +13,7 @@ from rich.console import Console
 from tests.support.learner import tiny
 from train.bench import alphazero, games, memory, report, search, suite, trainer
 from train.bench.suite import Figures, Ratio, Request
-from train.bench.timing import ProgramStats, Row
+from train.bench.timing import BenchRow, ProgramStats
 from train.config import RunConfig
 from train.runtime.errors import UsageError
 
@@ -22,9 +22,9 @@ OUT_OF_MEMORY = jax.errors.JaxRuntimeError(
 )
 
 
-def row(part: str, name: str, batch: int, **rates: float) -> Row:
+def row(part: str, name: str, batch: int, **rates: float) -> BenchRow:
     stats = ProgramStats(1.5, True, 1234, 2_000_000)
-    return Row(part, name, batch, 1, (1.0,), rates, 0xABC, stats)
+    return BenchRow(part, name, batch, 1, (1.0,), rates, 0xABC, stats)
 
 
 def figures() -> Figures:
@@ -186,7 +186,7 @@ def no_garbage(monkeypatch):
 def measure_up_to(largest: int, error: Exception, asked: list[int] | None = None):
     """A device whose memory ends after a batch."""
 
-    def measure(batch: int) -> list[Row]:
+    def measure(batch: int) -> list[BenchRow]:
         if asked is not None:
             asked.append(batch)
         if batch > largest:

@@ -15,7 +15,7 @@ from tests.support.learner import saved, tiny
 from tests.support.learner.commands import command, complaint
 from train.config import CONFIG_FILE
 from train.experiments import ablation as ablation_lib
-from train.experiments.ablation import Ablation, Options, report
+from train.experiments.ablation import Ablation, AblationOptions, report
 from train.experiments.changes import read_changes
 from train.experiments.lib import trainings
 from train.experiments.lib import work as work_lib
@@ -38,7 +38,7 @@ name = "wider"
 against = "wide"
 network.width = 24
 """
-OPTIONS = Options(minutes=0.5, seeds=2, games=8, simulations=2, opening_plies=(0, 1))
+OPTIONS = AblationOptions(minutes=0.5, seeds=2, games=8, simulations=2, opening_plies=(0, 1))
 
 
 @pytest.fixture
@@ -164,17 +164,17 @@ def test_a_finished_study_does_nothing_more(path, calls):
     forget(calls)
     assert run(path)
     assert not (calls.trained or calls.matches or calls.timed)
-    assert run(path, Options(0.5, 3, 8, 2, (0, 1)))  # one more seed
+    assert run(path, AblationOptions(0.5, 3, 8, 2, (0, 1)))  # one more seed
     assert [seed for _, seed, *_ in calls.trained] == [2, 2, 2] and not calls.timed
 
 
 def test_seeds_of_several_machines_are_put_together(path, calls):
     """The pieces of both in one folder; their budgets may differ."""
     out, elsewhere = path.parent / "out", path.parent / "elsewhere"
-    assert run(path, Options(0.5, 1, 8, 2, (0, 1)))
+    assert run(path, AblationOptions(0.5, 1, 8, 2, (0, 1)))
     out.rename(elsewhere)
     forget(calls)
-    assert run(path, Options(0.5, 1, 8, 2, (0, 1), first_seed=1))
+    assert run(path, AblationOptions(0.5, 1, 8, 2, (0, 1), first_seed=1))
     assert [seed for _, seed, *_ in calls.trained] == [1, 1, 1]
     shutil.copytree(elsewhere, out, dirs_exist_ok=True)
     forget(calls)
@@ -288,7 +288,7 @@ def test_table_has_every_line(path, calls):
 
 def test_versions_of_the_code_that_differ_are_told(path, calls):
     calls.git = {"revision": "a" * 40, "dirty": False}
-    one = Options(0.5, 1, 8, 2, (0, 1))
+    one = AblationOptions(0.5, 1, 8, 2, (0, 1))
     assert run(path, one)
     (trained,) = study(path, one).lines()[0].trained
     assert trained.code == [{"version": "0.1.0", "git": calls.git}]
@@ -368,7 +368,7 @@ def test_every_change_is_tried_before_anything_is_trained(path, calls, text, wor
 def test_what_began_is_not_tried_again(path, calls, monkeypatch):
     """A checkpoint and the folder beside it keep what it needs."""
     calls.stops_at = "wider"
-    options = Options(0.5, 1, 8, 2, (0, 1))
+    options = AblationOptions(0.5, 1, 8, 2, (0, 1))
     assert not run(path, options)
     tried = []
     monkeypatch.setattr(ablation_lib, "make_bootstrap", lambda config: tried.append(config))

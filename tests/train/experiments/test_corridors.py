@@ -6,7 +6,7 @@ from tests.support.learner import saved
 from tests.support.learner.commands import command, complaint
 from train.config import RunConfig
 from train.experiments import corridors
-from train.experiments.corridors import Asked, Group
+from train.experiments.corridors import TrunkAnswers, TrunkGroup
 from train.experiments.lib.cache import ResultCache
 from train.experiments.lib.work import Work
 from train.experiments.probe import CELL, ProbeResult, Trunk
@@ -29,7 +29,7 @@ def answers(correct: int, wrong: int = 0) -> dict[int, ProbeResult]:
 def test_intervals_are_over_trainings_where_there_are_several():
     """Means over heads of 0.1, 0.2 and 0.3: standard error 0.1/√3, 4.303 of it."""
     heads = [[answers(1), answers(3)], [answers(4), answers(4)], [answers(5), answers(7)]]
-    asked = Asked(Group("R", [LEARNED] * 3), CELL, heads)
+    asked = TrunkAnswers(TrunkGroup("R", [LEARNED] * 3), CELL, heads)
     mean = asked.mean(lambda result: result.accuracy)
     assert mean.mean == pytest.approx(0.2)
     assert mean.high - mean.mean == pytest.approx(min(0.1 / 3**0.5 * 4.3027, 0.8), rel=1e-4)
@@ -38,12 +38,12 @@ def test_intervals_are_over_trainings_where_there_are_several():
 
 def test_intervals_of_one_training_are_over_its_heads_and_called_that():
     """0.1 and 0.2: standard error 0.05, 12.706 of it."""
-    asked = Asked(Group("R", [LEARNED]), CELL, [[answers(2), answers(4)]])
+    asked = TrunkAnswers(TrunkGroup("R", [LEARNED]), CELL, [[answers(2), answers(4)]])
     mean = asked.mean(lambda result: result.accuracy)
     assert (mean.mean, mean.low) == (pytest.approx(0.15), 0.0)
     assert mean.high == pytest.approx(0.15 + 0.05 * 12.7062, rel=1e-4)
     assert asked.unit == "2 heads of one training"
-    assert Asked(Group("R", [NEW]), CELL, [[answers(1)]] * 3).unit == "3 new weights"
+    assert TrunkAnswers(TrunkGroup("R", [NEW]), CELL, [[answers(1)]] * 3).unit == "3 new weights"
 
 
 def test_ranges_hold_about_equally_many():

@@ -62,8 +62,8 @@ def test_turned_openings_are_one():
     by_length = {length: [] for length in (1, 2)}
     for path, node in tree.nodes.items():
         by_length.setdefault(len(path), []).append(node)
-    assert by_length[1] == [openings.Node(5, 2.5)]
-    assert sorted(by_length[2]) == [openings.Node(1, 0.0), openings.Node(4, 2.5)]
+    assert by_length[1] == [openings.OpeningNode(5, 2.5)]
+    assert sorted(by_length[2]) == [openings.OpeningNode(1, 0.0), openings.OpeningNode(4, 2.5)]
     assert tree.games == 5
 
 
@@ -224,7 +224,7 @@ def test_searches_are_kept_by_the_calibration_of_their_win_chances(monkeypatch):
     work = SimpleNamespace(scale=read_scales(), cache=SimpleNamespace(cached=cached))
     for search in (1.0, 2.0, 1.0):
         analyst = SimpleNamespace(calibration=Calibration(search=search))
-        monkeypatch.setattr(mobility, "analyst_of", lambda *given, analyst=analyst: analyst)
+        monkeypatch.setattr(mobility, "analysis_player", lambda *given, analyst=analyst: analyst)
         with pytest.raises(KeyboardInterrupt):
             mobility.report(work)
     first, second, third = [settings for name, settings in known if name == "searched-plays"]

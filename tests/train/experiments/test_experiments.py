@@ -17,8 +17,8 @@ from train.experiments import blocks, catalogue, mixed, transfer
 from train.experiments.catalogue import EXPERIMENTS
 from train.experiments.lib import trainings
 from train.experiments.lib.cache import ResultCache
-from train.experiments.lib.pages import Picture, Report, Table
-from train.experiments.lib.stats import Estimate, Meeting
+from train.experiments.lib.pages import Plot, Report, Table
+from train.experiments.lib.stats import Estimate, MatchCounts
 from train.experiments.lib.trainings import Trained
 from train.experiments.lib.work import Work
 from train.experiments.scales import read_scales
@@ -161,7 +161,7 @@ def made(monkeypatch) -> list[int]:
         curve = Curve("a", dict.fromkeys((1, 2), Estimate(0.5, 0.4, 0.6, 2)))
         figure = curves_figure([curve], title="T", x_label="x", y_label="y")
         table = Table("T", ("one", "two"), (("`a`", "b"),))
-        pictures = [Picture("plot", "what it shows", figure)]
+        pictures = [Plot("plot", "what it shows", figure)]
         return Report("Title", ["Text."], [table], pictures, {"pieces": pieces})
 
     for module in (measures, catalogue):
@@ -273,7 +273,7 @@ def stand_ins(monkeypatch):
         }
 
     def meet(work, pair, trained, seed, scale, **settings):
-        return Meeting(pair[0].name, pair[1].name, seed, 3, 0, 1)
+        return MatchCounts(pair[0].name, pair[1].name, seed, 3, 0, 1)
 
     monkeypatch.setattr(trainings, "train_all", train_all)
     monkeypatch.setattr(trainings, "meet", meet)

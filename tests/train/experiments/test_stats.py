@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from train.experiments.lib.stats import (
-    Meeting,
+    MatchCounts,
     by_game,
     difference,
     mean_rate,
@@ -55,12 +55,12 @@ def test_means_over_games_have_students_interval():
 
 
 MEETINGS = [
-    Meeting("A", "B", 0, 3, 0, 1),
-    Meeting("A", "C", 0, 2, 2, 0),
-    Meeting("B", "C", 0, 4, 0, 0),
-    Meeting("A", "B", 1, 1, 0, 3),
-    Meeting("A", "C", 1, 4, 0, 0),
-    Meeting("B", "C", 1, 3, 0, 1),
+    MatchCounts("A", "B", 0, 3, 0, 1),
+    MatchCounts("A", "C", 0, 2, 2, 0),
+    MatchCounts("B", "C", 0, 4, 0, 0),
+    MatchCounts("A", "B", 1, 1, 0, 3),
+    MatchCounts("A", "C", 1, 4, 0, 0),
+    MatchCounts("B", "C", 1, 3, 0, 1),
 ]
 
 
@@ -79,8 +79,8 @@ def test_a_variants_mean_is_over_seeds():
 
 def test_the_difference_of_one_seed_has_no_interval():
     """With seed 0 A wins 3 of 4 against B, and the mean rates are 3/4 and 1/4."""
-    gap = difference([Meeting("A", "B", 0, 3, 0, 1)], "A", "B")
+    gap = difference([MatchCounts("A", "B", 0, 3, 0, 1)], "A", "B")
     assert gap.mean == 0.5 and math.isnan(gap.low) and math.isnan(gap.high)
     assert gap.points() == "+50.0"
-    two = [Meeting("A", "B", seed, 3, 0, 1) for seed in (0, 1)]
+    two = [MatchCounts("A", "B", seed, 3, 0, 1) for seed in (0, 1)]
     assert difference(two, "A", "B").points() == "+50.0 (+50.0 to +50.0)"

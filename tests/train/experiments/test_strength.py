@@ -13,7 +13,7 @@ from train.checkpoints import card_page
 from train.checkpoints.weights import TrainedNetwork
 from train.config import read_config
 from train.experiments import strength
-from train.experiments.strength import Earlier, Point, passing
+from train.experiments.strength import EarlierStages, StrengthPoint, passing
 from train.loop.run_directory import STAGES_FILE, STARTS_FILE
 from train.loop.start import _stages
 from train.metrics.rows import METRICS_FILE
@@ -25,9 +25,9 @@ from train.runtime.errors import UsageError
 from wallgo_jax import __version__
 
 
-def curve(*rates: float, games: int = 10_000) -> list[Point]:
+def curve(*rates: float, games: int = 10_000) -> list[StrengthPoint]:
     """A checkpoint every two minutes."""
-    return [Point(10 * n, 2.0 * n, rate, games) for n, rate in enumerate(rates, start=1)]
+    return [StrengthPoint(10 * n, 2.0 * n, rate, games) for n, rate in enumerate(rates, start=1)]
 
 
 def test_passing_lies_between_checkpoints():
@@ -86,7 +86,7 @@ def test_wrong_options_are_one_line(words, word, monkeypatch):
 
 def test_run_without_metrics_is_named(tmp_path):
     with pytest.raises(UsageError, match=r"metrics\.jsonl"):
-        strength._minutes(tmp_path, Earlier(0.0, 0.0, ()))
+        strength._minutes(tmp_path, EarlierStages(0.0, 0.0, ()))
 
 
 ROWS = [
@@ -105,7 +105,7 @@ def make_run(run: Path, stages: list[dict] | None = None) -> Path:
     return run
 
 
-def measured(run: Path, monkeypatch) -> strength.Curve:
+def measured(run: Path, monkeypatch) -> strength.StrengthCurve:
     """The curve of a run whose two checkpoints win 1 and 3 games of 4."""
     config = tiny.config()
     found = [Entrant(f"run-{n}", f"id-{n}", None, "run", n) for n in (1, 2)]

@@ -58,7 +58,7 @@ class Play:
         return matches.of_winners(names, tiny.RULES if seats == 2 else TRIO, won)
 
 
-def measure(path, play: Play, budget: int, *, seats: int = 2, **options) -> pool.Measured:
+def measure(path, play: Play, budget: int, *, seats: int = 2, **options) -> pool.MeasuredPool:
     """By two, as first and as second, or by three of other players."""
     given = {"games": GAMES if seats == 2 else 58, "anchor": "random"} | options
     cache, players = ResultsCache(path, TERMS), given.pop("players", entrants()[-seats - 2 :])

@@ -11,7 +11,7 @@ from train.runtime.interrupts import StopRequest, interrupts
 
 if TYPE_CHECKING:
     from train.api.games import PlayedMatch, Watch, Watcher
-    from train.ratings.pool import Progress
+    from train.ratings.pool import PoolProgress as Progress
     from train.runtime.display import Display
 
 

@@ -22,7 +22,7 @@ PAGE, DATA = "README.md", "result.json"
 FORMATS = ("svg", "png")
 
 
-class Picture(NamedTuple):
+class Plot(NamedTuple):
     """A figure of matplotlib with the name of its files and a line of small print."""
 
     name: str
@@ -45,7 +45,7 @@ class Report:
     title: str
     text: Sequence[str]
     tables: Sequence[Table]
-    pictures: Sequence[Picture]
+    pictures: Sequence[Plot]
     data: Mapping[str, Any]
 
     def _repr_markdown_(self) -> str:
@@ -85,7 +85,7 @@ def write_report(
         for ending in FORMATS:
             written.append(directory / f"{picture.name}.{ending}")
             save_figure(picture.figure, written[-1], caption=picture.caption)
-    made = {
+    origin = {
         "command": command,
         "scale": plain_data(scale),
         "version": __version__,
@@ -94,15 +94,15 @@ def write_report(
         "day": datetime.datetime.now(datetime.UTC).date().isoformat(),
     }
     where = (
-        f"Version {__version__}; {'; '.join(made['machines'])}; {made['hours']:.2f} hours; "
-        f"{made['day']}; seed {scale['seed']}; the whole scale is in {DATA}."
+        f"Version {__version__}; {'; '.join(origin['machines'])}; {origin['hours']:.2f} hours; "
+        f"{origin['day']}; seed {scale['seed']}; the whole scale is in {DATA}."
     )
     parts = [f"# {report.title}", f"```bash\n{command}\n```", where, *report.text]
     parts += [table.markdown() for table in report.tables]
     parts += [f"![{picture.name}]({picture.name}.svg)" for picture in report.pictures]
     replace_text(written[0], "\n\n".join(parts) + "\n")
     fields = {field: plain_data(getattr(report, field)) for field in ("title", "text", "tables")}
-    write_json(written[1], fields | {"made": made, "data": plain_data(report.data)})
+    write_json(written[1], fields | {"made": origin, "data": plain_data(report.data)})
     return written
 
 

@@ -57,7 +57,7 @@ class Estimate(NamedTuple):
         return f"{100 * self.mean:+.1f}{'' if math.isnan(self.low) else ends}"
 
 
-class Meeting(NamedTuple):
+class MatchCounts(NamedTuple):
     """The games of two players, counted for the first."""
 
     first: str
@@ -137,7 +137,7 @@ def interval_head(seeds: int) -> str:
     return f"95 % {'over seeds' if seeds > 1 else 'over the games of one seed'}"
 
 
-def rate_of(meetings: Sequence[Meeting], name: str, seed: int, against: str = "") -> float:
+def rate_of(meetings: Sequence[MatchCounts], name: str, seed: int, against: str = "") -> float:
     """A player's win rate in a seed's meetings, draws as half; against one other, if named."""
     points = games = 0.0
     for meeting in _of(meetings, name, against):
@@ -148,7 +148,7 @@ def rate_of(meetings: Sequence[Meeting], name: str, seed: int, against: str = ""
     return points / games
 
 
-def mean_rate(meetings: Sequence[Meeting], name: str, against: str = "") -> Estimate:
+def mean_rate(meetings: Sequence[MatchCounts], name: str, against: str = "") -> Estimate:
     """The mean over seeds of `rate_of`, as `over_seeds`."""
     seeds = sorted({meeting.seed for meeting in meetings})
     games = sum(meeting.games for meeting in _of(meetings, name, against))
@@ -156,7 +156,7 @@ def mean_rate(meetings: Sequence[Meeting], name: str, against: str = "") -> Esti
     return over_seeds(rates, games // len(seeds))
 
 
-def difference(meetings: Sequence[Meeting], name: str, other: str) -> Estimate:
+def difference(meetings: Sequence[MatchCounts], name: str, other: str) -> Estimate:
     """The mean over seeds of one player's mean rate less another's, with Student's interval; of one
     seed, which has none, ends that are NaN."""
     seeds = sorted({meeting.seed for meeting in meetings})
@@ -168,7 +168,7 @@ def difference(meetings: Sequence[Meeting], name: str, other: str) -> Estimate:
     return Estimate(mean, max(-1.0, mean - half), min(1.0, mean + half), count)
 
 
-def _of(meetings: Sequence[Meeting], name: str, against: str) -> list[Meeting]:
+def _of(meetings: Sequence[MatchCounts], name: str, against: str) -> list[MatchCounts]:
     """A player's meetings; with one other alone, if named."""
     return [
         meeting

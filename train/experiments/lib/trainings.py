@@ -28,7 +28,7 @@ from train.config import (
     read_saved_config,
 )
 from train.experiments.lib.scale import TrainingScale
-from train.experiments.lib.stats import Meeting
+from train.experiments.lib.stats import MatchCounts
 from train.experiments.lib.work import Work, counts_of, play_games
 from train.loop import training
 from train.loop.start import code_of
@@ -314,7 +314,7 @@ def round_robin(
     scale: TrainingScale,
     *,
     simulations: Mapping[str, int] | None = None,
-) -> list[Meeting]:
+) -> list[MatchCounts]:
     """Play the meetings of the variants' players of each seed, each with every other.
 
     Args:
@@ -340,7 +340,7 @@ def meet(
     *,
     rules: Rules | None = None,
     simulations: Mapping[str, int] | None = None,
-) -> Meeting:
+) -> MatchCounts:
     """The games of two variants' players of a seed; the rest is as in `round_robin`.
 
     Args:
@@ -367,4 +367,4 @@ def meet(
 
     names = [each.name for each in pair]
     piece = f"match-{'-'.join(names)}-{seed}"
-    return Meeting(names[0], names[1], seed, *work.cache.cached(piece, settings, play))
+    return MatchCounts(names[0], names[1], seed, *work.cache.cached(piece, settings, play))

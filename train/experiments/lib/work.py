@@ -145,7 +145,7 @@ def check_two_players(name: str) -> None:
         raise UsageError(f"experiment: {name} has learned rules for {players} players, not 2")
 
 
-def analyst_of(name: str, simulations: int) -> Player:
+def analysis_player(name: str, simulations: int) -> Player:
     """The network of a name as it plays against itself, with the rules that it has learned.
 
     Raises:
@@ -171,19 +171,19 @@ def selfplay_games(work: Work, name: str, *, simulations: int, games: int) -> Se
     Raises:
       UsageError: the player is no network, or a file is damaged.
     """
-    analyst = analyst_of(name, simulations)
-    options = dataclasses.asdict(analyst.search)
-    digest = identity(analyst.name, make_player(analyst.name, analyst.rules), options)
+    player = analysis_player(name, simulations)
+    options = dataclasses.asdict(player.search)
+    digest = identity(player.name, make_player(player.name, player.rules), options)
     records: list[Record] = []
     with work.task(f"{name}@{simulations} against itself", games, "games") as on_progress:
         for first in range(0, games, ROUND):
             count = min(ROUND, games - first)
-            settings = {"player": digest, "rules": analyst.rules.to_dict(), "seed": work.seed}
+            settings = {"player": digest, "rules": player.rules.to_dict(), "seed": work.seed}
 
             def play(first: int = first, count: int = count) -> list[list[Any]]:
                 seed = int(np.random.SeedSequence([work.seed, first]).generate_state(1)[0])
                 rounds = own_rounds(
-                    analyst,
+                    player,
                     games=count,
                     boards=count,
                     simulations=simulations,
@@ -196,9 +196,9 @@ def selfplay_games(work: Work, name: str, *, simulations: int, games: int) -> Se
 
             settings |= {"first": first, "games": count}
             records += [
-                Record(rules=analyst.rules, actions=tuple(actions), result=tuple(result))
+                Record(rules=player.rules, actions=tuple(actions), result=tuple(result))
                 for actions, result in work.cache.cached(f"games-{simulations}", settings, play)
             ]
             on_progress(len(records))
     places = tuple(f"own game {number}" for number in range(1, len(records) + 1))
-    return SelfplayGames(analyst.rules, RecordedGames(tuple(records), places))
+    return SelfplayGames(player.rules, RecordedGames(tuple(records), places))
