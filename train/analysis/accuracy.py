@@ -6,18 +6,17 @@ N positions, A slots, B positions at once.
 
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
 
-from train.analysis.late_positions import LatePosition, plies_left, read_late
+from train.analysis.late_positions import LatePositions, legal_slots
 from train.arena.result import wilson_interval
-from train.data.record_dataset import RecordedGames, make_examples
 from train.metrics.text_table import Table
 from train.players.basic import Player
 from train.players.registry import make_player
+from train.runtime.batches import batches
 from train.runtime.compiled import CompiledFunction
 from train.runtime.display import Display
 from train.runtime.errors import UsageError
@@ -25,7 +24,7 @@ from train.runtime.host import fetch
 from train.runtime.memory import MemoryEstimate, check_fits, device_memory, tree_bytes
 from train.solver.alphabeta import AlphaBeta, check_alphabeta
 from train.solver.boards import DRAW, LOSS, WIN, board_of
-from train.solver.positions import batches, reachable_levels, sample_positions
+from train.solver.positions import reachable_levels, sample_positions
 from train.solver.tablebase import Tables, check_tables, make_tables, optimal_slots, value_of
 from wallgo_jax.game import actions
 from wallgo_jax.game.rules import Rules, name_of
@@ -333,84 +332,6 @@ def sampled_accuracy(
 # Proven late positions of games.
 
 
-@dataclasses.dataclass(frozen=True)
-class LatePositions:
-    """Proven positions as states.
-
-    Attributes:
-      rules: of all of them.
-      states: [N], on the host.
-      best: bool[N, A], the plays that keep the value.
-      value: int8[N], for the player to move.
-      left: int16[N], plies that the recorded game went on for.
-      margins: float32[N, A], lead at the end after each legal play; NaN elsewhere, and in the rows
-        of positions without proven margins.
-    """
-
-    rules: Rules
-    states: State
-    best: np.ndarray
-    value: np.ndarray
-    left: np.ndarray
-    margins: np.ndarray
-
-
-def load_late(path: Path) -> LatePositions:
-    """Read a file of late positions and replay its games.
-
-    Raises:
-      UsageError: what is wrong with the file.
-    """
-    numbered = [(n, game) for n, game in enumerate(read_late(path), start=1) if game.proven]
-    if not numbered:
-        raise UsageError(f"{path}: no proven position")
-    places = tuple(f"{path}, game {number}" for number, _ in numbered)
-    games = [game for _, game in numbered]
-    rules = games[0].record.rules
-    for game, place in zip(games, places, strict=True):
-        if game.record.rules != rules:
-            raise UsageError(f"{place}: its rules differ from those of the first game")
-    examples = fetch(make_examples(RecordedGames(tuple(game.record for game in games), places)))
-    pairs = [(number, each) for number, game in enumerate(games) for each in game.proven]
-    of_game = np.array([number for number, _ in pairs])
-    proven = [each for _, each in pairs]
-    at = np.searchsorted(examples.game, of_game) + [each.ply for each in proven]
-    states = State(
-        jax.tree.map(lambda x: x[of_game], examples.variant),
-        jax.tree.map(lambda x: x[at], examples.position),
-    )
-    labels = [f"{places[number]}, ply {each.ply}" for number, each in pairs]
-    best, margins = _best_and_margins(proven, fetch(_legal(states)), labels)
-    return LatePositions(
-        rules=rules,
-        states=states,
-        best=best,
-        value=np.array([each.value for each in proven], np.int8),
-        left=np.array([plies_left(games[number], each.ply) for number, each in pairs], np.int16),
-        margins=margins,
-    )
-
-
-def _best_and_margins(
-    positions: Sequence[LatePosition], legal: np.ndarray, places: Sequence[str]
-) -> tuple[np.ndarray, np.ndarray]:
-    """bool[N, A] and float32[N, A], see `LatePositions`; refuses what no legal plays can be."""
-    best, margins = np.zeros_like(legal), np.full(legal.shape, np.nan, np.float32)
-    for row, (position, slots, place) in enumerate(zip(positions, legal, places, strict=True)):
-        wrong = set(position.best) - set(np.flatnonzero(slots).tolist())
-        if wrong:
-            raise UsageError(f"{place}: 'best' has slot {min(wrong)}, which is not legal")
-        best[row, list(position.best)] = True
-        if position.value == LOSS and (best[row] != slots).any():
-            raise UsageError(f"{place}: is lost, so 'best' must have all {slots.sum()} legal plays")
-        if position.margins is not None:
-            count = len(position.margins)
-            if count != slots.sum():
-                raise UsageError(f"{place}: {count} margins, but {slots.sum()} legal plays")
-            margins[row, slots] = position.margins
-    return best, margins
-
-
 def late_accuracy(
     name: str | Player, late: LatePositions, *, batch: int, seed: int = 0, is_quiet: bool = False
 ) -> Accuracy:
@@ -446,7 +367,7 @@ def late_kept(
     legal = []
     for states, slots, size in _choices(player, late.states, batch=min(batch, count), key=key):
         chosen.append(fetch(slots)[:size])
-        legal.append(fetch(_legal(states))[:size])
+        legal.append(fetch(legal_slots(states))[:size])
         on_progress(sum(map(len, chosen)))
     at = np.arange(count), np.concatenate(chosen)
     can_err = np.asarray((np.concatenate(legal) & ~late.best).any(axis=1))
@@ -464,8 +385,3 @@ def late_kept(
         "given away where all margins are proven",
         given_away=most - late.margins[at],
     )
-
-
-@jax.jit
-def _legal(states: State) -> jax.Array:
-    return jax.vmap(actions.legal_slots)(states)

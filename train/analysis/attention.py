@@ -19,7 +19,7 @@ import jax
 import numpy as np
 
 from train.analysis import pictures
-from train.analysis.pictures import Picture
+from train.analysis.pictures import BoardPicture
 from train.checkpoints.weights import TrainedNetwork
 from train.network import NetworkConfig, Variables
 from train.network.blocks import TRANSFORMER, parse_blocks
@@ -262,7 +262,7 @@ def _usage_errors() -> Iterator[None]:
         raise UsageError(" ".join(str(error).split())) from None
 
 
-def _write(out: Path, picture: Picture, arrays: Mapping[str, Any]) -> None:
+def _write(out: Path, picture: BoardPicture, arrays: Mapping[str, Any]) -> None:
     """Write the picture or the arrays in the format that the file's suffix names."""
     if out.suffix == ".svg":
         content = pictures.svg(picture).encode()

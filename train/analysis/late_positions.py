@@ -1,4 +1,4 @@
-"""Late positions of recorded games with their proven values, as a file.
+"""Late positions of recorded games with their proven values, as a file and as states.
 
 Each line is a game's record (see `wallgo_jax.formats.records`) with these keys more:
 
@@ -16,18 +16,26 @@ proven, `margin` is the lead in cells that best play reaches, and `margins` the 
 legal play, in the order of slots.
 """
 
+import dataclasses
 import json
 from collections.abc import Container, Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
+import jax
 import numpy as np
 import pydantic
 
+from train.data.record_dataset import RecordedGames, make_examples
 from train.runtime import files
 from train.runtime.errors import UsageError
+from train.runtime.host import fetch
+from train.solver.boards import LOSS
 from wallgo_jax.formats import records
 from wallgo_jax.formats.records import Record
+from wallgo_jax.game import actions
+from wallgo_jax.game.rules import Rules
+from wallgo_jax.game.state import State
 
 
 class LatePosition(NamedTuple):
@@ -217,3 +225,87 @@ def spread(
         )
         for index in sorted(chosen)
     ]
+
+
+@dataclasses.dataclass(frozen=True)
+class LatePositions:
+    """Proven positions as states.
+
+    Attributes:
+      rules: of all of them.
+      states: [N], on the host.
+      best: bool[N, A], the plays that keep the value.
+      value: int8[N], for the player to move.
+      left: int16[N], plies that the recorded game went on for.
+      margins: float32[N, A], lead at the end after each legal play; NaN elsewhere, and in the rows
+        of positions without proven margins.
+    """
+
+    rules: Rules
+    states: State
+    best: np.ndarray
+    value: np.ndarray
+    left: np.ndarray
+    margins: np.ndarray
+
+
+def load_late(path: Path) -> LatePositions:
+    """Read a file of late positions and replay its games.
+
+    Raises:
+      UsageError: what is wrong with the file.
+    """
+    numbered = [(n, game) for n, game in enumerate(read_late(path), start=1) if game.proven]
+    if not numbered:
+        raise UsageError(f"{path}: no proven position")
+    places = tuple(f"{path}, game {number}" for number, _ in numbered)
+    games = [game for _, game in numbered]
+    rules = games[0].record.rules
+    for game, place in zip(games, places, strict=True):
+        if game.record.rules != rules:
+            raise UsageError(f"{place}: its rules differ from those of the first game")
+    examples = fetch(make_examples(RecordedGames(tuple(game.record for game in games), places)))
+    pairs = [(number, each) for number, game in enumerate(games) for each in game.proven]
+    of_game = np.array([number for number, _ in pairs])
+    proven = [each for _, each in pairs]
+    at = np.searchsorted(examples.game, of_game) + [each.ply for each in proven]
+    states = State(
+        jax.tree.map(lambda x: x[of_game], examples.variant),
+        jax.tree.map(lambda x: x[at], examples.position),
+    )
+    labels = [f"{places[number]}, ply {each.ply}" for number, each in pairs]
+    best, margins = _best_and_margins(proven, fetch(legal_slots(states)), labels)
+    return LatePositions(
+        rules=rules,
+        states=states,
+        best=best,
+        value=np.array([each.value for each in proven], np.int8),
+        left=np.array([plies_left(games[number], each.ply) for number, each in pairs], np.int16),
+        margins=margins,
+    )
+
+
+def _best_and_margins(
+    positions: Sequence[LatePosition], legal: np.ndarray, places: Sequence[str]
+) -> tuple[np.ndarray, np.ndarray]:
+    """bool[N, A] and float32[N, A], see `LatePositions`; refuses what no legal plays can be."""
+    best, margins = np.zeros_like(legal), np.full(legal.shape, np.nan, np.float32)
+    for row, (position, slots, place) in enumerate(zip(positions, legal, places, strict=True)):
+        wrong = set(position.best) - set(np.flatnonzero(slots).tolist())
+        if wrong:
+            raise UsageError(f"{place}: 'best' has slot {min(wrong)}, which is not legal")
+        best[row, list(position.best)] = True
+        if position.value == LOSS and (best[row] != slots).any():
+            raise UsageError(f"{place}: is lost, so 'best' must have all {slots.sum()} legal plays")
+        if position.margins is not None:
+            count = len(position.margins)
+            if count != slots.sum():
+                raise UsageError(f"{place}: {count} margins, but {slots.sum()} legal plays")
+            margins[row, slots] = position.margins
+    return best, margins
+
+
+@jax.jit
+def legal_slots(states: State) -> jax.Array:
+    """bool[N, A]: the legal slots of states [N]."""
+    return jax.vmap(actions.legal_slots)(states)

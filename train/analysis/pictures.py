@@ -26,7 +26,7 @@ _FLAT = 1e-6
 rounding."""
 
 
-class Picture(NamedTuple):
+class BoardPicture(NamedTuple):
     """Boards in rows, with a title, and colour scales below a line that explains them."""
 
     title: str
@@ -54,7 +54,7 @@ def attention_picture(
     *,
     name: str,
     theme: str = "light",
-) -> Picture:
+) -> BoardPicture:
     """A row for each T block: a board for each head, then one for the mean of the heads.
 
     The stronger a cell's colour, the larger its weight in the attention of the marked cell; each
@@ -77,7 +77,7 @@ def attention_picture(
             _attention_panel(caption, values, snapshot, cell, colours)
             for caption, values in maps.items()
         ]
-    return Picture(
+    return BoardPicture(
         title=f"{name}: attention of {cell_name(cell, grid=snapshot.grid)} · {_status(snapshot)}",
         panels=tuple(panels),
         columns=raw.shape[1] + 1,
@@ -115,7 +115,7 @@ def ownership_picture(
     error: float,
     name: str,
     theme: str = "light",
-) -> Picture:
+) -> BoardPicture:
     """Two boards: a position with its predicted ownership, and the end with the true one.
 
     A cell has the colour and the pattern of its likeliest owner, nobody included, as strong as the
@@ -133,7 +133,7 @@ def ownership_picture(
     now, end, colours = take_snapshot(state), take_snapshot(final), theme_lib.named(theme)
     left = f"predicted at ply {now.ply} · mean squared error {error:.3f}"
     right = f"true at ply {end.ply} · {captions.status(end)}"
-    return Picture(
+    return BoardPicture(
         title=f"{name}: final ownership · {_status(now)}",
         panels=(
             _ownership_panel(left, predicted, now, colours),
@@ -207,7 +207,7 @@ def _status(snapshot: Snapshot) -> str:
     return f"ply {snapshot.ply} · {captions.status(snapshot)}"
 
 
-def svg(picture: Picture) -> str:
+def svg(picture: BoardPicture) -> str:
     """The picture as an SVG document."""
     return contact_sheet.draw_panels(
         picture.panels,

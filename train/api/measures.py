@@ -13,6 +13,7 @@ from train.analysis import describe as describe_lib
 from train.analysis import pictures
 from train.analysis.accuracy import Accuracy, Sample
 from train.analysis.describe import Description
+from train.analysis.late_positions import load_late
 from train.api.common.tables import callback_errors, check_whole, key_of, progress_bar, to_dataframe
 from train.api.configs import Source, make_config, read_rules
 from train.api.players import MoveFunction, Player, make_player
@@ -109,7 +110,7 @@ def accuracy(
     if late is not None:
         if rules is not None or positions:
             raise UsageError("accuracy: late has rules and positions of its own, leave those out")
-        proven = accuracy_lib.load_late(Path(late))
+        proven = load_late(Path(late))
         made = make_player(player, proven.rules)
         late_found = accuracy_lib.late_accuracy(
             made.registered, proven, batch=batch, seed=seed, is_quiet=not progress

@@ -15,7 +15,8 @@ import jax
 import numpy as np
 from scipy.optimize import brentq
 
-from train.arena.elo import PAIR_SCORES, expected_score
+from train.arena.counts import PAIR_SCORES
+from train.arena.elo import expected_score
 from train.arena.match import MatchOptions, OnGames, games_of, play_match
 from train.arena.result import MatchResult, join
 from train.config.sprt import Sprt

@@ -18,7 +18,7 @@ from train.bench.timing import BenchRow
 from train.config import config_to_dict
 from train.metrics.plot_style import COLOURS, DASHED, GREY, INK, new_plot, save_figure
 from train.metrics.text_table import Table
-from train.runtime.files import check_writable, replace_text, write_json
+from train.runtime.files import check_writable, plain_data, replace_text, write_json
 
 REPORT_FILE, FIGURES_FILE, PLOT_FILE = "report.md", "bench.json", "scaling.png"
 KNEE = 0.8
@@ -63,15 +63,7 @@ def bench_record(figures: Figures, **about: Any) -> dict[str, Any]:
     Args:
       about: what was asked for, by key.
     """
-    return as_json({"environment": environment(), **about, **figures._asdict()})
-
-
-def as_json(data: Any) -> Any:
-    """Records as dicts, and tuples as lists, at every depth."""
-    data = data._asdict() if hasattr(data, "_asdict") else data
-    if isinstance(data, Mapping):
-        return {key: as_json(each) for key, each in data.items()}
-    return [as_json(each) for each in data] if isinstance(data, list | tuple) else data
+    return plain_data({"environment": environment(), **about, **figures._asdict()})
 
 
 def about_of(request: Request) -> dict[str, Any]:

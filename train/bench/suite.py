@@ -1,5 +1,4 @@
-"""Measures the parts of a request, each at growing batches up to the end of memory, and takes the
-ratios of their figures."""
+"""Measures the parts of a request, each at growing batches up to the end of memory."""
 
 import dataclasses
 import gc
@@ -12,6 +11,14 @@ import jax
 import wallgo_jax
 from train.bench import alphazero, games, memory, search, trainer
 from train.bench.memory import TreeMemory
+from train.bench.ratios import (
+    ONE_DEVICE,
+    RANDOM_PLAY,
+    SHARED,
+    SHARED_KINDS,
+    Ratio,
+    ratios,
+)
 from train.bench.timing import Benchmark, BenchRow, take_turns
 from train.config import RunConfig
 from train.runtime.devices import Devices, all_devices
@@ -46,20 +53,8 @@ AGAINST = {
 }
 """The part in which each baseline is measured."""
 ENV_PLANES = "BTRH"
-ONE_DEVICE = ", one device"
 MAX_TREE_BYTES = 8 * 10**9
 """Largest tree of a search over public actions; a larger one is not measured."""
-_SHARED_KINDS = (search.NETWORK, search.PLANES, search.UNIFORM)
-_RANDOM_PLAY = "random play"
-SHARED = (trainer.SELFPLAY, *(f"moves by {kind}" for kind in _SHARED_KINDS), _RANDOM_PLAY)
-"""Programs of which each does less than the one before.
-
-Every ply is searched in full. Without a network values are 0 and priors equal, so trees have
-another shape. Random play also draws its plies and restarts games, and scores none: what scores
-cost is with the trees, and what the slots' logits cost is with the planes.
-"""
-SHARE_NAMES = ("plies kept, openings, counts", "network", "planes", "trees", "the game")
-"""The parts of self-play, each what the program of its place takes more than the next."""
 
 
 def check_rules(config: RunConfig, what: str) -> None:
@@ -135,14 +130,6 @@ def default_batches(part: str, platform: str) -> tuple[int, ...]:
     if platform == "cpu":
         return CPU_BATCHES
     return GAME_BATCHES if part == "env" else NETWORK_BATCHES
-
-
-class Ratio(NamedTuple):
-    """A rate divided by another of the same batch; batch 0 stands for the better batch of each."""
-
-    name: str
-    batch: int
-    value: float
 
 
 class Figures(NamedTuple):
@@ -347,9 +334,9 @@ def _selfplay(request: Request, batch: int) -> Iterator[_Make]:
     if LOOP in request.against:
         yield lambda: alphazero.make_bench(LOOP_GAME, network, count, batch)
     if SHARES in request.against:
-        for kind, name in zip(_SHARED_KINDS, SHARED[1:], strict=False):
+        for kind, name in zip(SHARED_KINDS, SHARED[1:], strict=False):
             yield lambda kind=kind, name=name: _moves(kind, config, count, batch, name)
-        game = games.core_game(config.rules, on_bits=False)._replace(name=_RANDOM_PLAY)
+        game = games.core_game(config.rules, on_bits=False)._replace(name=RANDOM_PLAY)
         yield lambda: games.make_bench(game, batch, devices)
 
 
@@ -367,77 +354,3 @@ _MAKERS: dict[str, Callable[[Request, int], Iterator[_Make]]] = {
     "learn": _learn,
     PLOT: _plot,
 }
-
-
-def ratios(rows: Sequence[BenchRow]) -> Iterator[Ratio]:
-    """Ratios of the figures of rows.
-
-    Batch by batch: the time of self-play over that of its network, the time of the learner over
-    that of its network, and the share of the device's peak that each network reaches, as the peak
-    was measured in turns with it, and the parts of self-play in percent of its time. Then speeds of
-    WallGo over those of the baselines, at the better batch and the better way of each (batch 0).
-    """
-    rate = {(row.part, row.name, row.batch): row.rates for row in rows}
-    for batch in dict.fromkeys(row.batch for row in rows):
-        for part, name, pure, unit in (
-            ("selfplay", trainer.SELFPLAY, trainer.FORWARD, "evaluations"),
-            ("learn", trainer.LEARNER, trainer.BACKWARD, "steps"),
-        ):
-            whole, network, product = (
-                rate.get((part, each, batch)) for each in (name, pure, trainer.PRODUCT)
-            )
-            if network and whole:
-                yield Ratio(f"time of {name} over {pure}", batch, network[unit] / whole[unit])
-            if network and product:
-                of = trainer.OPERATIONS
-                yield Ratio(
-                    f"{of} of {pure} over {trainer.PRODUCT}", batch, network[of] / product[of]
-                )
-        shared = [rate.get(("selfplay", name, batch)) for name in SHARED]
-        if all(shared):
-            times = [1 / _evaluations(each) for each in shared if each]
-            for name, time, less in zip(SHARE_NAMES, times, [*times[1:], 0.0], strict=True):
-                percent = 100 * (time - less) / times[0]
-                yield Ratio(f"percent of {trainer.SELFPLAY}: {name}", batch, percent)
-    for part, unit, mark in (("env", "plies", "pgx"), ("search", "simulations", "mctx")):
-        best: dict[str, float] = {}
-        for row in (row for row in rows if row.part == part and unit in row.rates):
-            for name in _counts_for(row.name):
-                best[name] = max(best.get(name, 0.0), row.rates[unit])
-        for peer in (name for name in best if name.startswith(mark)):
-            for ours in (name for name in best if not name.startswith(mark)):
-                if _are_alike(ours, peer):
-                    yield Ratio(f"{unit} of {ours} over {peer}", 0, best[ours] / best[peer])
-    for unit in ("positions", "evaluations"):
-        ours, peer = (
-            max((row.rates[unit] for row in rows if row.name.startswith(name)), default=0.0)
-            for name in (trainer.SELFPLAY, alphazero.LOOP)
-        )
-        if ours and peer:
-            yield Ratio(f"{unit} of {trainer.SELFPLAY} over {alphazero.LOOP}", 0, ours / peer)
-
-
-def _evaluations(rates: dict[str, float]) -> float:
-    """Evaluations a second: a move's are its root's and one a simulation, random play has one a
-    ply."""
-    if "moves" in rates:
-        return rates["moves"] + rates["simulations"]
-    return rates["plies"] if "plies" in rates else rates["evaluations"]
-
-
-def _counts_for(name: str) -> list[str]:
-    """The names whose best speed a row counts for, so that ratios are to the better way: a game on
-    one device for the game, a peer played the plain way for the peer with planes and without."""
-    base = name.removesuffix(ONE_DEVICE)
-    if not base.endswith(games.PLAIN):
-        return [base]
-    base = base.removesuffix(games.PLAIN)
-    if base.startswith("pgx"):
-        return [base, f"{base}, planes"]
-    return [base.removesuffix(f", {games.OWN_DRAW}")]
-
-
-def _are_alike(ours: str, peer: str) -> bool:
-    """Whether both read planes or neither does, and both evaluate a network or neither does."""
-    reads = ours.startswith(games.ENV) == peer.endswith("planes")
-    return reads and ours.endswith(search.WITHOUT) == peer.endswith(search.WITHOUT)

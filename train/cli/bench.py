@@ -258,7 +258,7 @@ class Bench:
             )
         console.print(compile_report.tables(found), highlight=False)
         if self.json is not None:
-            options.write_json(self.json, report.as_json(found))
+            options.write_json(self.json, report.plain_data(found))
         return int(bool(found["failed"]))
 
     def _strength(self, config: RunConfig, overrides: Sequence[str]) -> int:
@@ -267,8 +267,8 @@ class Bench:
 
         from train.config import read_saved_config
         from train.experiments import strength
-        from train.experiments.lib.pages import plain_data
         from train.loop import training
+        from train.runtime.files import plain_data
 
         run = self.trained
         if run is not None:

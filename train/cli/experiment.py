@@ -124,7 +124,8 @@ class Experiment:
         return lambda words: run_experiment(self.what, scale, out, command=words, task=_task)
 
     def _read_ablation(self) -> Callable[[str], tuple["Report", list[Path]]]:
-        from train.experiments.ablation import Ablation, AblationOptions, run_ablation
+        from train.experiments.ablation import Ablation, AblationOptions
+        from train.experiments.ablation_report import run_ablation
         from train.experiments.changes import read_changes
         from train.experiments.lib.cache import ResultCache
         from train.experiments.lib.scale import validated

@@ -29,7 +29,7 @@ from train.config import RunConfig
 from train.data.record_dataset import Examples, RecordedGames, make_examples, take
 from train.experiments.blocks import block_variants
 from train.experiments.lib import pages, stats, trainings
-from train.experiments.lib.pages import Plot, Report, Table
+from train.experiments.lib.pages import Picture, Report, Table
 from train.experiments.lib.stats import Estimate
 from train.experiments.lib.trainings import Trained, Variant
 from train.experiments.lib.work import Work, check_without_budget, play_games
@@ -93,7 +93,7 @@ class PlayedMatch(NamedTuple):
         ]
 
 
-class OwnershipErrors(NamedTuple):
+class Errors(NamedTuple):
     """The victim's error of the expected owner, a mean for each game over the second half of its
     plies; empty without an ownership head."""
 
@@ -108,7 +108,7 @@ class Attack(NamedTuple):
     trained: list[Trained]
     matches: dict[int, list[PlayedMatch]]  # after so many iterations
     selfplay: list[list[float | None]]  # the adversary's win rate in each iteration's games
-    errors: list[OwnershipErrors]
+    errors: list[Errors]
 
     @property
     def rates(self) -> dict[int, Estimate]:
@@ -124,7 +124,7 @@ class Attack(NamedTuple):
         return np.array([played.rate for played in self.matches[max(self.matches)]])
 
     def error(self, kind: str) -> Estimate:
-        """The mean of an entry of `OwnershipErrors`, over seeds; over the games of one seed."""
+        """The mean of an entry of `Errors`, over seeds; over the games of one seed."""
         by_seed = [np.array(getattr(errors, kind)) for errors in self.errors]
         known = [games for games in by_seed if len(games)]
         if len(known) > 1:
@@ -189,27 +189,27 @@ def _attack(work: Work, base: RunConfig, victim: Victim) -> Attack:
     keys = "games", "simulations", "victim_simulations", "opening_plies"
     settings = {"seed": work.seed} | {key: getattr(scale, key) for key in keys}
 
-    def cached(name: str, identity: Any, make: Callable[..., Any], *given: Any) -> Any:
-        known = settings | {"made_by": identity}
+    def cached(name: str, known_by: Any, make: Callable[..., Any], *given: Any) -> Any:
+        known = settings | {"made_by": known_by}
         return work.cache.cached(name, known, functools.partial(make, *given))
 
     for seed, run in enumerate(trained):
         player = victim.player.replace("{seed}", str(seed))
-        directory, identity = work.runs / run.run, trainings.settings_of(variant, seed)
+        directory, known_by = work.runs / run.run, trainings.settings_of(variant, seed)
         for iterations in trainings.kept_iterations(variant.config.iterations):
             name = f"attack-{victim.name}-{seed}-{iterations}"
             adversary = f"{directory}/checkpoints/{iterations}"
-            given = name, [identity, player, iterations], _play, work, victim, adversary, player
+            given = name, [known_by, player, iterations], _play, work, victim, adversary, player
             attack.matches.setdefault(iterations, []).append(PlayedMatch(*cached(*given)))
         name = f"normal-{victim.name}-{seed}"
         given = name, [victim.made_by, player], _play, work, victim, "", player
         normal = PlayedMatch(*cached(*given))
         name = f"selfplay-{victim.name}-{seed}"
-        attack.selfplay.append(cached(name, identity, _selfplay_rates, directory))
+        attack.selfplay.append(cached(name, known_by, _selfplay_rates, directory))
         ends = attack.matches[max(attack.matches)][-1], normal
         name = f"ownership-{victim.name}-{seed}"
-        errors = cached(name, [identity, player], _errors_of, player, victim.rules, *ends)
-        attack.errors.append(OwnershipErrors(*errors))
+        errors = cached(name, [known_by, player], _errors_of, player, victim.rules, *ends)
+        attack.errors.append(Errors(*errors))
     return attack
 
 
@@ -222,9 +222,9 @@ def _variant(base: RunConfig, victim: Victim) -> Variant:
     """The training of an adversary."""
     changes = {"rules": victim.rules.to_dict(), "selfplay": {"opponent": victim.player}}
     others = trainings.named_weights(base)
-    identity = [victim.made_by, others] if others else victim.made_by
+    known_by = [victim.made_by, others] if others else victim.made_by
     config = trainings.changed_config(base, changes, where="adversary")
-    return Variant(f"adversary-{victim.name}", config, keeps_all=True, made_by=identity)
+    return Variant(f"adversary-{victim.name}", config, keeps_all=True, made_by=known_by)
 
 
 def _play(work: Work, victim: Victim, adversary: str, player: str) -> list[Any]:
@@ -247,7 +247,7 @@ def _play(work: Work, victim: Victim, adversary: str, player: str) -> list[Any]:
 def _errors_of(
     player: str, rules: Rules, attacks: PlayedMatch, normal: PlayedMatch
 ) -> list[list[float]]:
-    """The victim's `OwnershipErrors` in games that an adversary won, and against itself."""
+    """The victim's `Errors` in the games that an adversary won, and in its games against itself."""
     games = attacks.records(rules, only=1), normal.records(rules)
     return [ownership_error_by_game(player, rules, each) for each in games]
 
@@ -293,7 +293,7 @@ def _table(attacks: Sequence[Attack]) -> Table:
     rows = []
     for attack in attacks:
         iterations, last = list(attack.rates.items())[-1]
-        errors = [attack.error(kind).text() for kind in OwnershipErrors._fields]
+        errors = [attack.error(kind).text() for kind in Errors._fields]
         minutes, name = trainings.mean_minutes(attack.trained), f"`{attack.victim.name}`"
         rows.append([name, *last.cells(), *errors, str(iterations), minutes])
     rows += [
@@ -337,7 +337,7 @@ def gap_line(one: Attack, other: Attack) -> str:
     )
 
 
-def _picture(attacks: Sequence[Attack]) -> Plot:
+def _picture(attacks: Sequence[Attack]) -> Picture:
     figure = curves_figure(
         [Curve(attack.victim.name, attack.rates) for attack in attacks],
         title="Attack rate over training",
@@ -345,4 +345,4 @@ def _picture(attacks: Sequence[Attack]) -> Plot:
         y_label="adversary's win rate",
         is_share=True,
     )
-    return Plot("attack", "bands: 95 % intervals", figure)
+    return Picture("attack", "bands: 95 % intervals", figure)

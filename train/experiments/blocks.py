@@ -66,7 +66,7 @@ def report(work: Work) -> Report:
         title="Strength by blocks",
         text=[*pages.paragraphs(__doc__), summary],
         tables=[Table("Mean win rates against the other block strings", heads, rows)],
-        pictures=[pages.Plot("blocks", seeds, figure)],
+        pictures=[pages.Picture("blocks", seeds, figure)],
         data={
             "meetings": meetings,
             "seconds_a_move": costs,

@@ -22,7 +22,7 @@ import numpy as np
 
 from train.experiments.blocks import block_variants
 from train.experiments.lib import pages, stats, trainings
-from train.experiments.lib.pages import Plot, Report, Table
+from train.experiments.lib.pages import Picture, Report, Table
 from train.experiments.lib.stats import Estimate
 from train.experiments.lib.work import Work, check_without_budget
 from train.experiments.probe import (
@@ -46,6 +46,7 @@ from train.metrics.intervals import Curve, curves_figure
 from train.players.names import read_network_name
 from train.players.networks import network_config
 from train.runtime.errors import UsageError
+from train.runtime.files import plain_data
 from wallgo_jax.game.rules import PRESETS, Rules
 
 PAPER = {"residual network": 0.5915, "ResTNet": 0.8001}
@@ -188,8 +189,8 @@ def trunk_record(each: TrunkAnswers) -> dict[str, Any]:
         "network": dataclasses.asdict(each.group.trunks[0].network),
         "read": each.read,
         "unit": each.unit,
-        "answers": pages.plain_data(each.answers),
-        **{name: pages.plain_data(each.mean(share)) for name, share in shares.items()},
+        "answers": plain_data(each.answers),
+        **{name: plain_data(each.mean(share)) for name, share in shares.items()},
     }
 
 
@@ -363,7 +364,7 @@ def _text(scale: CorridorsScale, results: Sequence[TrunkAnswers]) -> list[str]:
     return lines
 
 
-def _picture(results: Sequence[TrunkAnswers]) -> Plot:
+def _picture(results: Sequence[TrunkAnswers]) -> Picture:
     rates = {f"{each.group.label}, {each.read}": each.mean(_CORRECT) for each in results}
     for name, share in PAPER.items():
         rates[f"paper's {name}, ladders"] = Estimate(share, share, share, 0)
@@ -372,7 +373,7 @@ def _picture(results: Sequence[TrunkAnswers]) -> Plot:
         title="Answers about far corridors",
         x_label="correct answers, unknown ones count as incorrect; dashed: random ones",
     )
-    return Plot("corridors", "95 % intervals: over trainings, or heads of one training", figure)
+    return Picture("corridors", "95 % intervals: over trainings, or heads of one training", figure)
 
 
 _SHOWN: tuple[tuple[str, Share, float | None], ...] = (
@@ -388,7 +389,7 @@ def _distance_picture(
     name: str,
     share: Share,
     level: Any,
-) -> Plot:
+) -> Picture:
     """A share by steps to the wall, of heads that read the board."""
     curves = []
     for each in results:
@@ -404,4 +405,4 @@ def _distance_picture(
         level=level,
     )
     caption = "heads that read the board; bands: 95 % intervals; dotted: new weights"
-    return Plot(f"corridors-{name}", caption, figure)
+    return Picture(f"corridors-{name}", caption, figure)

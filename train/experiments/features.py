@@ -53,7 +53,7 @@ def report(work: Work) -> Report:
         title="Ablation of plane sets",
         text=_text(scale, meetings, base),
         tables=tables,
-        pictures=[pages.Plot("plane_sets", stats.count_of(scale.seeds), figure)],
+        pictures=[pages.Picture("plane_sets", stats.count_of(scale.seeds), figure)],
         data={"meetings": meetings, "trainings": trained, "paper": PAPER},
     )
 

@@ -10,7 +10,7 @@ import jax
 
 from train.arena.match_programs import check_opening
 from train.experiments.lib import pages
-from train.experiments.lib.pages import Plot, Report, Table
+from train.experiments.lib.pages import Picture, Report, Table
 from train.experiments.lib.stats import Estimate, MatchCounts
 from train.experiments.lib.work import Work, counts_of, play_games
 from train.metrics.intervals import Curve, curves_figure
@@ -150,7 +150,7 @@ def _equal_table(scores: Sequence[BudgetMatch]) -> Table:
     return Table("Equal budgets", heads, rows)
 
 
-def _doubling_picture(scores: Sequence[BudgetMatch], player: str) -> Plot:
+def _doubling_picture(scores: Sequence[BudgetMatch], player: str) -> Picture:
     rates = {int(score.budgets[0]): score.meeting.estimate for score in scores}
     in_elo = {
         more: Estimate(elo(rate.mean), elo(rate.low), elo(rate.high), rate.number)
@@ -165,10 +165,10 @@ def _doubling_picture(scores: Sequence[BudgetMatch], player: str) -> Plot:
         level=0,
         is_log=True,
     )
-    return Plot("doublings", "band: 95 % intervals over games", figure)
+    return Picture("doublings", "band: 95 % intervals over games", figure)
 
 
-def _narrowed_picture(scores: Sequence[BudgetMatch], most: int) -> Plot:
+def _narrowed_picture(scores: Sequence[BudgetMatch], most: int) -> Picture:
     """Win rates over simulations, a line for each player and number of considered actions."""
     lines: dict[str, dict[float, Estimate]] = {}
     for score in scores:
@@ -184,14 +184,14 @@ def _narrowed_picture(scores: Sequence[BudgetMatch], most: int) -> Plot:
         level=0.5,
         is_log=True,
     )
-    return Plot("considered", "bands: 95 % intervals over games", figure)
+    return Picture("considered", "bands: 95 % intervals over games", figure)
 
 
-def _equal_picture(scores: Sequence[BudgetMatch], player: str) -> Plot:
+def _equal_picture(scores: Sequence[BudgetMatch], player: str) -> Picture:
     rates = {f"{score.players[1]} @{score.budgets[0]}": score.meeting.estimate for score in scores}
     title = f"{player} at equal budgets"
     figure = pages.rates_figure(rates, title=title, x_label="win rate, 95 % intervals")
-    return Plot("equal_budgets", "each row is an opponent with the budget of both", figure)
+    return Picture("equal_budgets", "each row is an opponent with the budget of both", figure)
 
 
 def _record(score: BudgetMatch) -> dict[str, Any]:

@@ -26,12 +26,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from train.experiments.lib import pages
-from train.experiments.lib.pages import Plot, Report, Table
+from train.experiments.lib.pages import Picture, Report, Table
 from train.experiments.lib.work import Work, selfplay_games, states_of
 from train.metrics.intervals import Interval, intervals_figure
+from train.runtime.batches import in_batches
 from train.runtime.devices import broadcast_boards
 from train.runtime.host import fetch
-from train.solver.positions import batches, reachable_levels
+from train.solver.positions import reachable_levels
 from wallgo_jax.game import actions, chance, referee
 from wallgo_jax.game.rules import Rules, named
 from wallgo_jax.game.state import Position, State, initial_position, make_variant
@@ -160,8 +161,7 @@ def _legal_of(states: State) -> jax.Array:
 
 def _legal_counts(states: State) -> np.ndarray:
     """int32[N]: legal slots of states [N]."""
-    parts = [fetch(_legal_of(some))[:count] for some, count in batches(states, 8 * _BATCH)]
-    return np.concatenate(parts)
+    return in_batches(lambda some: (_legal_of(some),), states, 8 * _BATCH)[0]
 
 
 def _joined(legal: np.ndarray, game: np.ndarray, games: int) -> Descents:
@@ -251,7 +251,7 @@ def _text(sizes: Sizes) -> list[str]:
     return lines
 
 
-def _picture(sizes: Sizes) -> Plot:
+def _picture(sizes: Sizes) -> Picture:
     rows = [
         Interval(f"{rules}, {play}", *size.knuth)
         for rules, kinds in sizes.items()
@@ -263,4 +263,4 @@ def _picture(sizes: Sizes) -> Plot:
         x_label="decimal exponent of the number of games; dashed: the paper's 87",
         middle=PAPER_EXPONENT,
     )
-    return Plot("game_tree", "intervals by resampling games", figure)
+    return Picture("game_tree", "intervals by resampling games", figure)

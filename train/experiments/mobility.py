@@ -19,7 +19,7 @@ import numpy as np
 from train.experiments import plays
 from train.experiments.game_size import SOLVED
 from train.experiments.lib import pages, stats
-from train.experiments.lib.pages import Plot, Report, Table
+from train.experiments.lib.pages import Picture, Report, Table
 from train.experiments.lib.stats import Estimate
 from train.experiments.lib.work import (
     SelfplayGames,
@@ -43,9 +43,10 @@ from train.experiments.plays import (
 from train.metrics.intervals import Curve, curves_figure
 from train.players.basic import Player
 from train.review.positions import make_search_among
+from train.runtime.batches import batches
 from train.runtime.host import fetch
 from train.solver.exact_player import tables_of
-from train.solver.positions import batches, reachable_levels
+from train.solver.positions import reachable_levels
 from train.solver.tablebase import value_of
 from wallgo_jax.game import actions
 from wallgo_jax.game.state import State
@@ -343,7 +344,7 @@ def _text(work: Work, curves: dict[str, Any]) -> list[str]:
     ]
 
 
-def _picture(curves: dict[str, Any], name: str) -> Plot:
+def _picture(curves: dict[str, Any], name: str) -> Picture:
     ahead = {row["play"]: Estimate(*row[f"ahead_{TURNS}"]) for row in curves["by_ply"]}
     figure = curves_figure(
         [Curve("", ahead)],
@@ -353,4 +354,4 @@ def _picture(curves: dict[str, Any], name: str) -> Plot:
         level=0,
     )
     caption = f"{curves['games']:,} games, decided ones only; the band is the 95 % interval"
-    return Plot("reach", caption, figure)
+    return Picture("reach", caption, figure)

@@ -16,7 +16,7 @@ import numpy as np
 
 from train.arena.result import wilson_interval
 from train.experiments.lib import stats
-from train.experiments.lib.pages import Plot, Table
+from train.experiments.lib.pages import Picture, Table
 from train.experiments.lib.stats import Estimate
 from train.experiments.lib.work import SelfplayGames
 from train.metrics.plot_style import GREY, INK, new_figure
@@ -116,11 +116,11 @@ def tree_of(games: SelfplayGames, *, depth: int) -> OpeningTree:
             # A prefix of the smallest copy is the smallest copy of the prefix.
             old = nodes.get(path, OpeningNode(0, 0.0))
             nodes[path] = OpeningNode(old.games + 1, old.points + float(gained))
-        setups[min(_setup(rules, copy[:placements]) for copy in copies)] += 1
+        setups[min(setup_of(rules, copy[:placements]) for copy in copies)] += 1
     return OpeningTree(rules, len(points), nodes, dict(setups))
 
 
-def _setup(rules: Rules, placed: Sequence[int]) -> Plies:
+def setup_of(rules: Rules, placed: Sequence[int]) -> Plies:
     """The placements in any order, sorted: player, cell, player, cell, ..."""
     pairs = sorted(zip(rules.order, placed, strict=False))
     return tuple(number for pair in pairs for number in pair)
@@ -227,7 +227,7 @@ def tree_table(tree: OpeningTree, *, title: str) -> Table:
     return Table(title, ("ply", "share of games", "Red wins", "95 %"), rows)
 
 
-def tree_pictures(tree: OpeningTree, *, name: str) -> list[Plot]:
+def tree_pictures(tree: OpeningTree, *, name: str) -> list[Picture]:
     """The tree as a drawing: wide lines are common, colours say who wins."""
     from matplotlib import colormaps
 
@@ -257,7 +257,7 @@ def tree_pictures(tree: OpeningTree, *, name: str) -> list[Plot]:
         f"{name}, {tree.games:,} games, symmetry taken out; below each ply its share of the games "
         "and Red's win rate in per cent, the redder the higher"
     )
-    return [Plot(f"openings-{_plain(name)}", caption, figure)]
+    return [Picture(f"openings-{_plain(name)}", caption, figure)]
 
 
 def placement_counts(games: SelfplayGames) -> np.ndarray:
@@ -274,7 +274,7 @@ def placement_counts(games: SelfplayGames) -> np.ndarray:
     return counts / (turned.shape[0] * turned.shape[1])
 
 
-def placement_pictures(games: SelfplayGames, tree: OpeningTree, *, name: str) -> list[Plot]:
+def placement_pictures(games: SelfplayGames, tree: OpeningTree, *, name: str) -> list[Picture]:
     """Heat maps of each player's placements; none where nobody places a stone."""
     if not tree.rules.order:
         return []
@@ -294,7 +294,7 @@ def placement_pictures(games: SelfplayGames, tree: OpeningTree, *, name: str) ->
         if player == players - 1:
             figure.colorbar(image, ax=list(axes), shrink=0.8, label="stones a game")
     caption = f"{name}, {tree.games:,} games; numbers in per cent of games, symmetry taken out"
-    return [Plot(f"placements-{_plain(name)}", caption, figure)]
+    return [Picture(f"placements-{_plain(name)}", caption, figure)]
 
 
 def _plain(name: str) -> str:

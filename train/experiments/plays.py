@@ -22,8 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from train.experiments.lib.work import SelfplayGames, states_of
-from train.runtime.host import fetch
-from train.solver.positions import batches
+from train.runtime.batches import in_batches
 from wallgo_jax.board import bitboard
 from wallgo_jax.game import actions, referee
 from wallgo_jax.game import terrain as terrain_lib
@@ -93,7 +92,7 @@ def _reach_of(states: State) -> tuple[jax.Array, jax.Array]:
 
 def reach_of(states: State) -> Reach:
     """Legal actions and reach of both sides in states [N]."""
-    return Reach(*_in_batches(_reach_of, states, 8 * POSITIONS))
+    return Reach(*in_batches(_reach_of, states, 8 * POSITIONS))
 
 
 @jax.jit
@@ -129,19 +128,4 @@ def _kinds_of(states: State) -> tuple[jax.Array, jax.Array, jax.Array]:
 
 def kinds_of(states: State, on_progress: Callable[[int], Any] = lambda done: None) -> PlayKinds:
     """Classify every play from states [N] after setup."""
-    return PlayKinds(*_in_batches(_kinds_of, states, POSITIONS, on_progress))
-
-
-def _in_batches(
-    program: Callable[[State], tuple[jax.Array, ...]],
-    states: State,
-    size: int,
-    on_progress: Callable[[int], Any] = lambda done: None,
-) -> list[np.ndarray]:
-    """A program's arrays [N] of states [N]."""
-    parts, done = [], 0
-    for some, count in batches(states, size):
-        parts.append([x[:count] for x in fetch(program(some))])
-        done += count
-        on_progress(done)
-    return [np.concatenate(part) for part in zip(*parts, strict=True)]
+    return PlayKinds(*in_batches(_kinds_of, states, POSITIONS, on_progress))

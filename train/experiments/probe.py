@@ -26,6 +26,7 @@ from train.learning.frozen_head import fit_head, head_scores
 from train.network import NetworkConfig, Variables
 from train.network.build import channels_of, network_for, observer_for
 from train.players.registry import load_network
+from train.runtime.batches import in_batches
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
 from wallgo_jax.game.rules import Rules
@@ -158,18 +159,17 @@ def add_answers(answers: Iterable[Answers]) -> Answers:
 def read_features(features_of: Features, corridors: Corridors, *, read: str) -> np.ndarray:
     """A head's input for each question, computed BATCH positions at a time: float32[N, F] of the
     queried cell, or float32[N, 3 F] with means and maxima over the board."""
-    count, grid = len(corridors.cell), corridors.states.grid
-    shown = corridors.states, before_last_wall(corridors.states)
-    # The first positions again fill the last batch, so that one program serves all batches.
-    rows = np.arange(-(-count // BATCH) * BATCH) % count
-    parts = []
-    for places in rows.reshape(-1, BATCH):
-        features = features_of(*jax.tree.map(lambda leaf, at=places: leaf[at], shown))
-        read_off = [features[np.arange(BATCH), *np.divmod(corridors.cell[places], grid)]]
+
+    def read_off(shown: tuple[State, State, np.ndarray]) -> tuple[jax.Array]:
+        states, earlier, cell = shown
+        features = features_of(states, earlier)
+        inputs = [features[np.arange(len(cell)), *np.divmod(cell, states.grid)]]
         if read == BOARD:
-            read_off += [features.mean(axis=(1, 2)), features.max(axis=(1, 2))]
-        parts.append(jnp.concatenate(read_off, axis=-1))
-    return np.concatenate(fetch(parts))[:count]
+            inputs += [features.mean(axis=(1, 2)), features.max(axis=(1, 2))]
+        return (jnp.concatenate(inputs, axis=-1),)
+
+    shown = corridors.states, before_last_wall(corridors.states), corridors.cell
+    return in_batches(read_off, shown, BATCH)[0]
 
 
 def before_last_wall(states: State) -> State:

@@ -13,19 +13,19 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import isotonic_regression
 
-from train.arena.elo import PairResult, pair_result
+from train.arena.counts import PairResult, pair_result
 from train.arena.result import wilson_interval
 from train.config import CheckpointConfig, EvaluationConfig, RunConfig
-from train.experiments.lib.pages import Table, plain_data
 from train.experiments.lib.stats import Estimate
 from train.loop.run_directory import STAGES_FILE
 from train.loop.start import code_in_words, code_of, stages_of
 from train.metrics.rows import METRICS_FILE, read_rows
+from train.metrics.text_table import Table
 from train.ratings import pool
 from train.ratings.pool import Entrant
 from train.ratings.results_cache import ResultsCache
 from train.runtime.errors import UsageError
-from train.runtime.files import write_json
+from train.runtime.files import plain_data, write_json
 
 OPPONENT = "heuristic-search:wjx@64"
 SIMULATIONS = 64

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from train.config import EvaluationConfig, RunConfig
 from train.experiments.lib import pages, stats, trainings
-from train.experiments.lib.pages import Plot, Report, Table
+from train.experiments.lib.pages import Picture, Report, Table
 from train.experiments.lib.stats import Estimate, MatchCounts
 from train.experiments.lib.trainings import Trained, Variant
 from train.experiments.lib.work import Work
@@ -201,7 +201,7 @@ def _text(scale: TransferScale, results: Sequence[CaseResult]) -> list[str]:
     return lines
 
 
-def _picture(scale: TransferScale, result: CaseResult) -> Plot:
+def _picture(scale: TransferScale, result: CaseResult) -> Picture:
     name, several = result.case.name, scale.seeds > 1
     figure = curves_figure(
         [
@@ -214,4 +214,4 @@ def _picture(scale: TransferScale, result: CaseResult) -> Plot:
         is_share=True,
     )
     caption = "bands: from the least to the best seed" if several else stats.count_of(1)
-    return Plot(f"curves-{name}", caption, figure)
+    return Picture(f"curves-{name}", caption, figure)

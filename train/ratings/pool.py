@@ -21,7 +21,8 @@ import jax
 import numpy as np
 
 from train.arena import elo, match
-from train.arena.elo import Counts, Ratings
+from train.arena.counts import Counts, pair_result, table_result
+from train.arena.elo import Ratings
 from train.arena.result import MatchResult
 from train.checkpoints import store
 from train.config import config_to_dict
@@ -228,7 +229,7 @@ def make_play(
 
 def count(result: MatchResult, entrants: Sequence[Entrant]) -> Counts:
     """The counts of a batch, by identities."""
-    counted = elo.pair_result if len(entrants) == 2 else elo.table_result
+    counted = pair_result if len(entrants) == 2 else table_result
     return counted(result)._replace(players=tuple(entrant.identity for entrant in entrants))
 
 

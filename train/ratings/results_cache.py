@@ -18,7 +18,7 @@ from typing import Annotated, Any
 import pydantic
 from pydantic import Field
 
-from train.arena.elo import Counts, PairResult, TableResult
+from train.arena.counts import Counts, PairResult, TableResult
 from train.runtime.errors import UsageError, validation_errors
 from train.runtime.files import append_json_line, read_json_lines
 

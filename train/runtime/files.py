@@ -7,11 +7,12 @@ import errno
 import fcntl
 import gzip
 import json
+import math
 import os
 import socket
 import sys
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -96,6 +97,18 @@ def check_writable(path: Path) -> None:
             pass
         if not existed:
             path.resolve().unlink()  # The file, where the path is a link to it.
+
+
+def plain_data(data: Any) -> Any:
+    """Figures for JSON: records as dicts, tuples as lists; NaN and infinities, which few readers
+    take, as null."""
+    if hasattr(data, "_asdict"):
+        data = data._asdict()
+    if isinstance(data, Mapping):
+        return {str(key): plain_data(value) for key, value in data.items()}
+    if isinstance(data, Sequence) and not isinstance(data, str):
+        return [plain_data(value) for value in data]
+    return None if isinstance(data, float) and not math.isfinite(data) else data
 
 
 def write_json(path: Path, data: Any) -> None:

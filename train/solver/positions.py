@@ -5,12 +5,12 @@ as one; its state is that of a random game that leads to it.
 """
 
 from collections.abc import Iterator
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from train.runtime.batches import batches
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
 from train.solver.tablebase import (
@@ -45,18 +45,6 @@ def reachable_levels(rules: Rules, *, seed: int = 0) -> Iterator[State]:
     while len(level.position.ply):
         yield level
         level = _next_level(level, rng)
-
-
-def batches(boards: Any, size: int) -> Iterator[tuple[Any, int]]:
-    """Split arrays [N, ...] into batches of one size, each with the number of its own entries.
-
-    Copies of its first entry fill the last batch.
-    """
-    total = len(jax.tree.leaves(boards)[0])
-    for first in range(0, total, size):
-        count = min(size, total - first)
-        place = np.r_[first : first + count, np.full(size - count, first)]
-        yield jax.tree.map(lambda x, place=place: x[place], boards), count
 
 
 def _next_level(level: State, rng: np.random.Generator) -> State:

@@ -24,9 +24,10 @@ from train.analysis.accuracy import (
 )
 from train.arena.result import wilson_interval
 from train.players.basic import Player
+from train.runtime.batches import batches
 from train.runtime.errors import UsageError
 from train.solver.exact_player import tables_of
-from train.solver.positions import batches, reachable_levels, sample_positions
+from train.solver.positions import reachable_levels, sample_positions
 from train.solver.tablebase import place_of
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import State

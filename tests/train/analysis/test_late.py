@@ -15,8 +15,9 @@ from rich.console import Console
 from tests.support.learner.commands import command, complaint
 from tests.support.reference.games import random_game
 from tests.support.reference.referee import Game
-from train.analysis.accuracy import Accuracy, late_kept, load_late, players_table
+from train.analysis.accuracy import Accuracy, late_kept, players_table
 from train.analysis.late_positions import (
+    load_late,
     plies_left,
     read_growing,
     read_late,

@@ -10,7 +10,7 @@ from scipy.stats import binom
 
 from tests.support.learner import matches, tiny
 from train.arena import elo
-from train.arena.elo import PairResult
+from train.arena.counts import PairResult, pair_result
 
 POOLS = 40  # with each of these kinds of luck
 LUCK = (
@@ -150,7 +150,7 @@ def test_likelihood_of_superiority():
 def test_pairs_of_a_match_are_counted():
     outcome = np.array([1, 1, 0, -1, -1, 1, -1, 0, 0, -1])
     # Pairs: (1, 1), (1, -1), (0, 0), (-1, 0), (-1, -1).
-    counted = elo.pair_result(matches.of_two("a", "b", tiny.RULES, outcome))
+    counted = pair_result(matches.of_two("a", "b", tiny.RULES, outcome))
     assert counted == (("a", "b"), (1, 1, 2, 0, 1), 3, 3, 4, (50, 40))
 
 

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from train.arena import elo
-from train.arena.elo import TableResult, fit
+from train.arena.counts import PairResult, TableResult
+from train.arena.elo import fit
 
 
 def table(players: str, wins: tuple[float, ...], openings: int = 30) -> TableResult:
@@ -49,7 +50,7 @@ def test_two_seats_are_rated_as_by_bradley_and_terry():
     pairs["ac"] = (1, 1, 0, 0, 18)  # 36.5 points, see below
     wins["ac"] = (36.5, 3.5)
     found = fit("abc", [table(two, counts) for two, counts in wins.items()], anchor="b")
-    wanted = elo.fit("abc", [elo.PairResult(tuple(two), pairs[two]) for two in pairs], anchor="b")
+    wanted = elo.fit("abc", [PairResult(tuple(two), pairs[two]) for two in pairs], anchor="b")
     np.testing.assert_allclose(found.elo, wanted.elo, atol=1e-3)
     np.testing.assert_allclose(found.score, wanted.score)
 

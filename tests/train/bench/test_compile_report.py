@@ -18,10 +18,10 @@ from tests.support.compiling import ROOT
 from tests.support.learner import tiny
 from train.bench import compile_report, hlo
 from train.bench.compile_report import Target, absent_devices
-from train.bench.report import as_json
 from train.cli.bench import Bench
 from train.runtime.devices import all_devices, tracing_for
 from train.runtime.errors import UsageError
+from train.runtime.files import plain_data
 
 MOST_TURNS = 1_000  # of a loop: a gather of rows can become one turn a row
 MOST_PADDING = 1.5
@@ -116,7 +116,7 @@ def test_the_host_reads_a_loop_once_more_than_it_turns():
 
 
 def test_the_report_as_json_has_each_loop(compiled):
-    record = json.loads(json.dumps(as_json(compiled)))
+    record = json.loads(json.dumps(plain_data(compiled)))
     loops = record["programs"]["search"]["loops"]
     assert record["jax"] == jax.__version__ and loops[0]["depth"] == 0
     assert any(loop["place"].startswith("train/search/") for loop in loops)

@@ -12,7 +12,8 @@ from rich.console import Console
 
 from tests.support.learner import tiny
 from train.bench import alphazero, games, memory, report, search, suite, trainer
-from train.bench.suite import Figures, Ratio, Request
+from train.bench.ratios import SHARED, Ratio, ratios
+from train.bench.suite import Figures, Request
 from train.bench.timing import BenchRow, ProgramStats
 from train.config import RunConfig
 from train.runtime.errors import UsageError
@@ -65,7 +66,7 @@ def test_search_that_does_not_fit_is_named():
 
 
 def test_ratios_are_of_times_and_of_better_batches():
-    found = suite.ratios(
+    found = ratios(
         [
             row("selfplay", trainer.SELFPLAY, 64, positions=20.0, evaluations=80.0),
             row("selfplay", trainer.FORWARD, 64, evaluations=100.0, operations=70.0),
@@ -117,17 +118,17 @@ def test_ratios_are_of_times_and_of_better_batches():
 def test_parts_of_self_play_add_up():
     """An evaluation of 10, 9, 3, 2 and 0.5 seconds, in self-play, in moves of 16 simulations and a
     root by three searches, and in random play."""
-    times = dict(zip(suite.SHARED, (10.0, 9.0, 3.0, 2.0, 0.5), strict=True))
+    times = dict(zip(SHARED, (10.0, 9.0, 3.0, 2.0, 0.5), strict=True))
     rows = []
     for name, seconds in times.items():
         speed = {"moves": 1 / seconds / 17, "simulations": 16 / seconds / 17}
         if name == trainer.SELFPLAY:
             speed = {"positions": 3.0, "evaluations": 1 / seconds}
-        elif name == suite.SHARED[-1]:
+        elif name == SHARED[-1]:
             speed = {"plies": 1 / seconds}
         rows.append(row("selfplay", name, 64, **speed))
-    assert list(suite.ratios(rows[:-1])) == []
-    found = {ratio.name: ratio.value for ratio in suite.ratios(rows)}
+    assert list(ratios(rows[:-1])) == []
+    found = {ratio.name: ratio.value for ratio in ratios(rows)}
     assert found == pytest.approx(
         {
             "percent of self-play: plies kept, openings, counts": 10.0,

@@ -17,7 +17,7 @@ from train.experiments import blocks, catalogue, mixed, transfer
 from train.experiments.catalogue import EXPERIMENTS
 from train.experiments.lib import trainings
 from train.experiments.lib.cache import ResultCache
-from train.experiments.lib.pages import Plot, Report, Table
+from train.experiments.lib.pages import Picture, Report, Table
 from train.experiments.lib.stats import Estimate, MatchCounts
 from train.experiments.lib.trainings import Trained
 from train.experiments.lib.work import Work
@@ -161,7 +161,7 @@ def made(monkeypatch) -> list[int]:
         curve = Curve("a", dict.fromkeys((1, 2), Estimate(0.5, 0.4, 0.6, 2)))
         figure = curves_figure([curve], title="T", x_label="x", y_label="y")
         table = Table("T", ("one", "two"), (("`a`", "b"),))
-        pictures = [Plot("plot", "what it shows", figure)]
+        pictures = [Picture("plot", "what it shows", figure)]
         return Report("Title", ["Text."], [table], pictures, {"pieces": pieces})
 
     for module in (measures, catalogue):

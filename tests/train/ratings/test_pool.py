@@ -10,6 +10,7 @@ import pytest
 
 from tests.support.learner import matches, tiny
 from train.arena import elo
+from train.arena.counts import PairResult, TableResult
 from train.arena.result import MatchResult
 from train.config.heuristics import HeuristicsConfig
 from train.metrics.intervals import Curve
@@ -150,16 +151,16 @@ def test_games_of_other_players_and_settings_are_left_alone(tmp_path):
     measure(path, Play(), 400)
     other = ResultsCache(path, TERMS | {"seed": 1})
     assert other.of(("greedy", "random")) == []
-    other.add(elo.PairResult(("greedy", "random"), (1, 0, 0, 0, 0), 0, 0, 2, (3, 4)))
+    other.add(PairResult(("greedy", "random"), (1, 0, 0, 0, 0), 0, 0, 2, (3, 4)))
     assert measure(path, Play(), 400).new == 0
     assert [
         b.territory for b in ResultsCache(path, TERMS | {"seed": 1}).of(("greedy", "random"))
     ] == [(3, 4)]
 
 
-PAIRS = elo.PairResult(("a", "b"), (0, 0, 0, 0, 3), 6, 0, 0, (3, 4))
+PAIRS = PairResult(("a", "b"), (0, 0, 0, 0, 3), 6, 0, 0, (3, 4))
 ROWS = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
-THREE = elo.TableResult(("a", "b", "c"), (20.0, 20.0, 20.0), 10, ROWS)
+THREE = TableResult(("a", "b", "c"), (20.0, 20.0, 20.0), 10, ROWS)
 
 
 @pytest.mark.parametrize(
@@ -230,7 +231,7 @@ def test_line_cut_short_is_not_run_into(tmp_path):
 
 
 def test_gain_is_that_of_a_normal_with_one_more_measurement():
-    rated = elo.fit("ab", [elo.PairResult(("a", "b"), (1, 0, 2, 0, 1))])
+    rated = elo.fit("ab", [PairResult(("a", "b"), (1, 0, 2, 0, 1))])
     _, error = rated.lead("a", "b")
     variance = (error * np.log(10) / 400) ** 2
     # Even players: a game is worth 1/4 in log odds.

@@ -163,8 +163,9 @@ class Accuracy:
         from rich.console import Console
 
         from train.analysis import accuracy
+        from train.analysis.late_positions import load_late
 
-        late, results = accuracy.load_late(path), []
+        late, results = load_late(path), []
         for player in self.players:
             made = self._make_player(player, late.rules)
             results.append(accuracy.late_accuracy(made, late, batch=self.batch, seed=self.seed))

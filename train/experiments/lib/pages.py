@@ -2,7 +2,6 @@
 
 import dataclasses
 import datetime
-import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,14 +14,14 @@ from train.experiments.lib.stats import Estimate
 from train.metrics.intervals import Interval, intervals_figure
 from train.metrics.plot_style import save_figure
 from train.metrics.text_table import Table
-from train.runtime.files import replace_text, write_json
+from train.runtime.files import plain_data, replace_text, write_json
 from wallgo_jax._version import __version__
 
 PAGE, DATA = "README.md", "result.json"
 FORMATS = ("svg", "png")
 
 
-class Plot(NamedTuple):
+class Picture(NamedTuple):
     """A figure of matplotlib with the name of its files and a line of small print."""
 
     name: str
@@ -45,7 +44,7 @@ class Report:
     title: str
     text: Sequence[str]
     tables: Sequence[Table]
-    pictures: Sequence[Plot]
+    pictures: Sequence[Picture]
     data: Mapping[str, Any]
 
     def _repr_markdown_(self) -> str:
@@ -104,17 +103,6 @@ def write_report(
     fields = {field: plain_data(getattr(report, field)) for field in ("title", "text", "tables")}
     write_json(written[1], fields | {"made": origin, "data": plain_data(report.data)})
     return written
-
-
-def plain_data(data: Any) -> Any:
-    """Figures for JSON, without NaN and infinities, which few readers take."""
-    if hasattr(data, "_asdict"):
-        data = data._asdict()
-    if isinstance(data, Mapping):
-        return {str(key): plain_data(value) for key, value in data.items()}
-    if isinstance(data, Sequence) and not isinstance(data, str):
-        return [plain_data(value) for value in data]
-    return None if isinstance(data, float) and not math.isfinite(data) else data
 
 
 def rates_figure(rows: Mapping[str, Estimate], *, title: str, x_label: str) -> Any:
