@@ -263,7 +263,7 @@ def _compare(
 
 @dataclasses.dataclass(frozen=True)
 class Sample:
-    """Which positions are sampled; see `train.solver.positions.sample_positions`.
+    """The sampled positions; see `train.solver.positions.sample_positions`.
 
     Attributes:
       positions: number of positions.

@@ -95,7 +95,7 @@ def read_late(path: Path) -> list[LateGame]:
     Raises:
       UsageError: it cannot be read, or which line is wrong and why.
     """
-    return _from_lines(path, files.read_text(path).splitlines())
+    return files.parse_lines(path, files.read_text(path).splitlines(), _from_line)
 
 
 def read_growing(path: Path) -> list[LateGame]:
@@ -106,21 +106,11 @@ def read_growing(path: Path) -> list[LateGame]:
     Raises:
       UsageError: it cannot be read, or which line is wrong and why.
     """
-    return _from_lines(path, files.read_json_lines(path))
-
-
-def _from_lines(path: Path, lines: Iterable[str]) -> list[LateGame]:
-    games = []
-    for number, line in enumerate(lines, start=1):
-        try:
-            games.append(_from_line(line))
-        except ValueError as error:
-            raise UsageError(f"{path}, line {number}: {error}") from None
-    return games
+    return files.parse_lines(path, files.read_json_lines(path), _from_line)
 
 
 class _Fields(pydantic.BaseModel):
-    """The keys of a line that are no keys of a record."""
+    """The keys of a line that a record does not have."""
 
     late: list["_Proven"]
     refused: tuple[int, ...] = ()
@@ -145,12 +135,7 @@ def _from_line(line: str) -> LateGame:
         raise ValueError("key 'result': the game has none; late positions are of finished games")
     if record.grid not in (None, record.rules.size):
         raise ValueError(f"key 'grid': is {record.grid}, not the board's own {record.rules.size}")
-    try:
-        fields = _Fields.model_validate_json(line)
-    except pydantic.ValidationError as error:
-        first = error.errors()[0]
-        keys = ".".join(map(str, first["loc"]))
-        raise ValueError(f"key {keys!r}: {first['msg']}") from None
+    fields = _Fields.model_validate_json(line)
     proven = tuple(_position(each, record) for each in fields.late)
     others = fields.refused, fields.unclear, fields.node_limit, fields.options
     return LateGame(record, proven, *others)
@@ -188,7 +173,7 @@ def spread(
     seed: int = 0,
     preferred: Container[tuple[int, int]] = (),
 ) -> list[LateGame]:
-    """The games with at most so many proven positions in all, as even over plies left as possible.
+    """The games with at most `most` proven positions in all, spread evenly over plies left.
 
     Games without a chosen position are left out.
 

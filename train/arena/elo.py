@@ -234,7 +234,7 @@ class _Problem:
         return softmax(np.maximum(lead, -_MAX_LOG_ODDS), axis=1)
 
     def _sum(self, weights: np.ndarray, theta: np.ndarray) -> np.ndarray:
-        """float[N, N]: the information of games, so many of each meeting, [M]."""
+        """float[N, N]: the information of games [M], a number for each meeting."""
         each = weights[:, None, None] * choice_information(self._chances(theta))
         information = np.zeros((len(theta), len(theta)))
         np.add.at(information, (self._tables[:, :, None], self._tables[:, None, :]), each)

@@ -70,7 +70,7 @@ class _Game:
 
     @property
     def drawn_ply(self) -> int | None:
-        """Which of the drawn plies is next; None where a player is to move."""
+        """The number of the drawn ply that is next; None where a player is to move."""
         since_setup = int(self.state.position.ply) - int(self.state.variant.num_placements)
         return since_setup if 0 <= since_setup < len(self.draws) else None
 

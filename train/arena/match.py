@@ -26,7 +26,7 @@ import numpy as np
 
 from train.arena import host_match, match_programs
 from train.arena.games import GameLog, MatchState, Seatings, boards_to_move, play_slots, set_up
-from train.arena.match_programs import MOST_PROGRAMS, Act, MatchPrograms, never, own_openings
+from train.arena.match_programs import MOST_PROGRAMS, Act, MatchPrograms, never, openings_of_device
 from train.arena.openings import OpeningOptions, Openings, Positions, open_games
 from train.arena.result import MatchResult
 from train.players.basic import Player
@@ -47,7 +47,7 @@ class MatchOptions:
     """Number of games of a match, and how they are played.
 
     Attributes:
-      games: at least so many; rounded up so that every opening is played in every seating.
+      games: the least number; rounded up so that every opening is played in every seating.
       batch: games in parallel on all devices together; rounded up to a multiple of the seats on
         each device.
       opening_plies: random plies at the start, the same in all games of an opening.
@@ -255,7 +255,7 @@ def _programs(
 ) -> MatchPrograms:
     """Make the programs for N = `boards` boards and Q = `capacity` openings on each device."""
     variant, seatings = make_variant(rules), Entrants((), seats).seatings
-    numbers_of = functools.partial(own_openings, capacity=capacity, devices=devices)
+    numbers_of = functools.partial(openings_of_device, capacity=capacity, devices=devices)
 
     def begin(count: jax.Array, key: jax.Array) -> tuple[Openings, MatchState]:
         openings = open_games(variant, *numbers_of(count), key, opening)

@@ -65,10 +65,10 @@ def make_programs(
     return MatchPrograms(jax.jit(first), jax.jit(onward, donate_argnums=2), {})
 
 
-def own_openings(
+def openings_of_device(
     count: jax.Array, *, capacity: int, devices: Devices
 ) -> tuple[jax.Array, jax.Array]:
-    """Which openings of a match a device plays, inside a program of one device.
+    """The openings of a match that a device plays, inside a program of one device.
 
     Args:
       count: int32[], openings of the match.

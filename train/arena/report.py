@@ -74,7 +74,7 @@ def _figures(of: EntrantResult) -> dict[str, str]:
 
 
 def _figures_of_more(of: EntrantResult) -> dict[str, str]:
-    """Figures that say nothing new at two seats."""
+    """Figures that are redundant at two seats."""
     reward, error = of.reward
     places = zip(_ORDINALS, of.place_shares, strict=False)
     return {

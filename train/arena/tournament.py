@@ -266,7 +266,7 @@ def double_elimination(
 
 def seed_places(count: int) -> list[int]:
     """Seeds, from 1, down the first round of a bracket: the best two can meet in its last round
-    only, the best four in the last two only. Numbers beyond `count` stand for nobody."""
+    only, the best four in the last two only. Numbers beyond `count` are byes."""
     places = [1]
     while len(places) < count:
         total = 2 * len(places) + 1
@@ -293,7 +293,7 @@ class _Brackets:
     def losers_rounds(self, behind: list[str], dropped: list[str]) -> list[str]:
         """Play until those who dropped have met those before them; returns who is left.
 
-        Where nobody dropped, play until one is left.
+        Where no player dropped out, play until one is left.
         """
         while len(behind) > max(1, len(dropped)):
             behind = self._losers_round(behind)

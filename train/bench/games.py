@@ -3,7 +3,7 @@
 In one loop every game is played alike: each ply takes one random number a board, finished boards
 restart by a select of a first state, the game's own counts must add up to the plies claimed, and a
 checksum covers all that was read. XLA may compile one game's step well there and another's badly,
-so the *plain* loop stands beside it: jit, a scan over a batched step, a categorical draw, as pgx's
+so the *plain* loop is timed, too: jit, a scan over a batched step, a categorical draw, as pgx's
 documents have it. A game's speed is the better of the two.
 
 pgx: Koyamada et al., "Pgx: Hardware-Accelerated Parallel Game Simulators for Reinforcement

@@ -10,7 +10,7 @@ _FREE = frozenset(
     "parameter constant get-tuple-element tuple bitcast while conditional call after-all "
     "partition-id copy-done async-done slice-done".split()
 )
-"""Instructions that are no kernel of their own."""
+"""Instructions that do not become kernels."""
 _CALLS = ("fusion", "call", "conditional", "async-start", "custom-call")
 _CONDITIONS, _INDEXED = ("while", "conditional"), ("gather", "scatter")
 _CALLED = re.compile(

@@ -1,4 +1,4 @@
-"""Measures the inference time of the ResTNet paper's networks relative to 6R, beside the paper's.
+"""Measures the inference time of the ResTNet paper's networks relative to 6R, next to the paper's.
 
     python -m train.bench.inference_time [--size 9] [--width 256] [--heads 4] [--batch 16]
         [--rounds 7] [--seconds 0.2] [--dtype auto] [--json OUT]
@@ -28,7 +28,7 @@ from train.analysis.describe import make_timer, random_planes
 from train.bench.timing import CHECKSUM, Benchmark, BenchRow, take_turns
 from train.metrics.text_table import Table
 from train.network import NetworkConfig, compute_dtype, count_parameters, make_network
-from train.runtime.errors import validation_errors
+from train.runtime.errors import message_of
 from train.runtime.files import check_writable, write_json
 from wallgo_jax import planes as planes_lib
 from wallgo_jax.cli.parsing import read
@@ -112,8 +112,7 @@ def main(words: Sequence[str] | None = None) -> None:
         if options.json is not None:
             check_writable(options.json)
     except ValueError as error:
-        is_ours = isinstance(error, pydantic.ValidationError)
-        print(f"error: {validation_errors(error) if is_ours else error}", file=sys.stderr)
+        print(f"error: {message_of(error)}", file=sys.stderr)
         raise SystemExit(2) from None
     where = {
         "device": jax.devices()[0].device_kind,

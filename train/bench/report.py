@@ -30,7 +30,7 @@ SPEEDS = {
     **{"env": "plies", PLOT: "plies", "search": "simulations"},
     **{"selfplay": "evaluations", "learn": "positions"},
 }
-"""What the speed of each part counts."""
+"""The unit of each part's speed."""
 _LIBRARIES = ("jax", "jaxlib", "mctx", "flax", "optax", "numpy", "pgx")
 _HEADS = ("what", "batch", "a second", "compile s", "equations", "MB", "checksum")
 
@@ -125,7 +125,7 @@ def knee_at(speeds: Mapping[int, float]) -> int | None:
 
 
 def knee_text(speeds: Mapping[int, float], *, unit: str = "boards") -> str:
-    """Where the knee is, in words."""
+    """The knee in words."""
     knee = knee_at(speeds)
     if knee is None:
         return f"no knee: the speed still rises at {max(speeds):,} {unit}"

@@ -194,7 +194,7 @@ def sweep(
 
     Raises:
       UsageError: as `measure` does at the smallest batch; at others it ends the sweep.
-      MemoryError, RuntimeError: likewise.
+      MemoryError, RuntimeError: the same.
     """
     rows: list[BenchRow] = []
     for batch in sorted(set(batches)):

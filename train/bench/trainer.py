@@ -1,4 +1,4 @@
-"""The trainer's own self-play and learner, each beside its network alone; the device's peak.
+"""The trainer's own self-play and learner, each next to its network alone; the device's peak.
 
 The ratio of a program to its network alone shows how near it is to the limit that the network sets.
 For self-play that is the forward pass from ready planes, with the heads that the search reads, each

@@ -96,7 +96,7 @@ class SessionGame:
             self.result = tuple(float(share) for share in rewards)
 
     def take_back(self, ply: int) -> None:
-        """Return to the position after so many plies.
+        """Return to the position after this many plies.
 
         Raises:
           UsageError: the game has not been there.

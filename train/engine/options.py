@@ -1,16 +1,20 @@
 """Options of an engine, in a file without jax, so that the command line is quick."""
 
 import dataclasses
+from typing import Annotated, Literal
+
+from pydantic import Field
+from pydantic.dataclasses import dataclass
 
 from train.runtime.errors import UsageError
 from train.search.config import MAX_SIMULATIONS
 
-MAX_SECONDS = 600.0
+_Count = Annotated[int, Field(ge=1)]
 _LEAST, _OF_TIME = 1024, 4096
 """Nodes of a tree where nothing is said: at least, and of players whose budget is time."""
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class EngineOptions:
     """Sizes that an engine is compiled for, and how it searches.
 
@@ -27,21 +31,17 @@ class EngineOptions:
       seed: of moves that are drawn with a temperature.
     """
 
-    batch_sizes: tuple[int, ...] = (1, 8, 64, 256)
-    chunk: int = 16
-    nodes: int = 0
+    batch_sizes: Annotated[tuple[_Count, ...], Field(min_length=1)] = (1, 8, 64, 256)
+    chunk: _Count = 16
+    nodes: Literal[0] | Annotated[int, Field(ge=2, le=MAX_SIMULATIONS + 1)] = 0
     trees: int = 256
     keeps_trees: bool = True
     seed: int = 0
 
     def __post_init__(self) -> None:
         sizes = self.batch_sizes
-        if not sizes or sizes[0] < 1 or list(sizes) != sorted(set(sizes)):
-            raise ValueError(f"batch sizes {sizes} must be ascending numbers from 1 on")
-        if self.chunk < 1:
-            raise ValueError(f"chunk ({self.chunk}) must be at least 1")
-        if self.nodes and not 2 <= self.nodes <= MAX_SIMULATIONS + 1:
-            raise ValueError(f"nodes ({self.nodes}) must be 0 or from 2 to {MAX_SIMULATIONS + 1}")
+        if list(sizes) != sorted(set(sizes)):
+            raise ValueError(f"batch_sizes {sizes} must be ascending")
         if self.trees < sizes[-1]:
             raise ValueError(
                 f"trees ({self.trees}) must be at least the largest batch, {sizes[-1]}"

@@ -69,7 +69,7 @@ def make_resume(player: Player) -> Any:
     [B]) -> pool, in which these trees stand at these states, ready to be searched.
 
     A tree that is known is followed along its path, and what is below that stays if it leaves room
-    for so many nodes; else a tree begins anew. The root is evaluated in any case.
+    for that many nodes; else a tree begins anew. The root is evaluated in any case.
     """
     evaluate = make_symmetric_evaluator(player.evaluate, player.symmetries)
 
@@ -116,7 +116,7 @@ def make_resume(player: Player) -> Any:
 
 
 def make_grow(player: Player) -> Any:
-    """(variables, pool, rows int32[B], due int32[B, S], steps int32[]) -> pool, after so many
+    """(variables, pool, rows int32[B], due int32[B, S], steps int32[]) -> pool, after this many
     simulations of these trees, at most S.
 
     `due` holds, for each simulation, the visits that a slot of the root has had in this search when

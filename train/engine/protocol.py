@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, TypeAdapter, V
 
 from train.engine.games import SessionGame
 from train.engine.sessions import Sessions
+from train.players.names import MAX_SECONDS
 from train.runtime.errors import UsageError, one_line
 from train.search.report import Candidate, SearchReport, canonical_move
 from wallgo_jax.game import rules as rules_lib
@@ -32,6 +33,8 @@ MAX_ERROR = 400
 """Longest error, in characters."""
 
 Response = dict[str, Any]
+
+_Seconds = Annotated[float | None, Field(gt=0, le=MAX_SECONDS, allow_inf_nan=False)]
 
 _LOG = logging.getLogger(__name__)
 
@@ -48,15 +51,15 @@ class _Start(_Request):
     rules: str | dict[str, Any] | None = None
     moves: list[str] = []
     simulations: int | None = None
-    seconds: float | None = None
+    seconds: _Seconds = None
 
 
 class _Evaluate(_Request):
     type: Literal["evaluate_position"]
     expectedPly: int | None = None  # noqa: N815
     simulations: int | None = None
-    seconds: float | None = None
-    temperature: float | None = None
+    seconds: _Seconds = None
+    temperature: Annotated[float | None, Field(ge=0, le=100)] = None
     details: bool = False
 
 
@@ -166,7 +169,7 @@ class Protocol:
 
 
 def failure(error: str, name: str | None = None) -> Response:
-    """The response to something that is no request."""
+    """The response to a line that is not a request."""
     return {"type": "error", "bgsId": name, "success": False, "error": _line(error)}
 
 
@@ -218,7 +221,7 @@ def _read(line: bytes) -> dict[str, Any]:
     """The fields of a request's line.
 
     Raises:
-      UsageError: it is no JSON object.
+      UsageError: it is not a JSON object.
     """
     try:
         fields = json.loads(line, parse_constant=_refuse_constant)

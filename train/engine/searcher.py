@@ -80,12 +80,12 @@ class _Search:
         return _halving(self.considered, self.budget)
 
     def is_late(self, ahead: float) -> bool:
-        """Whether its time will be over in so many seconds."""
+        """Whether its time will be over in this many seconds."""
         limit = self.request.seconds
         return limit is not None and time.perf_counter() - self.began + ahead > limit
 
     def plan_anew(self, seconds: float) -> None:
-        """Let a search by time end when its time does, where a simulation takes so many seconds.
+        """Let a search by time end when its time does, where a simulation takes this many seconds.
 
         A budget can change as long as another one would have visited the same slots so far: in the
         first round of the halving.
@@ -188,7 +188,7 @@ class Searcher:
         return None not in items
 
     def _begin_searches(self) -> None:
-        """Let waiting requests join the batch, as many as it has room for."""
+        """Move waiting requests into the free rows of the batch."""
         self._active = [search for search in self._active if not search.future.cancelled()]
         room = self._programs.sizes[-1] - len(self._active)
         busy = {search.request.session for search in self._active}

@@ -12,14 +12,13 @@ stays free; whatever is asked while it runs joins its batch at the next chunk of
 
 import asyncio
 import itertools
-import math
 from collections.abc import Sequence
 from concurrent.futures import Future
 from typing import Any
 
 from train.config.heuristics import HeuristicsConfig
 from train.engine.games import SessionGame, begin_game, warm_up
-from train.engine.options import MAX_SECONDS, EngineOptions
+from train.engine.options import EngineOptions
 from train.engine.programs import Programs
 from train.engine.searcher import EvaluationRequest, Searcher
 from train.players.basic import Player
@@ -154,7 +153,7 @@ class Sessions:
         return game
 
     def takeback(self, session: str, ply: int) -> SessionGame:
-        """Return to the position after so many plies.
+        """Return to the position after this many plies.
 
         Raises:
           UsageError: there is no such session, or it has not been there.
@@ -192,12 +191,10 @@ class Sessions:
           The report to come. One that is cancelled is not searched, or no further.
 
         Raises:
-          UsageError: as `game`, or the budget or temperature is out of range.
+          UsageError: as `game`, or the budget does not fit in a tree.
         """
         game = self.game(session, expected_ply=expected_ply)
         self._check_budget(simulations, seconds)
-        if not 0 <= temperature <= 100:
-            raise UsageError(f"temperature: {temperature} is not from 0 to 100")
         for known in (game, self.player):
             if simulations is None and seconds is None:
                 simulations, seconds = known.simulations, known.seconds
@@ -266,5 +263,3 @@ class Sessions:
             raise UsageError(
                 f"simulations: {simulations} is not from 0 to {most}, the room of a tree"
             )
-        if seconds is not None and not (math.isfinite(seconds) and 0 < seconds <= MAX_SECONDS):
-            raise UsageError(f"seconds: {seconds} is not above 0, up to {MAX_SECONDS:g}")

@@ -32,7 +32,7 @@ from train.experiments.lib import pages, stats, trainings
 from train.experiments.lib.pages import Picture, Report, Table
 from train.experiments.lib.stats import Estimate
 from train.experiments.lib.trainings import Trained, Variant
-from train.experiments.lib.work import Work, check_without_budget, play_games
+from train.experiments.lib.work import Work, check_two_players, check_without_budget, play_games
 from train.experiments.scales import AdversaryScale
 from train.learning.losses import make_targets, ownership_errors
 from train.metrics.intervals import Curve, curves_figure
@@ -106,13 +106,13 @@ class Attack(NamedTuple):
 
     victim: Victim
     trained: list[Trained]
-    matches: dict[int, list[PlayedMatch]]  # after so many iterations
+    matches: dict[int, list[PlayedMatch]]  # by iterations of training
     selfplay: list[list[float | None]]  # the adversary's win rate in each iteration's games
     errors: list[Errors]
 
     @property
     def rates(self) -> dict[int, Estimate]:
-        """The attack rate after so many iterations."""
+        """The attack rate after this many iterations."""
         return {
             iterations: stats.over_seeds([each.rate for each in played], len(played[0].outcomes))
             for iterations, played in self.matches.items()
@@ -163,9 +163,6 @@ def _victims(work: Work) -> list[Victim]:
     victims += [named_victim(text, budget) for text in scale.victims]
     if len({victim.name for victim in victims}) < len(victims):
         raise UsageError("adversary: two victims have the same name")
-    for victim in victims:
-        if victim.rules.players != 2:
-            raise UsageError(f"adversary: {victim.name}: victims play games of two players")
     if variants:
         trainings.train_all(work, variants, seeds=scale.seeds)
     return victims
@@ -177,6 +174,7 @@ def named_victim(text: str, budget: str) -> Victim:
     read = read_network_name(text)
     if read.kind == "net":
         raise UsageError(f"experiment: player {text!r}: name a network that searches")
+    check_two_players(text)
     name = Path(read.target.rpartition(":")[2]).name
     made_by = trainings.weights_of(load_network(text))
     return Victim(name, f"{text}{budget}", network_config(read).rules, made_by)

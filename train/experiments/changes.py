@@ -31,7 +31,7 @@ from train.runtime.files import read_toml
 
 BASE = "base"
 _DECISIVE = ("rules", "network", "search", "selfplay", "replay", "learner", "heuristics")
-"""What decides how a run learns, besides seed and length."""
+"""All settings that decide how a run learns, except seed and length."""
 Table = dict[str, Any]
 
 

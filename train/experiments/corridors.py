@@ -1,7 +1,7 @@
 """Far corridors: heads are trained on frozen trunks and asked, by distance, what the trunks know.
 
 Planes other than walls, such as territory and distances, show the position before the last wall, so
-nothing but the place of that wall tells a pair apart. Heads that read the queried cell ask whether
+only the place of that wall distinguishes a pair. Heads that read the queried cell ask whether
 the trunk brought the answer there; those that read means and maxima of the board, too, whether it
 is anywhere.
 

@@ -12,7 +12,7 @@ from train.arena.match_programs import check_opening
 from train.experiments.lib import pages
 from train.experiments.lib.pages import Picture, Report, Table
 from train.experiments.lib.stats import Estimate, MatchCounts
-from train.experiments.lib.work import Work, counts_of, play_games
+from train.experiments.lib.work import Work, check_without_budget, counts_of, play_games
 from train.metrics.intervals import Curve, curves_figure
 from train.players.registry import common_rules, make_player, read_name
 from train.ratings.pool import identity
@@ -42,8 +42,7 @@ class BudgetMatch(NamedTuple):
 def report(work: Work) -> Report:
     """Play the matches."""
     scale, player = work.scale.footing, work.scale.footing.player
-    if read_name(player).has_budget:
-        raise UsageError(f"experiment: player {player!r}: name a player without simulations")
+    check_without_budget(player)
     # Refused here rather than after the matches before them.
     for name in (player, *scale.opponents):
         for budget in scale.budgets:

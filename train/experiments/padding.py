@@ -17,10 +17,9 @@ import numpy as np
 from train.experiments.lib import pages, stats
 from train.experiments.lib.pages import Report, Table
 from train.experiments.lib.stats import MatchCounts
-from train.experiments.lib.work import Work
+from train.experiments.lib.work import Work, check_two_players
 from train.players.registry import load_network, make_player
 from train.ratings.pool import identity
-from train.runtime.errors import UsageError
 from train.runtime.host import fetch
 from train.search.config import as_player
 from train.search.evaluator import evaluator_for
@@ -132,8 +131,7 @@ def _ask(work: Work, name: str, rules: Rules) -> dict[str, Any]:
     """The answers of a network by the kinds that it can be shown."""
     scale, trained = work.scale.padding, load_network(name)
     config = trained.config
-    if config.rules.players != 2:
-        raise UsageError(f"experiment: player {name!r}: padding is for networks of two players")
+    check_two_players(name)
     kinds = (OWN, PLANE, WALLS) if config.network.playable else (OWN, WALLS)
     evaluate = evaluator_for(config.network, rules)
     search = make_search(evaluate, as_player(config.search, scale.simulations), explores=False)

@@ -38,7 +38,7 @@ SURE = 0.5
 
 CELL, BOARD = "cell", "board"
 READS = (CELL, BOARD)
-"""What a head reads: features of the queried cell, or these with means and maxima of the board."""
+"""A head's input: features of the queried cell, or these with means and maxima of the board."""
 _WALLS = (0, "horizontal"), (0, "vertical")
 
 Features = Callable[[State, State], jax.Array]
@@ -180,7 +180,7 @@ def before_last_wall(states: State) -> State:
 
 
 def load_trunk(player: str, *, players: int) -> Trunk:
-    """The trunk of a trained player, for positions of so many players.
+    """The trunk of a trained player, for positions of this many players.
 
     Raises:
       UsageError: it has no network, or one for another number of players.

@@ -18,6 +18,7 @@ from train.experiments.lib.scale import (
     Plies,
     Scale,
     TrainingScale,
+    refuse_keys,
     validated,
 )
 from train.runtime.files import read_toml
@@ -55,15 +56,6 @@ def _preset_for_two(name: str) -> str:
     return name
 
 
-def _refuse_keys(config: Mapping[str, Any], *keys: str) -> None:
-    """Refuse keys of a run's config, such as `network.blocks`, that an experiment sets."""
-    for key in keys:
-        table, _, name = key.rpartition(".")
-        fields = config.get(table) if table else config
-        if isinstance(fields, Mapping) and name in fields:
-            raise ValueError(f"config: {key} is set by the experiment: leave it out")
-
-
 Games = Annotated[int, Field(ge=2)]
 Questions = Annotated[int, Field(ge=10, multiple_of=2)]
 Name = Annotated[str, Field(min_length=1)]
@@ -83,7 +75,7 @@ class FeaturesScale(TrainingScale):
     def __post_init__(self) -> None:
         if len(self.planes) * len(self.blocks) < 2:
             raise ValueError("planes and blocks must give at least two variants")
-        _refuse_keys(self.config, "network.planes", "network.blocks")
+        refuse_keys(self.config, "network.planes", "network.blocks")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -93,7 +85,7 @@ class BlocksScale(TrainingScale):
     blocks: Annotated[Names, Field(min_length=2)]  # block strings
 
     def __post_init__(self) -> None:
-        _refuse_keys(self.config, "network.blocks")
+        refuse_keys(self.config, "network.blocks")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -215,7 +207,7 @@ class AdversaryScale(TrainingScale):
     def __post_init__(self) -> None:
         if not (self.blocks or self.victims):
             raise ValueError("name at least one block string or victim")
-        _refuse_keys(self.config, "rules", "selfplay.opponent")
+        refuse_keys(self.config, "rules", "selfplay.opponent")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -231,7 +223,7 @@ class MixedScale(TrainingScale):
     opponents: SomeNames  # players that need no weights, met with the unseen rules
 
     def __post_init__(self) -> None:
-        _refuse_keys(self.config, "rules", "iterations", "grid")
+        refuse_keys(self.config, "rules", "iterations", "grid")
         rule_sets, unseen = read_rule_sets(self.rules), Rules.from_dict(self.unseen)
         if {each.rules.players for each in rule_sets} | {unseen.players} != {2}:
             raise ValueError("rules and unseen must be for two players")

@@ -2,7 +2,7 @@
 from nothing.
 
 The trainings of a case have one config, so that equal iterations are equal time but for chance;
-the minutes are printed all the same. The time that made the source is no part of them. Players of
+the minutes are printed all the same. They leave out the time that made the source. Players of
 one seed meet one another.
 """
 

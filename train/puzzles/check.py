@@ -1,12 +1,13 @@
 """Checks puzzles: by exact play on solved boards, by a much longer search elsewhere."""
 
-import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from pydantic import Field
+from pydantic.dataclasses import dataclass
 
 from train.players.basic import Player
 from train.puzzles.puzzle_file import Puzzle
@@ -31,7 +32,7 @@ OnSearch = Callable[[str, int, int], None]
 """Called with the step, the simulations done of it, and its total."""
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class PuzzleOptions:
     """Criteria of a puzzle; win chances are of the player to move.
 
@@ -44,22 +45,16 @@ class PuzzleOptions:
       skipped: share of each game that is left out at its beginning, where one move seldom decides.
     """
 
-    shallow: int = 16
+    shallow: Annotated[int, Field(ge=1)] = 16
     deep: int = 512
-    level: float = 0.2
-    wins: float = 0.8
-    others: float = 0.6
-    skipped: float = 0.5
+    level: Annotated[float, Field(gt=0, lt=0.5)] = 0.2
+    wins: Annotated[float, Field(lt=1)] = 0.8
+    others: Annotated[float, Field(gt=0)] = 0.6
+    skipped: Annotated[float, Field(ge=0, lt=1)] = 0.5
 
     def __post_init__(self) -> None:
-        if not 1 <= self.shallow < self.deep:
-            raise ValueError(f"shallow ({self.shallow}) must be from 1 to below deep ({self.deep})")
-        if not 0 < self.others < self.wins < 1:
-            raise ValueError("win chances must be ordered: 0 < others < wins < 1")
-        if not 0 < self.level < 0.5:
-            raise ValueError(f"level ({self.level}) must be above 0 and below 0.5")
-        if not 0 <= self.skipped < 1:
-            raise ValueError(f"skipped ({self.skipped}) must be from 0 to below 1")
+        if not (self.shallow < self.deep and self.others < self.wins):
+            raise ValueError("shallow must be below deep, and others below wins")
 
 
 class PuzzleSearch:

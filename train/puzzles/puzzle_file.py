@@ -17,10 +17,11 @@ import json
 from collections.abc import Callable, Iterable
 from importlib import resources
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
+
+import pydantic
 
 from train.runtime import files
-from train.runtime.errors import UsageError
 from train.search.report import canonical_move
 from wallgo_jax.formats import records
 from wallgo_jax.formats.records import Record
@@ -51,6 +52,25 @@ class Puzzle(NamedTuple):
         return self.record.grid or self.record.rules.size
 
 
+class _Chances(pydantic.BaseModel):
+    """Win chances as a line holds them."""
+
+    shallow: float
+    solution: float
+    next_best: float
+
+
+class _Fields(pydantic.BaseModel):
+    """The keys of a line that a record does not have."""
+
+    solution: str
+    line: tuple[str, ...]
+    difficulty: Annotated[int, pydantic.Field(ge=1, le=MAX_DIFFICULTY)]
+    win_chance: _Chances
+    played: str | None
+    found_by: str
+
+
 def to_line(puzzle: Puzzle) -> str:
     """The line of a puzzle, without its line end."""
     fields: dict[str, Any] = json.loads(records.to_json(puzzle.record))
@@ -75,32 +95,26 @@ def from_line(line: str) -> Puzzle:
       ValueError: in one line, what is wrong.
     """
     record = records.from_json(line)
-    fields, grid = json.loads(line), record.grid or record.rules.size
-    if "solution" not in fields:
-        raise ValueError("key 'solution' is missing: no puzzle")
-    try:
-        chances, played = fields["win_chance"], fields["played"]
-        puzzle = Puzzle(
-            record=record,
-            solution=parse_action(fields["solution"], grid=grid).action,
-            line=tuple(parse_action(move, grid=grid).action for move in fields["line"]),
-            difficulty=int(fields["difficulty"]),
-            shallow=float(chances["shallow"]),
-            chance=float(chances["solution"]),
-            next_best=float(chances["next_best"]),
-            played=None if played is None else parse_action(played, grid=grid).action,
-            found_by=str(fields["found_by"]),
-        )
-    except (KeyError, TypeError, AttributeError, OverflowError) as error:
-        raise ValueError(f"no puzzle: {error!r}") from None
-    if not 1 <= puzzle.difficulty <= MAX_DIFFICULTY:
-        raise ValueError(f"difficulty {puzzle.difficulty} is not from 1 to {MAX_DIFFICULTY}")
-    return puzzle
+    fields, grid = _Fields.model_validate_json(line), record.grid or record.rules.size
+
+    def read(move: str) -> int:
+        return parse_action(move, grid=grid).action
+
+    return Puzzle(
+        record=record,
+        solution=read(fields.solution),
+        line=tuple(map(read, fields.line)),
+        difficulty=fields.difficulty,
+        shallow=fields.win_chance.shallow,
+        chance=fields.win_chance.solution,
+        next_best=fields.win_chance.next_best,
+        played=None if fields.played is None else read(fields.played),
+        found_by=fields.found_by,
+    )
 
 
 def check_puzzle(puzzle: Puzzle) -> None:
-    """Refuse a puzzle that nobody can be asked: its position must offer a choice, and its solution
-    must be allowed there.
+    """Refuse a puzzle whose position offers no choice or whose solution is illegal there.
 
     Raises:
       ValueError: in one line, what is wrong.
@@ -133,15 +147,12 @@ def shipped_puzzles() -> list[Puzzle]:
 
 
 def _parse(path: Path, *, check: Callable[[Puzzle], None]) -> list[Puzzle]:
-    puzzles = []
-    for number, line in enumerate(files.read_text(path).splitlines(), start=1):
-        if line.strip():
-            try:
-                puzzles.append(from_line(line))
-                check(puzzles[-1])
-            except ValueError as error:
-                raise UsageError(f"{path}, line {number}: {error}") from None
-    return puzzles
+    def parse(line: str) -> Puzzle:
+        puzzle = from_line(line)
+        check(puzzle)
+        return puzzle
+
+    return files.parse_lines(path, files.read_text(path).splitlines(), parse)
 
 
 def write_puzzles(path: Path, puzzles: Iterable[Puzzle]) -> None:

@@ -109,7 +109,7 @@ def entrants_of_run(
       make_player: from a name to a player.
 
     Raises:
-      UsageError: there is no checkpoint, or one cannot play these rules.
+      UsageError: the run has no checkpoint, or one cannot play these rules.
     """
     if not run.is_dir():
         raise UsageError(f"{run}: no such run directory")

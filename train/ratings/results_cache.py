@@ -19,8 +19,7 @@ import pydantic
 from pydantic import Field
 
 from train.arena.counts import Counts, PairResult, TableResult
-from train.runtime.errors import UsageError, validation_errors
-from train.runtime.files import append_json_line, read_json_lines
+from train.runtime.files import append_json_line, parse_lines, read_json_lines
 
 
 class ResultsCache:
@@ -39,15 +38,8 @@ class ResultsCache:
         self._path = path
         self._settings = json.loads(json.dumps(settings))
         self._batches: dict[tuple[str, ...], dict[int, Counts]] = {}
-        for number, line in enumerate(read_json_lines(path), start=1):
-            try:
-                batch = _LINES.validate_json(line)
-            except pydantic.ValidationError as error:
-                raise UsageError(
-                    f"{path}: line {number}: not a batch of games: "
-                    f"{validation_errors(error)[:200]}; remove the line, or choose another file "
-                    "with --cache"
-                ) from None
+        hint = "; remove the line, or choose another file with --cache"
+        for batch in parse_lines(path, read_json_lines(path), _LINES.validate_json, hint=hint):
             if batch.settings == self._settings:
                 self._batches.setdefault(batch.counts.players, {})[batch.batch] = batch.counts
 

@@ -302,7 +302,7 @@ def _chances_after(
 ) -> list[float]:
     """The mover's win chance after each of T plies.
 
-    With more than two players a search tells the chance of the one to move alone, so the move is
+    With more than two players a search gives the chance of the player to move alone, so the move is
     searched by itself from the position before it.
     """
     if game.rules.players == 2:

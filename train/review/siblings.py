@@ -86,7 +86,7 @@ def compare_siblings(
 ) -> Siblings:
     """Search the position before a ply, and those after its step with each legal wall.
 
-    With more than two players a search tells the chance of the one to move alone, so each wall is
+    With more than two players a search gives only the chance of the player to move, so each wall is
     searched by itself from the position before it.
 
     Args:

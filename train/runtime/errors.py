@@ -30,6 +30,14 @@ def validation_errors(error: "pydantic.ValidationError") -> str:
     return one_line("; ".join(lines))
 
 
+def message_of(error: ValueError) -> str:
+    """The message of a check on one line, also where it is one of pydantic's."""
+    import pydantic
+
+    is_pydantic = isinstance(error, pydantic.ValidationError)
+    return validation_errors(error) if is_pydantic else one_line(error)
+
+
 def one_line(text: object) -> str:
     """A text or an error on one line."""
     return " ".join(str(text).split())
@@ -41,4 +49,4 @@ def usage_errors() -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        raise error if isinstance(error, UsageError) else UsageError(str(error)) from None
+        raise error if isinstance(error, UsageError) else UsageError(message_of(error)) from None

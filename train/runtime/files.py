@@ -14,11 +14,13 @@ import sys
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
-from train.runtime.errors import UsageError, one_line
+from train.runtime.errors import UsageError, message_of, one_line
 from wallgo_jax.formats.files import write_whole
 from wallgo_jax.formats.records import UNREADABLE
+
+_T = TypeVar("_T")
 
 _EXPECTED = {
     errno.ENOSPC,
@@ -226,6 +228,29 @@ def read_text(path: Path) -> str:
     except UNREADABLE as error:
         reason = getattr(error, "strerror", None) or "not a text or gzip file"
         raise UsageError(f"{path}: cannot be read: {reason}") from None
+
+
+def parse_lines(
+    path: Path, lines: Iterable[str], parse: Callable[[str], _T], *, hint: str = ""
+) -> list[_T]:
+    """The values of a file's lines; empty lines are left out.
+
+    Args:
+      path: of the file, for the message.
+      lines: its lines.
+      parse: reads a line; its ValueError says what is wrong.
+      hint: what to do about a wrong line.
+
+    Raises:
+      UsageError: which line is wrong and why.
+    """
+    values = []
+    for number, line in enumerate(lines, start=1):
+        try:
+            values += [parse(line)] if line.strip() else []
+        except ValueError as error:
+            raise UsageError(f"{path}, line {number}: {message_of(error)}{hint}") from None
+    return values
 
 
 def write_lines(path: Path, lines: Iterable[str]) -> None:

@@ -53,7 +53,7 @@ class Graph(NamedTuple):
 
 
 def make_graph(capacity: int) -> Graph:
-    """An empty graph for the interpreter, for so many nodes and so many edges."""
+    """An empty graph for the interpreter, with room for this many nodes and edges."""
     empty = [0] * capacity
     return Graph(
         places={},
@@ -199,7 +199,7 @@ def search(
     stack: Any,
     geometry: Geometry,
 ) -> None:
-    """Search below a node until its claim is decided, or until so many edges are used.
+    """Search below a node until its claim is decided, or until this many edges are used.
 
     Args:
       graph: of the claimant; its nodes' bounds become tighter.

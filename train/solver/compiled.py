@@ -44,7 +44,7 @@ def is_available(size: int) -> bool:
 
 
 def make_graph(capacity: int) -> Graph:
-    """An empty graph as arrays, for so many nodes and so many edges."""
+    """An empty graph as arrays, with room for this many nodes and edges."""
     slots = 1 << (2 * capacity).bit_length()
 
     def column(dtype: type) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 A region with stones of one side alone is settled: the other side can neither enter it nor build in
 it, and its owner loses cells of it by its own walls only. So only three things of a settled region
-matter: its cells, its size beside other regions (ties), and how many turns its owner can wait in
+matter: its cells, its size among the regions (ties), and how many turns its owner can wait in
 it. A `Contest` counts them and drops the rest of the region.
 
 A turn of waiting answers one of the other side's: a side that plays as if neither existed loses
@@ -184,7 +184,7 @@ def largest_home(down: int, right: int, stones: int, size: int) -> int:
 def cheap_turn(
     down: int, right: int, stones: int, size: int, cost: int
 ) -> tuple[bool, int, int, int]:
-    """Whether some turn in a settled region costs so many cells, and the region after the first.
+    """Whether some turn in a settled region costs this many cells, and the region after the first.
 
     Turns that do not part the region come first.
     """

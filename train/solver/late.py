@@ -127,12 +127,12 @@ class _Side:
         return int(self._graph.high[node])
 
     def effort(self, node: int, target: int) -> int:
-        """The proof number: at least so many open contests must come true to prove the claim."""
+        """The proof number: the least number of open contests that must come true."""
         claims.set_target(self._graph, node, target)
         return int(self._graph.proof[node])
 
     def search(self, node: int, target: int, nodes: int) -> None:
-        """Look at about so many more positions for the claim that the target is reached."""
+        """Search about this many more positions for the claim that the target is reached."""
         stop = self.used + nodes
         self._search(self._graph, node, self._player, target, stop, self._stack, self._geometry)
 

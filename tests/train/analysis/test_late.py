@@ -115,7 +115,7 @@ def test_a_file_without_options_goes_on(recorded, late_file, tmp_path):
     with pytest.raises(UsageError, match=r"line 1: node_limit was 5000 .* and is 7 now"):
         prove_games(recorded, path, OPTIONS._replace(node_limit=7))
     path.write_text(json.dumps(lines[0] | {"options": {"seed": 0}}) + "\n")
-    with pytest.raises(UsageError, match="line 1: key 'options"):
+    with pytest.raises(UsageError, match="line 1: options"):
         read_late(path)
 
 
@@ -154,7 +154,7 @@ def test_damaged_files_are_one_line(late_file, tmp_path):
     placing = dataclasses.replace(RULES, start=(), order=(0, 1, 1, 0))
     plain = tmp_path / "late.jsonl"
     for damage, said in (
-        ({"late": [{"ply": float("inf"), "value": 1, "best": "1"}]}, "key 'late"),
+        ({"late": [{"ply": float("inf"), "value": 1, "best": "1"}]}, "late.0.ply: "),
         ({"result": None}, "key 'result': the game has none; late positions are of finished "),
         ({"grid": 5}, "key 'grid': is 5, not the board's own 4$"),
         (

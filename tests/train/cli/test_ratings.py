@@ -64,7 +64,7 @@ def test_elo_plays_only_what_is_new(run, plays):
     assert len(lines(run)) == len(plays) == 12
     (run / pool_lib.CACHE_FILE).write_text(f"{before[0]}\n{{\n")
     message = complaint(command("elo", run, *ELO, "--budget", "40"))
-    assert message.startswith(f"{run / pool_lib.CACHE_FILE}: line 2: ")
+    assert message.startswith(f"{run / pool_lib.CACHE_FILE}, line 2: ")
 
 
 def test_stopped_elo_keeps_its_finished_pairings(run, plays):

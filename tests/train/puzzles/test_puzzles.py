@@ -210,7 +210,7 @@ def test_a_file_that_cannot_be_written_is_as_before(tmp_path, monkeypatch):
         ({"line": []}, "begin"),
         ({"line": ["C3->C3:W1"]}, "begin"),
         ({"actions": [472, 470, 259, 115], "solution": "C3->C3:W0"}, "only legal"),
-        ({"difficulty": 1e999}, "no puzzle"),
+        ({"difficulty": 1e999}, "difficulty"),
     ],
 )
 def test_a_puzzle_that_nobody_can_be_asked_is_one_line(tmp_path, changes, reason):

@@ -169,7 +169,6 @@ THREE = TableResult(("a", "b", "c"), (20.0, 20.0, 20.0), 10, ROWS)
         (PAIRS, "{", "JSON"),
         (PAIRS, "[]", ""),
         (PAIRS, "{}", "first"),
-        (PAIRS, "", ""),
         (PAIRS, "[" * 100_000, ""),
         (PAIRS, dict(pairs=[1, 2]), "pairs"),
         (PAIRS, dict(wins=-1), "wins"),
@@ -195,7 +194,7 @@ def test_malformed_line_is_named(tmp_path, counts, line, said):
         file.write((line if isinstance(line, str) else json.dumps(good | line)) + "\n")
     with pytest.raises(UsageError) as error:
         ResultsCache(path, {})
-    assert str(error.value).startswith(f"{path}: line 2: not a batch of games")
+    assert str(error.value).startswith(f"{path}, line 2: ")
     assert said in str(error.value)
     assert "\n" not in str(error.value)
 

@@ -10,7 +10,7 @@ import tyro
 
 from train.cli.common import options
 from train.cli.common.unused import refuse_unused
-from train.runtime.errors import UsageError
+from train.runtime.errors import UsageError, message_of
 from train.runtime.interrupts import EXIT_INTERRUPTED, StopRequest, interrupts
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ class Puzzles:
                 skipped=self.skipped,
             )
         except ValueError as error:
-            raise UsageError(f"puzzles: {error}") from None
+            raise UsageError(f"puzzles: {message_of(error)}") from None
         display = Display()
         if self.check is not None:
             return self._check(self.check, how, display)

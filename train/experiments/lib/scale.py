@@ -12,10 +12,20 @@ from train.runtime.errors import UsageError, validation_errors
 _T = TypeVar("_T")
 
 
+_SET = ("name", "seed", "evaluation", "checkpoint", "tracking", "init_from")
+
+
+def refuse_keys(config: Mapping[str, Any], *keys: str) -> None:
+    """Refuse keys of a run's config, such as `network.blocks`, that an experiment sets."""
+    for key in keys:
+        table, _, name = key.rpartition(".")
+        fields = config.get(table) if table else config
+        if isinstance(fields, Mapping) and name in fields:
+            raise ValueError(f"config: {key} is set by the experiment: leave it out")
+
+
 def _free_keys(config: dict[str, Any]) -> dict[str, Any]:
-    for key in ("name", "seed", "evaluation", "checkpoint", "tracking", "init_from"):
-        if key in config:
-            raise ValueError(f"{key} is set by the experiment: leave it out")
+    refuse_keys(config, *_SET)
     return config
 
 

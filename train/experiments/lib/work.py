@@ -17,7 +17,7 @@ from train.arena.result import MatchResult
 from train.data.record_dataset import Examples, RecordedGames, make_examples
 from train.experiments.lib.cache import ResultCache
 from train.players.basic import Player
-from train.players.names import read_network_name
+from train.players.names import read_name, read_network_name
 from train.players.registry import make_player, network_config
 from train.ratings.pool import identity
 from train.review.own_games import own_rounds
@@ -133,9 +133,9 @@ def states_of(examples: Examples) -> State:
 
 
 def check_without_budget(name: str) -> None:
-    """Refuse a name that is no network's, or has simulations, with a UsageError."""
-    if read_network_name(name).has_budget:
-        raise UsageError(f"experiment: player {name!r}: name a network without simulations")
+    """Refuse a name with simulations, with a UsageError."""
+    if read_name(name).has_budget:
+        raise UsageError(f"experiment: player {name!r}: name a player without simulations")
 
 
 def check_two_players(name: str) -> None:
