@@ -155,8 +155,6 @@ def measure_reliability(
     Raises:
       UsageError: there are too few games or positions.
     """
-    if len(recorded.records) < 2:
-        raise UsageError("calibrate: needs at least 2 finished games")
     examples, states = states_of(recorded)
     rng = np.random.default_rng(seed)
     chosen = rng.permutation(len(states))[:positions]

@@ -24,10 +24,6 @@ class _Bounds(NamedTuple):
     high: int
 
 
-class _OutOfNodesError(Exception):
-    """The search exceeds its limit of nodes."""
-
-
 def check_alphabeta(rules: Rules) -> None:
     """Refuse rules that this search cannot solve with a UsageError."""
     is_small = rules.size <= MAX_SIZE and rules.stones == 1
@@ -53,6 +49,7 @@ class AlphaBeta:
         self.size = rules.size
         self.node_limit = node_limit
         self.nodes = 0  # of the last call
+        self._built = 0  # walls of the last call's board
         self._known: dict[int, _Bounds] = {}
         self._turns = _make_turns(rules.size)
         self._needs_room = rules.stay_needs_room
@@ -64,26 +61,26 @@ class AlphaBeta:
         Raises:
           UsageError: the search exceeds the limit of nodes.
         """
-        self._begin()
-        return self._ask(board)
+        self._begin(board)
+        return self._search(board, LOSS, WIN)
 
     def optimal_slots(self, board: Board) -> list[int]:
         """The slots of all plays that keep the value, in rising order. Raises as `value` does."""
-        self._begin()
-        value, best = self._ask(board), self.plays(board)
+        self._begin(board)
+        value, best = self._search(board, LOSS, WIN), self.plays(board)
         if value > LOSS:
             best = [play for play in best if self._keeps(play.board, value)]
         return [play.slot for play in best]
 
     def keeps(self, board: Board, slot: int, value: int) -> bool:
         """Whether a legal play keeps the value, which is that of `value`. Raises as that does."""
-        self._begin()
+        self._begin(board)
         after = next(play.board for play in self.plays(board) if play.slot == slot)
         return value == LOSS or self._keeps(after, value)
 
     def can_err(self, board: Board, value: int) -> bool:
         """Whether some legal play loses value, which is that of `value`. Raises as that does."""
-        self._begin()
+        self._begin(board)
         if value == LOSS:
             return False
         return not all(self._keeps(after, value) for after in reversed(self._ordered(board)))
@@ -94,29 +91,13 @@ class AlphaBeta:
             return []
         return plays(board, self.size)
 
-    def _begin(self) -> None:
-        self.nodes = 0
+    def _begin(self, board: Board) -> None:
+        self.nodes, self._built = 0, board.num_walls(self.size)
         if len(self._known) > self.node_limit:
             self._known.clear()
 
-    def _ask(self, board: Board) -> int:
-        try:
-            return self._search(board, LOSS, WIN)
-        except _OutOfNodesError:
-            raise self._too_large(board) from None
-
     def _keeps(self, board: Board, value: int) -> bool:
-        try:
-            return self._after(board, value - 1, value) >= value
-        except _OutOfNodesError:
-            raise self._too_large(board) from None
-
-    def _too_large(self, board: Board) -> UsageError:
-        built = board.num_walls(self.size)
-        return UsageError(
-            f"solver: a position with {built} walls on {self.size}x{self.size} cells needs more "
-            f"than {self.node_limit:,} nodes of alpha-beta search"
-        )
+        return self._after(board, value - 1, value) >= value
 
     def _search(self, board: Board, low: int, high: int) -> int:
         """The value for the player to move if it lies strictly between the bounds, else a bound of
@@ -130,7 +111,10 @@ class AlphaBeta:
         low, high = max(low, known.low), min(high, known.high)
         self.nodes += 1
         if self.nodes > self.node_limit:
-            raise _OutOfNodesError
+            raise UsageError(
+                f"solver: a position with {self._built} walls on {self.size}x{self.size} cells "
+                f"needs more than {self.node_limit:,} nodes of alpha-beta search"
+            )
         best = LOSS
         for after in self._ordered(board):
             best = max(best, self._after(after, max(low, best), high))
