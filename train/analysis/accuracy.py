@@ -22,10 +22,10 @@ from train.runtime.display import Display
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
 from train.runtime.memory import MemoryEstimate, check_fits, device_memory, tree_bytes
-from train.solver.alphabeta import AlphaBeta, check_alphabeta
-from train.solver.boards import DRAW, LOSS, WIN, board_of
+from train.solver.alphabeta import AlphaBeta
+from train.solver.boards import BY_SEARCH, BY_TABLES, DRAW, LOSS, WIN, board_of, check_solvable
 from train.solver.positions import reachable_levels, sample_positions
-from train.solver.tablebase import Tables, check_tables, make_tables, optimal_slots, value_of
+from train.solver.tablebase import Tables, make_tables, optimal_slots, value_of
 from wallgo_jax.game import actions
 from wallgo_jax.game.rules import Rules, name_of
 from wallgo_jax.game.state import State
@@ -181,7 +181,7 @@ def value_accuracy(
     Raises:
       UsageError: an unknown player, or rules without tables.
     """
-    check_tables(rules)
+    check_solvable(rules, BY_TABLES)
     display = Display(is_quiet=is_quiet)
     with display:
         with display.task("solving the board", 1, "boards"):
@@ -304,7 +304,7 @@ def sampled_accuracy(
     Raises:
       UsageError: an unknown player, rules that alpha-beta does not solve, or too few positions.
     """
-    check_alphabeta(rules)
+    check_solvable(rules, BY_SEARCH)
     player, key = make_player(name, rules), jax.random.key(sample.seed)
     states = sample_positions(rules, sample.positions, min_walls=sample.min_walls, seed=sample.seed)
     batch = min(batch, sample.positions)

@@ -16,8 +16,8 @@ from train.runtime.errors import UsageError
 from train.runtime.host import fetch
 from train.search.report import SearchReport
 from train.solver.alphabeta import AlphaBeta
-from train.solver.boards import WIN
-from train.solver.exact_player import best_slots, check_solvable, tables_of
+from train.solver.boards import BY_SEARCH, BY_TABLES, WIN, check_solvable
+from train.solver.exact_player import best_slots, tables_of
 from train.solver.tablebase import SIZE, optimal_slots, value_of
 from wallgo_jax.game import actions, referee
 from wallgo_jax.game.rules import Rules
@@ -157,7 +157,7 @@ def exact_judge(rules: Rules) -> Callable[[State, int], bool] | None:
     """Whether a public action is the only one that wins, by exact play; None where the board is
     not solved."""
     try:
-        check_solvable(rules)
+        check_solvable(rules, BY_SEARCH | BY_TABLES)
     except UsageError:
         return None
     judge = _judge_by_table(rules) if rules.size == SIZE else _judge_by_search(rules)

@@ -10,12 +10,11 @@ import functools
 from typing import NamedTuple
 
 from train.runtime.errors import UsageError
-from train.solver.boards import DRAW, LOSS, WIN, Board, LegalPlay, has_wall_limit, plays
+from train.solver.boards import DRAW, LOSS, WIN, Board, LegalPlay, plays
 from train.solver.contest import flood, step
 from wallgo_jax.board.geometry import NUM_SYMMETRIES, turn_cell
 from wallgo_jax.game.rules import MOVER_LOSES, Rules
 
-MAX_SIZE = 4
 NODE_LIMIT = 3_000_000
 
 
@@ -24,23 +23,13 @@ class _Bounds(NamedTuple):
     high: int
 
 
-def check_alphabeta(rules: Rules) -> None:
-    """Refuse rules that this search cannot solve with a UsageError."""
-    is_small = rules.size <= MAX_SIZE and rules.stones == 1
-    if rules.players != 2 or not is_small or has_wall_limit(rules):
-        raise UsageError(
-            "solver: alpha-beta is for two players with one stone each on at most "
-            f"{MAX_SIZE}x{MAX_SIZE} cells and no limit of walls"
-        )
-
-
 class AlphaBeta:
     """Computes values of positions, and all plies that keep them.
 
     The transposition table serves later calls too.
 
     Args:
-      rules: see `check_alphabeta`.
+      rules: of `check_solvable`.
       node_limit: most positions that one call may search.
     """
 

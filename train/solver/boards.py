@@ -5,10 +5,12 @@ upper cell of a vertical neighbourhood (`down`) and the left cell of a horizonta
 """
 
 import functools
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 
+from train.runtime.errors import UsageError
 from train.solver.contest import ends
 from wallgo_jax.board.geometry import (
     HORIZONTAL,
@@ -24,6 +26,8 @@ from wallgo_jax.game.state import Position
 WIN, DRAW, LOSS = 1, 0, -1
 """The value of a solved position for the player to move, or of a ply for the player who made
 it."""
+BY_TABLES, BY_SEARCH = {3: 2}, {3: 1, 4: 1}
+"""Most stones a player on the boards that are solved so, by their side."""
 _WORD = 32
 
 
@@ -51,6 +55,17 @@ class LegalPlay(NamedTuple):
 def has_wall_limit(rules: Rules) -> bool:
     """Whether a player can run out of walls."""
     return rules.walls is not None and rules.walls < 2 * rules.size * (rules.size - 1)
+
+
+def check_solvable(rules: Rules, most_stones: Mapping[int, int]) -> None:
+    """Refuse rules beyond these stones by the board's side with a UsageError."""
+    is_small = rules.stones <= most_stones.get(rules.size, 0)
+    if rules.players != 2 or not is_small or has_wall_limit(rules):
+        boards = " or ".join(f"{n}x{n} with at most {most}" for n, most in most_stones.items())
+        raise UsageError(
+            "solver: solves games of two players without a limit of walls; board and stones each: "
+            f"{boards}"
+        )
 
 
 def board_of(position: Position, size: int) -> Board:

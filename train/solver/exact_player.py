@@ -9,9 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from train.runtime.errors import UsageError
-from train.solver.alphabeta import MAX_SIZE, AlphaBeta
-from train.solver.boards import Board, board_of, has_wall_limit, openings_of
-from train.solver.tablebase import MAX_TABLE_STONES, SIZE, Tables, make_tables, optimal_slots
+from train.solver.alphabeta import AlphaBeta
+from train.solver.boards import BY_SEARCH, BY_TABLES, Board, board_of, check_solvable, openings_of
+from train.solver.tablebase import SIZE, Tables, make_tables, optimal_slots
 from wallgo_jax.board import bitboard
 from wallgo_jax.game import actions, chance
 from wallgo_jax.game.rules import Rules
@@ -28,18 +28,6 @@ from wallgo_jax.game.state import (
 NAME = "exact"
 
 
-def check_solvable(rules: Rules) -> None:
-    """Refuse rules that cannot be solved with a UsageError."""
-    stones = MAX_TABLE_STONES if rules.size == SIZE else 1
-    is_small = rules.size <= MAX_SIZE and rules.stones <= stones
-    if rules.players != 2 or not is_small or has_wall_limit(rules):
-        raise UsageError(
-            f"player {NAME!r}: solves games of two players without a limit of walls, "
-            f"{SIZE}x{SIZE} with 1 or {MAX_TABLE_STONES} stones each, or "
-            f"{MAX_SIZE}x{MAX_SIZE} with one"
-        )
-
-
 def make_exact_act(rules: Rules) -> tuple[Any, Callable[..., jax.Array]]:
     """Make the variables and the `act` of a small board's player: tables on 3x3, alpha-beta search
     on the host on 4x4.
@@ -51,7 +39,7 @@ def make_exact_act(rules: Rules) -> tuple[Any, Callable[..., jax.Array]]:
     Raises:
       UsageError: the rules cannot be solved; from `act`, the boards are too small for them.
     """
-    check_solvable(rules)
+    check_solvable(rules, BY_SEARCH | BY_TABLES)
     if rules.size == SIZE:
         return tables_of(rules), _table_act(sizes_of(rules))
     return None, _search_act(rules)

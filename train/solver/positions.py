@@ -37,7 +37,7 @@ def reachable_levels(rules: Rules, *, seed: int = 0) -> Iterator[State]:
     """The positions [N] before the end of the game, after 0, 1, 2, ... plies, on the host.
 
     Args:
-      rules: see `train.solver.tablebase.check_tables`.
+      rules: of a board that has tables.
       seed: chooses the game that leads to each position.
     """
     rng = np.random.default_rng(seed)

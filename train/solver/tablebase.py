@@ -24,8 +24,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from train.runtime.errors import UsageError
-from train.solver.boards import LOSS, WIN, has_wall_limit
+from train.solver.boards import LOSS, WIN
 from wallgo_jax.board import bitboard
 from wallgo_jax.board.bitboard import Cells
 from wallgo_jax.board.geometry import (
@@ -46,7 +45,6 @@ from wallgo_jax.game.state import State, Variant, initial_position, make_variant
 from wallgo_jax.game.terrain import Terrain
 
 SIZE, CELLS, EDGES = 3, 9, 12
-MAX_TABLE_STONES = 2
 WALL_SETS = 1 << EDGES
 STONE_SETS = 1 << CELLS
 _UNKNOWN = -2
@@ -62,26 +60,11 @@ class Tables(NamedTuple):
     setup: jax.Array  # int8[512, 512], value for player 0 in setup, by both sets of stones as bits
 
 
-def _tell(rules: Rules) -> str:
-    limit = "" if rules.walls is None else f", {rules.walls} walls each"
-    return f"{rules.players} with {rules.stones} each on {rules.size}x{rules.size} cells{limit}"
-
-
-def check_tables(rules: Rules) -> None:
-    """Refuse rules that have no tables with a UsageError."""
-    is_small = rules.size == SIZE and rules.stones <= MAX_TABLE_STONES
-    if rules.players != 2 or not is_small or has_wall_limit(rules):
-        raise UsageError(
-            f"solver: tables are for two players with 1 or {MAX_TABLE_STONES} stones each on "
-            f"{SIZE}x{SIZE} cells and no limit of walls, not for {_tell(rules)}"
-        )
-
-
 def make_tables(rules: Rules) -> Tables:
     """Solve a board: about six seconds for two stones each on a CPU core, under one for one stone.
 
     Args:
-      rules: see `check_tables`.
+      rules: of `check_solvable`.
     """
     variant = jax.tree.map(jnp.asarray, make_variant(rules))
     pairs = stone_pairs(rules.stones)

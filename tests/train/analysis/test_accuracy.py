@@ -133,7 +133,7 @@ def test_a_batch_is_no_larger_than_what_it_can_hold(monkeypatch, whole, levels):
 
 
 def test_board_that_is_not_solved_is_refused():
-    with pytest.raises(UsageError, match="tables are for"):
+    with pytest.raises(UsageError, match="3x3 with at most 2"):
         value_accuracy("random", Rules(), is_quiet=True)
 
 

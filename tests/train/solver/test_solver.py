@@ -17,9 +17,10 @@ from train.runtime.devices import BY_BOARD, EVERYWHERE, all_devices
 from train.runtime.errors import UsageError
 from train.solver import exact_player
 from train.solver.alphabeta import AlphaBeta
+from train.solver.boards import BY_TABLES, check_solvable
 from train.solver.exact_player import best_slots, tables_of
 from train.solver.positions import reachable_levels
-from train.solver.tablebase import check_tables, make_tables
+from train.solver.tablebase import make_tables
 from wallgo_jax.game import referee
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import NOT_PLACED, State, make_variant
@@ -308,8 +309,8 @@ def test_rules_too_large_are_refused():
     ):
         with pytest.raises(UsageError, match="solve"):
             make_player("exact", rules)
-        with pytest.raises(UsageError, match="tables"):
-            check_tables(rules)
+        with pytest.raises(UsageError, match="3x3"):
+            check_solvable(rules, BY_TABLES)
 
 
 def test_search_that_grows_too_large_says_so():
