@@ -266,7 +266,7 @@ def test_games_of_other_rules_are_refused(tmp_path):
         ([], "--out"),
         (["--check", "nowhere"], "nowhere"),
         (["--out", "x", "--deep", "8"], "deep"),
-        (["--out", "x", "--wins", "0.5"], "ordered"),
+        (["--out", "x", "--wins", "0.5"], "others below wins"),
         (["--out", "x", "--count", "0"], "count"),
     ],
 )
