@@ -69,6 +69,7 @@ value_scale = 0.5
 player_value_scale = 0.75
 visit_offset = 20
 rescale_values = false
+least_spread = 0.25
 first_play = "minizero"
 rounds = true
 c_init = 2
@@ -209,6 +210,7 @@ FULL_CONFIG = RunConfig(
         0.75,
         20.0,
         False,
+        0.25,
         "minizero",
         2.0,
         1000.0,

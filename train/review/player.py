@@ -61,6 +61,7 @@ def make_analysis_player(
         value_scale=player.search.value_scale,
         visit_offset=player.search.visit_offset,
         rescale_values=player.search.rescale_values,
+        least_spread=player.search.least_spread,
     )
     if calibration is not None:
         player = player._replace(calibration=read_calibration(calibration))
