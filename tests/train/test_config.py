@@ -120,6 +120,7 @@ symmetry = false
 ema_decay = 0.375
 value_mix = 0.5
 td_steps = 2
+validation_every = 4
 freeze = ["trunk=3"]
 
 [learner.weights]
@@ -243,6 +244,7 @@ FULL_CONFIG = RunConfig(
         0.375,
         0.5,
         2,
+        4,
         LossWeights(1.5, 0.75, 0.0, 0.5, 0.25),
         freeze=("trunk=3",),
     ),
