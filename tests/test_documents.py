@@ -210,7 +210,7 @@ def test_readme_is_a_front_door():
 
 def test_the_picture_is_what_the_command_under_it_draws(tmp_path, fresh_clone, monkeypatch):
     (line,) = re.findall(
-        r"^`python -m wallgo_jax (.*) --out \S+` drew it", README.read_text("utf-8"), re.M
+        r"^`python -m wallgo_jax (.*) --out \S+` drew the position", README.read_text("utf-8"), re.M
     )
     monkeypatch.chdir(fresh_clone)
     assert game_program.main([*shlex.split(line), "--out", str(tmp_path / "position.svg")]) == 0
