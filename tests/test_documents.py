@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests.support import site
 from train.checkpoints import pretrained
 from train.cli import command_line as train_program
 from train.cli.experiment import ABLATION, Experiment
@@ -202,6 +203,22 @@ def _anchors(path: Path) -> list[str]:
     headings = re.findall(r"^#+ +(.*)$", path.read_text("utf-8"), flags=re.MULTILINE)
     plain = [re.sub(r"[^\w\- ]", "", heading).lower() for heading in headings]
     return [heading.strip().replace(" ", "-") for heading in plain]
+
+
+def test_the_site_shows_every_page():
+    """A page of results is found from their index."""
+    text = (ROOT / "zensical.toml").read_text("utf-8")
+    shown = re.findall(r'"([\w/]+\.md)"', text)
+    assert len(shown) == len(set(shown))
+    assert set(shown) == {p for p in site.pages().values() if not p.startswith("results/")}
+
+
+def test_a_link_of_the_repository_leads_to_a_page_of_the_site():
+    linked: set[str] = set()
+    text = "[a](../configs/cpu.toml) [b](../wallgo_jax/RULES.md#x) [c](#d) [e](https://f.g)"
+    found = site.relinked(text, "docs/runs.md", site.pages(), linked)
+    assert found == "[a](files/configs/cpu.toml.md) [b](rules.md#x) [c](#d) [e](https://f.g)"
+    assert linked == {"configs/cpu.toml", "wallgo_jax/RULES.md"}
 
 
 def test_readme_is_a_front_door():
