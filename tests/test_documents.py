@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests.support import site
 from train.checkpoints import pretrained
 from train.cli import command_line as train_program
 from train.cli.experiment import ABLATION, Experiment
@@ -204,13 +205,29 @@ def _anchors(path: Path) -> list[str]:
     return [heading.strip().replace(" ", "-") for heading in plain]
 
 
+def test_the_site_shows_every_page():
+    """A page of results is found from their index."""
+    text = (ROOT / "zensical.toml").read_text("utf-8")
+    shown = re.findall(r'"([\w/]+\.md)"', text)
+    assert len(shown) == len(set(shown))
+    assert set(shown) == {p for p in site.pages().values() if not p.startswith("results/")}
+
+
+def test_a_link_of_the_repository_leads_to_a_page_of_the_site():
+    linked: set[str] = set()
+    text = "[a](../configs/cpu.toml) [b](../wallgo_jax/RULES.md#x) [c](#d) [e](https://f.g)"
+    found = site.relinked(text, "docs/runs.md", site.pages(), linked)
+    assert found == "[a](files/configs/cpu.toml.md) [b](rules.md#x) [c](#d) [e](https://f.g)"
+    assert linked == {"configs/cpu.toml", "wallgo_jax/RULES.md"}
+
+
 def test_readme_is_a_front_door():
     assert len(README.read_text("utf-8").splitlines()) <= MAX_README_LINES
 
 
 def test_the_picture_is_what_the_command_under_it_draws(tmp_path, fresh_clone, monkeypatch):
     (line,) = re.findall(
-        r"^`python -m wallgo_jax (.*) --out \S+` drew it", README.read_text("utf-8"), re.M
+        r"^`python -m wallgo_jax (.*) --out \S+` drew the position", README.read_text("utf-8"), re.M
     )
     monkeypatch.chdir(fresh_clone)
     assert game_program.main([*shlex.split(line), "--out", str(tmp_path / "position.svg")]) == 0

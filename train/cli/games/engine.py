@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Engine:
     """Answer other programs about positions and moves: JSON lines on standard input and output, as
-    docs/players.md describes, until the input ends."""
+    docs/engine.md describes, until the input ends."""
 
     EXAMPLES = (
         "engine pretrained:wallzero-4stone@64",

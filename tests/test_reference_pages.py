@@ -1,16 +1,18 @@
-"""The tables of config keys in docs/training.md are those that `config` prints."""
+"""The pages of docs/reference/ are what docstrings, help pages and configs say."""
 
 import dataclasses
 import tomllib
 from typing import Any
 
-from tests.support import config_page
+import pytest
+
+from tests.support import reference_pages
 from train.config import RunConfig
 from train.config.keys import keys_of
 from wallgo_jax.game.rules import Rules, name_of
 
 HEURISTICS = ("ethen", "wjx")
-ADVICE = "write it by `python -m tests.support.config_page`"
+ADVICE = "write it by `python -m tests.support.reference_pages`"
 
 
 def defaults_of(table: Any, prefix: str = "") -> dict[str, Any]:
@@ -32,15 +34,18 @@ def defaults_of(table: Any, prefix: str = "") -> dict[str, Any]:
     return found
 
 
-def test_the_page_has_the_tables_of_the_docstrings():
-    assert config_page.printed() == config_page.tables(), ADVICE
+@pytest.mark.parametrize("name", reference_pages.PAGES)
+def test_a_page_is_as_it_is_written(name):
+    kept = (reference_pages.FOLDER / f"{name}.md").read_text("utf-8")
+    assert kept == reference_pages.page(name), ADVICE
 
 
 def test_every_key_is_described_with_its_default():
     found = {key.path: key.default for key in keys_of(RunConfig())}
     assert found == defaults_of(RunConfig())
-    for row in "".join(config_page.printed()).splitlines():
-        key, default = row.split("|")[1].strip(" `"), row.split("|")[-2].strip(" `")
+    for row in reference_pages.config().splitlines():
+        cells = row.split("|")
+        key, default = (cells[1].strip(" `"), cells[-2].strip(" `")) if cells[2:] else ("", "")
         if key.startswith(("run", "network", "search", "learner")):
             assert tomllib.loads(f"value = {default}")["value"] == found[key]
 
