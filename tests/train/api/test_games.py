@@ -24,7 +24,7 @@ from train.api.games import PlayedMatch
 from train.api.measures import PlayerAccuracy
 from train.api.players import player_of_weights
 from train.arena.result import MatchResult
-from train.cli.games import review as review_command
+from train.cli import review as review_command
 from train.config.heuristics import HeuristicsConfig
 from train.ratings import pool as pool_lib
 from train.review import game_review
