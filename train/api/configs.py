@@ -91,7 +91,7 @@ def use_functions(**given: Unpack[Functions]) -> dict[str, Function]:
     """
     if unknown := set(given) - set(Functions.__annotations__):
         raise TypeError(f"use_functions: no function of a run is called {', '.join(unknown)}")
-    told: dict[str, Function] = {}
+    by_key: dict[str, Function] = {}
     for key, table in zip(functions.KEYS, Functions.__annotations__, strict=True):
         call: Any = given.get(table)
         if call is None:
@@ -102,13 +102,13 @@ def use_functions(**given: Unpack[Functions]) -> dict[str, Function]:
         elif not callable(call):
             raise UsageError(f"{key}: {call!r} is no function")
         with usage_errors():
-            told[key] = functions.tell(key, pair, name=name)
-    return told
+            by_key[key] = functions.tell(key, pair, name=name)
+    return by_key
 
 
-def with_functions(config: RunConfig, told: Mapping[str, Function]) -> RunConfig:
+def with_functions(config: RunConfig, by_key: Mapping[str, Function]) -> RunConfig:
     """A config that has these functions, by its keys."""
-    for path, function in told.items():
+    for path, function in by_key.items():
         table, key = path.split(".")
         changed = dataclasses.replace(getattr(config, table), **{key: function})
         config = dataclasses.replace(config, **{table: changed})

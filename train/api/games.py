@@ -66,8 +66,8 @@ def match(
       UsageError: a player, the rules or a number is not allowed.
     """
     given = [first, second, *others]
-    made = make_players(given, rules)
-    played, key = made[0].rules, key_of("match", seed)
+    entrants = make_players(given, rules)
+    played, key = entrants[0].rules, key_of("match", seed)
     check_whole("match", games=games, batch=batch, opening_plies=opening_plies)
     with usage_errors():
         test = parse_sprt(str(sprt)) if sprt else None
@@ -75,9 +75,9 @@ def match(
             opening_plies, players_place=players_place, path=openings, rules=played
         )
         how = MatchOptions(games, batch, *opening)
-        seated = [player.registered for player in fill_seats(made, played)]
+        seated = [player.registered for player in fill_seats(entrants, played)]
     if played.players > 2:
-        _check_named_once(given, made)
+        _check_named_once(given, entrants)
         if test is not None:
             raise UsageError(
                 f"match: sprt is a test of two players, the rules are for {played.players}; leave "
@@ -85,8 +85,8 @@ def match(
             )
     title = (" against " if played.players == 2 else " · ").join(each.name for each in seated)
     total = games_of(seated, games)
-    with follow(progress, title, total, kept="the games that are over are kept") as work:
-        found = sprt_lib.play_until_decided(
+    with follow(progress, title, total, answer="the games that are over are kept") as work:
+        result = sprt_lib.play_until_decided(
             seated,
             played,
             dataclasses.replace(how, should_stop=work.should_stop),
@@ -94,15 +94,15 @@ def match(
             key=key,
             on_progress=work,
         )
-    asked = {
+    settings = {
         "seed": seed,
         "opening_plies": opening.plies,
         "players_place": opening.players_place,
         "openings": str(openings) if isinstance(openings, str | Path) else None,
     }
     return PlayedMatch(
-        **vars(found),
-        asked=asked,
+        **vars(result),
+        settings=settings,
         test=test,
         caption=f"seed {seed} · {opening.text}",
         total=total,
@@ -116,10 +116,10 @@ def seated_match(players: Sequence[Opponent], **options: Any) -> PlayedMatch:
     return match(*players, **options)
 
 
-def _check_named_once(given: Sequence[Opponent], made: Sequence[Player]) -> None:
+def _check_named_once(given: Sequence[Opponent], entrants: Sequence[Player]) -> None:
     """Refuse two different players of one name, who would be one entrant."""
     first: dict[str, Opponent] = {}
-    for opponent, player in zip(given, made, strict=True):
+    for opponent, player in zip(given, entrants, strict=True):
         known = first.setdefault(player.name, opponent)
         if known is not opponent and not (isinstance(known, str) and isinstance(opponent, str)):
             raise UsageError(f"match: two different players are named {player.name!r}")
@@ -157,9 +157,9 @@ def tournament(
       KeyboardInterrupt: Ctrl-C came.
     """
     check_list("tournament", players, 2)
-    made = make_players(list(players), rules)
-    played, names = made[0].rules, [player.name for player in made]
-    seats, registered = played.players, [player.registered for player in made]
+    entrants = make_players(list(players), rules)
+    played, names = entrants[0].rules, [player.name for player in entrants]
+    seats, registered = played.players, [player.registered for player in entrants]
     key_of("tournament", seed)
     check_whole("tournament", games=games, heats=heats, opening_plies=opening_plies)
     if form not in FORMS:
@@ -174,12 +174,17 @@ def tournament(
         tournament_lib.check_field(names, seats)
         match_lib.check_players(registered, played)
     each, orders = games_of(registered[:seats], games), math.factorial(seats)
-    asked = {"seed": seed, "games_a_meeting": games, "heats": heats, "opening_plies": opening_plies}
+    settings = {
+        "seed": seed,
+        "games_a_meeting": games,
+        "heats": heats,
+        "opening_plies": opening_plies,
+    }
     total = each * _expected_meetings(len(names), seats, form, heats)
-    with follow(progress, form, total, kept="the meetings that are over are kept") as work:
-        by_name, path = dict(zip(names, made, strict=True)), Path(records) if records else None
+    with follow(progress, form, total, answer="the meetings that are over are kept") as work:
+        by_name, path = dict(zip(names, entrants, strict=True)), Path(records) if records else None
         meetings, stop = _Meetings(by_name, played, how, seed, work, path), None
-        result = TournamentResult(form, played, asked=asked, total=total)
+        result = TournamentResult(form, played, settings=settings, total=total)
         try:
             places = _play_form(form, names, each // orders, heats, meetings)
         except (KeyboardInterrupt, UsageError) as error:
@@ -223,7 +228,7 @@ class _Meetings:
             raise KeyboardInterrupt
         began, done = work.task.seconds, sum(len(result.games) for result in self.results)
         work.task.compile()
-        found = match_lib.play_meeting(
+        played = match_lib.play_meeting(
             [self._players[name].registered for name in names],
             self.rules,
             dataclasses.replace(
@@ -236,14 +241,14 @@ class _Meetings:
             before=self._before[frozenset(names)],
             on_progress=lambda more: work.task(done + more),
         )
-        if len(found.games) < games:
+        if len(played.games) < games:
             raise KeyboardInterrupt
         self._before[frozenset(names)] += openings
-        result, line = PlayedMatch(**vars(found)), report.match_line
+        result, line = PlayedMatch(**vars(played)), report.match_line
         if self._records is not None:
             result.write(self._records, append=bool(self.results))
         self.results.append(result)
-        scores = tournament_lib.scores_of(found)
+        scores = tournament_lib.scores_of(played)
         self.met.append(Meeting("stopped", len(self.met) + 1, names, scores, None))
         line = line if self.rules.players == 2 else report.table_line
         work.display.say(line(result, seconds=work.task.seconds - began))
@@ -263,13 +268,15 @@ def _play_form(
     if heats:
         groups, met = tournament_lib.heats(names, play, size=heats, openings=openings)
         seeds, behind = tournament_lib.seeds_of(groups)
-    found = tournament_lib.double_elimination(seeds, play, openings=openings, starts_behind=behind)
-    by_place = {row.name: row for row in _standings(names, found.meetings)}
+    bracket = tournament_lib.double_elimination(
+        seeds, play, openings=openings, starts_behind=behind
+    )
+    by_place = {row.name: row for row in _standings(names, bracket.meetings)}
     return {
-        "standings": tuple(by_place[name] for name in found.places),
-        "meetings": (*met, *found.meetings),
+        "standings": tuple(by_place[name] for name in bracket.places),
+        "meetings": (*met, *bracket.meetings),
         "heats": tuple(map(tuple, groups)),
-        "elimination": found,
+        "elimination": bracket,
     }
 
 

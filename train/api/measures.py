@@ -1,6 +1,7 @@
 """What a player knows and what its network sees: accuracy, parts, attention, owners."""
 
 import dataclasses
+import functools
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -119,17 +120,18 @@ def accuracy(
         if rules is not None or positions:
             raise UsageError("accuracy: late has rules and positions of its own, leave those out")
         proven = late if isinstance(late, LatePositions) else accuracy_lib.load_late(Path(late))
-        made = make_player(player, proven.rules)
-        return PlayerAccuracy(**vars(accuracy_lib.late_accuracy(made.registered, proven, **how)))
-    made = make_player(player, rules_for([player], rules, default=SOLVED_RULES))
+        player = make_player(player, proven.rules)
+        late_ones = accuracy_lib.late_accuracy(player.registered, proven, **how)
+        return PlayerAccuracy(**vars(late_ones))
+    player = make_player(player, rules_for([player], rules, default=SOLVED_RULES))
     if not positions:
-        found = accuracy_lib.value_accuracy(made.registered, made.rules, **how)
-        return PlayerAccuracy(**vars(found))
-    kept = "the positions solved so far count"
-    with follow(progress, made.name, positions, "positions", kept=kept) as work:
+        everywhere = accuracy_lib.value_accuracy(player.registered, player.rules, **how)
+        return PlayerAccuracy(**vars(everywhere))
+    answer = "the positions solved so far count"
+    with follow(progress, player.name, positions, "positions", answer=answer) as work:
         sampled = accuracy_lib.sampled_accuracy(
-            made.registered,
-            made.rules,
+            player.registered,
+            player.rules,
             Sample(positions, min_walls, seed),
             batch=batch,
             on_progress=work,
@@ -234,8 +236,8 @@ def ownership(player: str | Player, state: States) -> OwnershipMap:
       UsageError: the network has no ownership head.
     """
     trained, game = _network_and_state(player, state)
-    found = attention_lib.predicted_ownership(trained.config.network, trained.variables, game)
-    return OwnershipMap(found, game)
+    owners = attention_lib.predicted_ownership(trained.config.network, trained.variables, game)
+    return OwnershipMap(owners, game)
 
 
 def _network_and_state(player: str | Player, state: States) -> tuple[TrainedNetwork, State]:
@@ -277,7 +279,5 @@ def run_study(
     source = Path(scale) if isinstance(scale, str) else scale
     scales = source if isinstance(source, Scales) else read_scales(source)
 
-    def task(title: str, total: int, unit: str) -> Any:
-        return follow(progress, title, total, unit)
-
+    task = functools.partial(follow, progress)
     return run_experiment(topic, scales, Path(out), command=command, task=task)[0]

@@ -95,8 +95,8 @@ class Player:
         player, key = self.registered, key_of("act", seed)
         with callback_errors():
             slots = player.act(player.variables, batch, key)
-            found = np.asarray(fetch(actions_of(batch, slots)))
-        return int(found[0]) if is_one else found
+            chosen = np.asarray(fetch(actions_of(batch, slots)))
+        return int(chosen[0]) if is_one else chosen
 
     def search(
         self,
@@ -135,15 +135,15 @@ class Player:
         Raises:
           UsageError: a game is over, or the player has nothing to evaluate positions with.
         """
-        found = self.search(states, simulations=0)
-        policy = found.prior
+        report = self.search(states, simulations=0)
+        policy = report.prior
         if public:
             policy = np.zeros((*policy.shape[:-1], self.env.num_actions), np.float32)
             # Slots that are not legal have no chance, so it does not matter which actions they are.
-            place = np.where(found.legal, found.actions, 0)
+            place = np.where(report.legal, report.actions, 0)
             rows = np.indices(place.shape)[:-1]
-            np.add.at(policy, (*rows, place), found.prior)
-        return PlayerEvaluation(policy, found.values, found.owners)
+            np.add.at(policy, (*rows, place), report.prior)
+        return PlayerEvaluation(policy, report.values, report.owners)
 
     def _boards(self, states: States) -> Batch:
         batch, player = batch_of(states, self.rules), self.registered
@@ -211,17 +211,17 @@ def make_player(
     if not isinstance(player, str):
         return Player(_player_of_function(player), played, identity=lambda: _token_of(player))
     weighed = heuristics or HeuristicsConfig()
-    made = registry.make_player(
+    registered = registry.make_player(
         player, played, heuristics=weighed, transfer=transfer, move_seconds=move_seconds
     )
 
     def identity() -> str:
         (entrant,) = pool.entrants_of_names(
-            [made.name], played, heuristics=weighed, make_player=lambda *_: made
+            [registered.name], played, heuristics=weighed, make_player=lambda *_: registered
         )
         return entrant.identity
 
-    return Player(made, played, identity=identity)
+    return Player(registered, played, identity=identity)
 
 
 def make_players(
@@ -269,6 +269,7 @@ def rules_for(
     if rules is not None and rules != "":
         return read_rules(rules)
     for player in players:
+        player = _newest_of(player, None)
         if isinstance(player, Player):
             return player.rules
     names = [player for player in players if isinstance(player, str)]
@@ -307,7 +308,7 @@ def player_of_weights(
 ) -> Player:
     """A player of a network's weights by rules that it learns; without simulations it plays the raw
     policy."""
-    made = network_player(
+    player = network_player(
         f"{name}@{simulations}" if simulations else f"net:{name}",
         weights,
         config,
@@ -320,9 +321,9 @@ def player_of_weights(
 
     def identity() -> str:
         fields = config_to_dict(config)
-        return pool.identity(called, made, {key: fields[key] for key in decides})
+        return pool.identity(called, player, {key: fields[key] for key in decides})
 
-    return Player(made, rules, identity=identity)
+    return Player(player, rules, identity=identity)
 
 
 def _token_of(act: MoveFunction) -> str:

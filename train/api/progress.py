@@ -35,7 +35,7 @@ class Follower:
 
 @contextlib.contextmanager
 def follow(
-    shown: Shown, title: str = "", total: int = 0, unit: str = "games", *, kept: str = ""
+    shown: Shown, title: str = "", total: int = 0, unit: str = "games", *, answer: str = ""
 ) -> Iterator[Follower]:
     """Follow work, with a bar if it has a title.
 
@@ -44,12 +44,12 @@ def follow(
       title: of the bar.
       total: parts of the work.
       unit: of the parts.
-      kept: what a command says that a signal keeps.
+      answer: what a command tells who interrupts it, such as what is kept.
     """
     display = shown if isinstance(shown, Display) else Display(is_quiet=not shown)
     with display, contextlib.ExitStack() as stack:
         task = stack.enter_context(display.task(title, total, unit)) if title else None
-        request = StopRequest(kept, lambda text: False)
+        request = StopRequest(answer, lambda text: False)
         if isinstance(shown, Display):
-            request = stack.enter_context(interrupts(kept, show=display.note))
+            request = stack.enter_context(interrupts(answer, show=display.note))
         yield Follower(display, request, task)

@@ -1,6 +1,6 @@
 """Players rated in one pool."""
 
-import contextlib
+import functools
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -18,6 +18,7 @@ from train.arena.match import MatchOptions
 from train.arena.match_programs import check_opening
 from train.arena.report import forfeit_lines
 from train.arena.result import Z_95, MatchResult
+from train.players import registry
 from train.players.external import MOVE_SECONDS
 from train.ratings import pool
 from train.ratings.pool import Entrant, Progress
@@ -45,6 +46,7 @@ def elo(
     opening_plies: int = 2,
     seed: int = 0,
     cache: str | Path | None = None,
+    transfer: bool = False,
     progress: Shown = False,
 ) -> RatedPool:
     """Rate players in one pool, as `python -m train elo` does.
@@ -64,6 +66,7 @@ def elo(
       seed: random seed.
       cache: file that keeps games between calls; None keeps none. Players of a name and weights
         are the same in every process, a function in this one alone.
+      transfer: let networks that are named play rules that they have not learned.
       progress: show a bar with the newest rating.
 
     Raises:
@@ -73,80 +76,76 @@ def elo(
     check_list("elo", players, 1)
     key_of("elo", seed)
     check_whole("elo", games=games, budget=budget, opening_plies=opening_plies)
-    check_checkpoints(simulations, checkpoints)
-    named = [str(each) for each in players if isinstance(each, Path)]
-    named += [each for each in players if not isinstance(each, Path | Entrant)]
+    check_whole("elo", simulations=simulations, checkpoints=checkpoints)
+    if not 0 <= simulations <= MAX_SIMULATIONS:
+        raise UsageError(f"elo: simulations ({simulations}) must be from 0 to {MAX_SIMULATIONS}")
+    if checkpoints < 0 or checkpoints == 1:
+        raise UsageError(f"elo: checkpoints ({checkpoints}) must be 0, or at least 2")
+    named = [each for each in players if not isinstance(each, Path | Entrant)]
+    named += [str(each) for each in players if isinstance(each, Path)]
     played = rules_for(named, rules)
-    entrants = _entrants(players, played, simulations, checkpoints)
-    names = [entrant.name for entrant in entrants]
-    if zero is None:
-        zero = next((entrant.name for entrant in entrants if entrant.run is None), MEAN)
-    elif zero and zero not in names:
-        raise UsageError(f"elo: zero {zero!r} is not one of {', '.join(names)}")
+    entrants = _entrants(players, played, simulations, checkpoints, transfer)
+    zero = _zero_of(entrants, zero)
+    how: dict[str, Any] = {"games": games, "opening_plies": opening_plies}
     with usage_errors():
-        MatchOptions(games=games, batch=max(games, 1), opening_plies=opening_plies)
+        MatchOptions(**how, batch=max(games, 1))
         check_opening(played, opening_plies)
         match_lib.check_players([each.player for each in entrants if each.player], played)
-    terms = pool.settings_of(played, opening_plies=opening_plies, seed=seed)
-    with contextlib.ExitStack() as stack:
-        folder = "" if cache else stack.enter_context(tempfile.TemporaryDirectory())
-        results = ResultsCache(
-            Path(cache or Path(folder) / pool.CACHE_FILE), terms | _seconds_of(entrants)
-        )
-        kept = "finished pairings are kept, the games of the one being played are not"
-        work = stack.enter_context(follow(progress, "elo", budget, kept=kept))
-        shown = _PoolProgress(work, budget, is_said=bool(progress) and not work.display.is_live)
-        play_batch = pool.make_play(
-            played, games=games, opening_plies=opening_plies, seed=seed, on_games=shown.play
-        )
-
-        def play(seated: Sequence[Entrant], number: int) -> MatchResult:
-            result = play_batch(seated, number)
-            for line in forfeit_lines(result):
-                work.display.say(line)
-            return result
-
+    terms = pool.settings_of(played, opening_plies=opening_plies, seed=seed) | _seconds_of(entrants)
+    answer = "finished pairings are kept, the games of the one being played are not"
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        follow(progress, "elo", budget, answer=answer) as work,
+    ):
+        is_said = bool(progress) and not work.display.is_live
+        batches = _Batches(work, budget, played, seed=seed, is_said=is_said, **how)
         measured = pool.measure(
             entrants,
-            results,
-            play,
+            ResultsCache(Path(cache or Path(folder) / pool.CACHE_FILE), terms),
+            batches.play,
             seats=played.players,
             games=games,
             budget=budget,
             anchor=zero or None,
-            on_progress=shown.begin,
+            on_progress=batches.begin,
         )
     if measured.is_interrupted and not isinstance(progress, Display):
         raise KeyboardInterrupt
-    asked = {"seed": seed, "simulations": simulations, "opening_plies": opening_plies}
-    return RatedPool(measured, played, asked | {"budget": budget, "games_a_pairing": games})
+    settings = {"seed": seed, "simulations": simulations, "opening_plies": opening_plies}
+    return RatedPool(measured, played, settings | {"budget": budget, "games_a_pairing": games})
 
 
-def check_checkpoints(simulations: int, count: int) -> None:
-    """Refuse a search or a number of checkpoints that no curve has with a UsageError."""
-    check_whole("elo", simulations=simulations, checkpoints=count)
-    if not 0 <= simulations <= MAX_SIMULATIONS:
-        raise UsageError(f"elo: simulations ({simulations}) must be from 0 to {MAX_SIMULATIONS}")
-    if count < 0 or count == 1:
-        raise UsageError(f"elo: checkpoints ({count}) must be 0, or at least 2")
+def _zero_of(entrants: Sequence[Entrant], zero: str | None) -> str:
+    """The name of the player whose rating is 0, or `MEAN`."""
+    if zero is None:
+        return next((entrant.name for entrant in entrants if entrant.run is None), MEAN)
+    names = [entrant.name for entrant in entrants]
+    if zero and zero not in names:
+        raise UsageError(f"elo: zero {zero!r} is not one of {', '.join(names)}")
+    return zero
 
 
 def _entrants(
-    players: Sequence[Opponent | Path | Entrant], rules: Rules, simulations: int, checkpoints: int
+    players: Sequence[Opponent | Path | Entrant],
+    rules: Rules,
+    simulations: int,
+    checkpoints: int,
+    transfer: bool,
 ) -> list[Entrant]:
     """Those of the runs, then the others, each in the order that they are given."""
     runs = [player for player in players if isinstance(player, Path)]
     singles = [each for each in players if not isinstance(each, Path | Entrant)]
+    make = functools.partial(registry.make_player, transfer=transfer)
     entrants = [
         entrant
         for run, name in zip(runs, names_of_runs(runs), strict=True)
         for entrant in pool.entrants_of_run(
-            run, rules, name=name, simulations=simulations, count=checkpoints
+            run, rules, name=name, simulations=simulations, count=checkpoints, make_player=make
         )
     ]
     entrants += [each for each in players if isinstance(each, Entrant)]
-    made = make_players(singles, rules) if singles else []
-    return entrants + [Entrant(each.name, each.identity, each.registered) for each in made]
+    others = make_players(singles, rules, transfer=transfer) if singles else []
+    return entrants + [Entrant(each.name, each.identity, each.registered) for each in others]
 
 
 def _seconds_of(entrants: Sequence[Entrant]) -> dict[str, Any]:
@@ -157,29 +156,38 @@ def _seconds_of(entrants: Sequence[Entrant]) -> dict[str, Any]:
     return {"move_seconds": seconds.pop()} if seconds else {}
 
 
-class _PoolProgress:
-    """Shows a pool's games and the newest checkpoint's rating so far: live on a terminal, elsewhere
-    in ten lines."""
+class _Batches:
+    """Plays a pool's batches, and shows games and the newest checkpoint's rating so far: live on a
+    terminal, elsewhere in ten lines."""
 
-    def __init__(self, work: Follower, budget: int, *, is_said: bool) -> None:
-        self._task, self._budget, self._is_said = work.task, budget, is_said
+    def __init__(
+        self, work: Follower, budget: int, rules: Rules, *, is_said: bool, **how: int
+    ) -> None:
+        self._work, self._budget, self._is_said = work, budget, is_said
         self._before, self._said = 0, -1
+        self._play = pool.make_play(rules, **how, on_games=self._show)
 
     def begin(self, progress: Progress) -> None:
         """Show the state before a batch."""
-        self._before = progress.games
-        self._task(progress.games)
+        self._before, task = progress.games, self._work.task
+        task(progress.games)
         figures = _newest(progress) if progress.ratings else "connecting all players"
-        self._task.keep(figures)
-        self._task.compile()
+        task.keep(figures)
+        task.compile()
         tenth = 10 * progress.games // self._budget
         if self._is_said and tenth > self._said:
             self._said = tenth
             print(f"{progress.games} of {self._budget} games: {figures}", file=sys.stderr)
 
-    def play(self, done: int) -> None:
-        """Show the games of a batch that are done."""
-        self._task(self._before + done)
+    def play(self, seated: Sequence[Entrant], number: int) -> MatchResult:
+        """Play a batch, and tell of games that were lost without the rules."""
+        result = self._play(seated, number)
+        for line in forfeit_lines(result):
+            self._work.display.say(line)
+        return result
+
+    def _show(self, done: int) -> None:
+        self._work.task(self._before + done)
 
 
 def _newest(progress: Progress) -> str:

@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from rich.text import Text
 
@@ -26,19 +26,36 @@ from wallgo_jax.game.rules import Rules, name_of
 FORMS = ("round-robin", "double-elimination")
 
 
+class Result(Protocol):
+    """A result as commands take it."""
+
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether a signal ended the work."""
+        ...
+
+    def shown(self) -> list[Any]:
+        """What a command prints: lines and what rich draws."""
+        ...
+
+    def summary(self) -> dict[str, Any]:
+        """What a command writes, JSON-ready."""
+        ...
+
+
 @dataclasses.dataclass(frozen=True, repr=False)
 class PlayedMatch(MatchResult):
     """A match with its table, its record and its figure.
 
     Attributes:
-      asked: seed and openings, as `match --json` names them.
+      settings: seed and openings, as `match --json` names them.
       caption: how the games were played, in words.
       test: a sequential test that could end it.
       total: games that it would have without a stop.
       is_interrupted: a signal ended it.
     """
 
-    asked: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     caption: str = ""
     test: Sprt | None = None
     total: int = 0
@@ -101,7 +118,7 @@ class PlayedMatch(MatchResult):
         """What `match --json` writes: win rates with intervals, territory, lengths."""
         test, verdict = self.test, self.verdict
         tested = {"sprt": sprt.verdict_record(test, verdict) if test and verdict else None}
-        return {**self.asked, **(tested if self.asked else {}), **report.match_record(self)}
+        return {**self.settings, **(tested if self.settings else {}), **report.match_record(self)}
 
     def table(self, *, caption: str | None = None) -> Any:
         """Its figures as a table of rich."""
@@ -164,7 +181,7 @@ class TournamentResult:
       tables: the matches, in the order of play; a meeting that was level has several.
       heats: the standings of each heat before an elimination.
       elimination: the bracket, if there was one.
-      asked: seed and numbers of games, as `tournament --json` names them.
+      settings: seed and numbers of games, as `tournament --json` names them.
       total: games that it would have without a stop.
       stop: what ended a command's tournament before all had met.
     """
@@ -176,7 +193,7 @@ class TournamentResult:
     tables: tuple[PlayedMatch, ...] = ()
     heats: tuple[tuple[Standing, ...], ...] = ()
     elimination: Elimination | None = None
-    asked: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     total: int = 0
     stop: BaseException | None = None
 
@@ -194,31 +211,36 @@ class TournamentResult:
         return to_dataframe([report.standing_record(row) for row in self.standings])
 
     def summary(self) -> dict[str, Any]:
-        """What `tournament --json` writes: the meetings or matches, and the standings or places."""
-        found: dict[str, Any] = {"format": self.form, **_rules_record(self.rules), **self.asked}
-        found |= {"is_stopped": True} if self.stop else {}
+        """What `tournament --json` writes: meetings or matches, and standings or places."""
+        summary: dict[str, Any] = {
+            "format": self.form,
+            **_rules_record(self.rules),
+            **self.settings,
+        }
+        if self.stop:
+            summary["is_stopped"] = True
         if self.rules.players > 2:
-            found["tables"] = [table.summary() for table in self.tables]
+            summary["tables"] = [table.summary() for table in self.tables]
         else:
             met = [report.meeting_record(meeting) for meeting in self.meetings]
-            found["meetings"] = met
+            summary["meetings"] = met
         if self.elimination is not None:
-            return found | {"places": list(self.elimination.places)}
+            return summary | {"places": list(self.elimination.places)}
         rows = [report.standing_record(row) for row in self.standings]
-        return found | {"table": rows}
+        return summary | {"table": rows}
 
     @property
     def is_interrupted(self) -> bool:
-        """Whether a signal ended it."""
+        """A signal ended it."""
         return isinstance(self.stop, KeyboardInterrupt)
 
     def shown(self) -> list[Any]:
         """What `tournament` prints, as tables and trees of rich."""
         table, rules = report.standings_table, name_of(self.rules)
-        asked = self.asked
-        each = f"{asked['games_a_meeting']} games a meeting"
+        settings = self.settings
+        each = f"{settings['games_a_meeting']} games a meeting"
         caption = f"stopped after {self.games} of {self.total} games" if self.stop else each
-        caption += f" · seed {asked['seed']} · {asked['opening_plies']} random opening plies"
+        caption += f" · seed {settings['seed']} · {settings['opening_plies']} random opening plies"
         in_heats = [meeting for meeting in self.meetings if meeting.bracket.startswith("heat")]
         heats = [
             table(rows, in_heats, title=f"Heat {n} on {rules}, by territory", caption=caption)
@@ -247,13 +269,13 @@ class RatedPool:
     Attributes:
       measured: with all games of each pairing or table.
       rules: of the games.
-      asked: seed and numbers of games, as `elo --json` names them.
+      settings: seed and numbers of games, as `elo --json` names them.
       heading: of the table and of curves.
     """
 
     measured: Measured
     rules: Rules
-    asked: Mapping[str, Any]
+    settings: Mapping[str, Any]
     heading: str = "Elo"
 
     def __repr__(self) -> str:
@@ -281,12 +303,12 @@ class RatedPool:
 
     @property
     def is_interrupted(self) -> bool:
-        """Whether a signal ended it."""
+        """A signal ended it."""
         return self.measured.is_interrupted
 
     def summary(self) -> dict[str, Any]:
         """What `elo --json` writes: the ratings, and the games of each pairing or table."""
-        return {**_rules_record(self.rules), **self.asked} | tables.rating_record(self.measured)
+        return {**_rules_record(self.rules), **self.settings} | tables.rating_record(self.measured)
 
     @property
     def title(self) -> str:
@@ -296,7 +318,7 @@ class RatedPool:
     @property
     def caption(self) -> str:
         """What was played, in words."""
-        asked, measured, budget = self.asked, self.measured, self.asked["simulations"]
+        settings, measured, budget = self.settings, self.measured, self.settings["simulations"]
         searchers = (
             row["run"] or row["player"].startswith("search:")
             for row in self.rows
@@ -305,7 +327,7 @@ class RatedPool:
         searches = f"{budget} simulations · " if budget and any(searchers) else ""
         return (
             f"{self.zero} · {measured.games} games, {measured.new} of them new · "
-            f"seed {asked['seed']} · {searches}{asked['opening_plies']} random opening plies"
+            f"seed {settings['seed']} · {searches}{settings['opening_plies']} random opening plies"
         )
 
     def table(self, *, title: str = "", caption: str = "") -> Any:

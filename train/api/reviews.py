@@ -60,10 +60,11 @@ class Review(GameReview):
 
     Attributes:
       siblings: a step beside each of its walls, where that was asked for.
+      is_interrupted: a signal ended it, which drops a review.
     """
 
     siblings: Siblings | None = None
-    is_interrupted = False
+    is_interrupted: bool = False
 
     def page(self, *, theme: str = "auto") -> str:
         """The review as one HTML page, `light`, `dark` or `auto`."""
@@ -121,15 +122,15 @@ def review_game(
     played = played.game if isinstance(played, LoadedGame) else played
     played = played if isinstance(played, Game) else load_game(played)
     calibrated = None if calibration is None else Path(calibration)
-    asked, step = (
+    reviewer, step = (
         player_for_game(played, player or "", transfer=transfer, calibration=calibrated),
         None,
     )
     live = sum(not state.position.terminated for state in played.states)
-    total, title = live * asked.search.simulations, f"searching {len(played.states)} positions"
+    total, title = live * reviewer.search.simulations, f"searching {len(played.states)} positions"
     if siblings is not None:
         with follow(progress, "comparing walls", 0, "simulations") as work:
-            step = compare_siblings(asked, played, siblings, on_progress=work.task)
+            step = compare_siblings(reviewer, played, siblings, on_progress=work.task)
     with follow(progress, title, total, "simulations") as work:
-        found = game_review.review_game(asked, played, players=names, on_progress=work.task)
-    return Review(**vars(found), siblings=step)
+        review = game_review.review_game(reviewer, played, players=names, on_progress=work.task)
+    return Review(**vars(review), siblings=step)

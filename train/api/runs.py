@@ -172,9 +172,9 @@ class Run:
         if self._kept is not None:
             return self._kept.games[:count]
         self._opened()
-        found = newest_games(self._state.replay_state, variants_of(self.config), count)
+        games = newest_games(self._state.replay_state, variants_of(self.config), count)
         return [
-            replay_actions(rules_of_board(self.config, board), actions) for board, actions in found
+            replay_actions(rules_of_board(self.config, board), actions) for board, actions in games
         ]
 
     def player(
@@ -307,8 +307,8 @@ def start(
     Raises:
       UsageError: the config is not allowed, or a run of this name exists.
     """
-    made = with_functions(make_config(config), use_functions(**functions))
-    return Run(made, Path(runs) / made.name, is_resumed=False, progress=progress)
+    config = with_functions(make_config(config), use_functions(**functions))
+    return Run(config, Path(runs) / config.name, is_resumed=False, progress=progress)
 
 
 def resume(
@@ -331,11 +331,11 @@ def resume(
       UsageError: there is no run, or a change is not allowed.
     """
     names = Functions.__annotations__
-    told = use_functions(**{name: keys.pop(name) for name in names if name in keys})
+    by_key = use_functions(**{name: keys.pop(name) for name in names if name in keys})
     folder = plain_path(Path(directory))
     config = make_config(resumed_config(folder), changes, **keys)
     check_name(folder, config)
-    return Run(with_functions(config, told), folder, is_resumed=True, progress=progress)
+    return Run(with_functions(config, by_key), folder, is_resumed=True, progress=progress)
 
 
 def run(

@@ -135,7 +135,7 @@ def selfplay(
     Raises:
       UsageError: a player, the rules or a number is not allowed.
     """
-    made = make_player(player, rules)
+    player = make_player(player, rules)
     check_whole("selfplay", games=games, opening_plies=opening_plies)
     if not 1 <= games <= MAX_GAMES:
         raise UsageError(f"selfplay: games ({games}) must be from 1 to {MAX_GAMES}")
@@ -147,15 +147,15 @@ def selfplay(
             "in the player's name"
         )
     key = key_of("selfplay", seed)
-    search = make_move_search(made.registered.act)
+    search = make_move_search(player.registered.act)
     if explores:
-        search = _exploring(made, simulations)
+        search = _exploring(player, simulations)
     play = make_whole_games(
-        search, made.rules, games=games, opening_plies=opening_plies, has_policies=explores
+        search, player.rules, games=games, opening_plies=opening_plies, has_policies=explores
     )
-    with follow(progress, f"self-play of {made.name}", games) as work:
-        played = play(made.registered.variables, key, work)
-    return SelfPlay(made.name, made.rules, *played)
+    with follow(progress, f"self-play of {player.name}", games) as work:
+        played = play(player.registered.variables, key, work)
+    return SelfPlay(player.name, player.rules, *played)
 
 
 def _exploring(player: Player, simulations: int | None) -> Search:

@@ -71,7 +71,7 @@ class Accuracy:
 
     def run(self) -> int:
         """Returns the exit code."""
-        numbers = ("batch", "per_game", "max_plies_left", "node_limit", "sample_positions")
+        numbers = ("per_game", "max_plies_left", "node_limit", "sample_positions")
         options.check_least(self, **dict.fromkeys(numbers, 1))
         if self.prove:
             unused = ("players", "rules", "min_walls", "batch", "config", "json")
@@ -139,8 +139,8 @@ class Accuracy:
         how = late_proofs.ProofOptions(
             positions, self.per_game, self.max_plies_left, self.node_limit, self.seed
         )
-        title, kept = "proving late positions", "the games that are proven are kept"
-        with follow(Display(), title, positions, "positions", kept=kept) as work:
+        title, answer = "proving late positions", "the games that are proven are kept"
+        with follow(Display(), title, positions, "positions", answer=answer) as work:
 
             def on_progress(proven: int) -> None:
                 work.should_stop.keeps_work()

@@ -129,9 +129,9 @@ class Bench:
         """Refuse what a mode would not read, and numbers that no mode can take."""
         taken = set(_TAKES[mode])
         if mode == PARTS:
-            asked = {f"--what {name}" for name in options.names_of(self.what)}
-            asked |= {"--plot"} if self.plot is not None else set()
-            taken -= {name for name, wanted in _NEEDS.items() if wanted not in asked}
+            named = {f"--what {name}" for name in options.names_of(self.what)}
+            named |= {"--plot"} if self.plot is not None else set()
+            taken -= {name for name, wanted in _NEEDS.items() if wanted not in named}
         for field in dataclasses.fields(self):
             name, value = field.name, getattr(self, field.name)
             option = f"--{name.replace('_', '-')}"
@@ -278,7 +278,7 @@ class Bench:
             run = RUNS / config.name
             if not training.train(config, RUNS, resume=run.is_dir()):
                 return EXIT_INTERRUPTED
-        with follow(Display(), STRENGTH, kept="finished matches are kept") as work:
+        with follow(Display(), STRENGTH, answer="finished matches are kept") as work:
 
             def on_match(entrant: Entrant, number: int, count: int) -> Callable[[int], None]:
                 if not work.display.is_live:

@@ -3,11 +3,11 @@ config are worth (`experiment ablation`)."""
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
+import functools
 import shlex
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -69,13 +69,14 @@ class Experiment:
 
     def run(self) -> int:
         """Returns the exit code."""
+        from train.api.progress import follow
         from train.experiments.catalogue import run_experiment
         from train.experiments.scales import read_scales
 
-        scale = read_scales(self.config)
+        scale, task = read_scales(self.config), functools.partial(follow, True)
 
         def work(words: str) -> tuple[Report, list[Path]]:
-            return run_experiment(self.what, scale, self.out, command=words, task=_task)
+            return run_experiment(self.what, scale, self.out, command=words, task=task)
 
         return _run([self.what, *options.changed_options(self, "what")], work)
 
@@ -113,6 +114,7 @@ class Ablation:
 
     def run(self) -> int:
         """Returns the exit code."""
+        from train.api.progress import follow
         from train.experiments import ablation
         from train.experiments.changes import read_changes
         from train.experiments.lib.cache import ResultCache
@@ -129,7 +131,8 @@ class Ablation:
         fields["seeds"] = seeds if self.seeds is None else self.seeds
         how = validated(ablation.Options, fields, where=ABLATION)
         changes = read_changes(self.changes, self.only)
-        pieces = Work(read_scales(), ResultCache(self.out, machine=machine()), _task)
+        task, cache = functools.partial(follow, True), ResultCache(self.out, machine=machine())
+        pieces = Work(read_scales(), cache, task)
         asked, say = ablation.Ablation(changes, how, pieces), Display().say
 
         def work(words: str) -> tuple[Report, list[Path]]:
@@ -154,15 +157,6 @@ def _run(words: list[str], work: Work) -> int:
     Display().console.print(report)
     print(f"written: {files[0]} and {len(files) - 1} more files in {files[0].parent}")
     return 0
-
-
-@contextlib.contextmanager
-def _task(title: str, total: int, unit: str) -> Iterator[Callable[[int], Any]]:
-    """A bar for one piece of work: a training between two of them shows one, too."""
-    from train.runtime.display import Display
-
-    with Display() as display, display.task(title, total, unit) as shown:
-        yield shown
 
 
 EXPERIMENTS = Program(

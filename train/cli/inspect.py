@@ -209,8 +209,8 @@ class Probe:
             "within ±0.5 is unknown · 95 % intervals over positions"
         )
         Console().print(probe.probe_table(rows, caption=caption))
-        asked = {"rules": rules.to_dict(), "rules_name": name_of(rules), **how}
-        options.write_json(self.json, asked | probe.probe_record(rows))
+        settings = {"rules": rules.to_dict(), "rules_name": name_of(rules), **how}
+        options.write_json(self.json, settings | probe.probe_record(rows))
         return 0
 
 

@@ -18,6 +18,8 @@ from wallgo_jax.cli.parsing import Flag
 
 if TYPE_CHECKING:
     from train.api.players import Player
+    from train.api.results import Result
+    from wallgo_jax.game.rules import Rules
 
 EXIT_USAGE = 2
 MAX_MOVE_SECONDS = 3600
@@ -105,11 +107,11 @@ class MatchSettings:
             "move_seconds": self.move_seconds,
         }
 
-    def players_of(self, names: Sequence[str]) -> list[Player]:
-        """Players of the rules that are asked for, or else those that one of them has learned."""
+    def players_of(self, names: Sequence[str], rules: Rules | None = None) -> list[Player]:
+        """Players of some rules: those that are asked for, or that one of them has learned."""
         from train.api.players import make_players
 
-        return make_players(names, self.rules or None, **self.of_players)
+        return make_players(names, rules or self.rules or None, **self.of_players)
 
 
 def changed_options(command: Any, *left_out: str) -> list[str]:
@@ -192,11 +194,11 @@ def check_pictures(*paths: Path | None) -> None:
     check_files(*paths)
 
 
-def show(result: Any) -> int:
+def show(result: Result) -> int:
     """Print a result of the interface; returns the exit code."""
-    from rich.console import Console
+    from train.runtime.display import Display
 
-    console = Console()
+    console = Display().console
     for shown in result.shown():
         console.print(shown, highlight=False)
     return EXIT_INTERRUPTED if result.is_interrupted else 0

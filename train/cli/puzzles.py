@@ -121,10 +121,10 @@ class Puzzles:
         names = [self.player] if self.player else []
         player = self._player_for(rules_for(names, self._rules_text()))
         puzzles: list[Puzzle] = []
-        kept = "the puzzles found so far are kept"
+        answer = "the puzzles found so far are kept"
         try:
             with (
-                follow(Display(), "puzzles", self.count, "found", kept=kept) as work,
+                follow(Display(), "puzzles", self.count, "found", answer=answer) as work,
                 _steps(work) as on_progress,
                 contextlib.suppress(_InterruptedSearchError),
             ):

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from train.cli import options
 from train.cli.options import Positional, arg
 from train.runtime.errors import UsageError
 from train.runtime.files import names_of_runs
-
-if TYPE_CHECKING:
-    from train.ratings.pool import Entrant
-    from wallgo_jax.game.rules import Rules
 
 ANCHORS = ("random", "greedy", "wjx", "heuristic-search:wjx@64")
 Axis = Literal["iteration", "positions"]
@@ -61,33 +56,40 @@ class Elo(options.MatchSettings):
     def run(self) -> int:
         """Returns the exit code."""
         from train.api.players import rules_for
-        from train.api.ratings import MEAN, check_checkpoints, elo
+        from train.api.ratings import MEAN, elo
         from train.api.results import positions_after
         from train.metrics.plot_style import save_figure
         from train.ratings import pool
         from train.runtime.display import Display
 
-        rules = rules_for((*self.players, *self.anchors), self.rules)
-        check_checkpoints(self.simulations, self.checkpoints)
+        rules, runs = rules_for((*self.players, *self.anchors), self.rules), self._runs()
         tables, pictures = self._files(self.json, "elo.json"), self._files(self.png, "elo.png")
         if not pictures:
             options.refuse_unused(self, "axis", where="without --png or --out")
-        for run in self._runs() if self.axis == "positions" else ():
+        for run in runs if self.axis == "positions" else ():
             positions_after(run, [])  # What the curve needs is read before the games.
-        entrants = self._entrants(rules)
-        cache = self._cache(pool.CACHE_FILE if rules.players == 2 else pool.TABLES_FILE)
+        players = self.players_of([*dict.fromkeys((*self.anchors, *self._singles()))], rules)
+        folder = next(iter(runs), self.out)
+        if self.cache is None and folder is None:
+            raise UsageError("elo: no run is named: --cache FILE says where games are to be kept")
+        name = pool.CACHE_FILE if rules.players == 2 else pool.TABLES_FILE
+        cache = self.cache or Path(folder or "") / name
         options.check_pictures(*pictures)
         options.check_files(cache, *tables, *pictures, inputs=self.inputs)
+        zeros = {player.name for player in players}
+        is_there = self.zero in zeros or self.zero.rpartition("/")[0] in names_of_runs(runs)
         rated = elo(
-            entrants,
+            [*runs, *players],
             rules=rules,
             games=self.games,
             budget=self.budget,
             simulations=self.simulations,
-            zero=self.zero if self.zero in {entrant.name for entrant in entrants} else MEAN,
+            checkpoints=self.checkpoints,
+            zero=self.zero if is_there else MEAN,
             opening_plies=self.opening_plies,
             seed=self.seed,
             cache=cache,
+            transfer=self.transfer,
             progress=Display(),
         )
         code = options.show(rated)
@@ -104,55 +106,25 @@ class Elo(options.MatchSettings):
             options.say_written(path, "curves")
         return code
 
-    def _entrants(self, rules: Rules) -> list[Entrant]:
-        """The checkpoints of the runs, the anchors, then the other players, where a bare path has
-        the budget of checkpoints."""
+    def _runs(self) -> list[Path]:
+        """The run directories."""
+        from train.checkpoints.weights import is_run
+
+        return [Path(text) for text in self.players if is_run(Path(text))]
+
+    def _singles(self) -> list[str]:
+        """Names of the players that are no runs; a bare path's budget is that of checkpoints."""
         from train.checkpoints.weights import is_run
         from train.players import registry
-        from train.ratings import pool
 
-        make = functools.partial(registry.make_player, **self.of_players)
-        of_runs = [
-            entrant
-            for run, name in self._runs().items()
-            for entrant in pool.entrants_of_run(
-                run,
-                rules,
-                name=name,
-                simulations=self.simulations,
-                count=self.checkpoints,
-                make_player=make,
-            )
-        ]
         kind, budget = ("search", f"@{self.simulations}") if self.simulations else ("net", "")
         names = [registry.read_name(text) for text in self.players if not is_run(Path(text))]
-        singles = [
+        return [
             f"{kind}:{name.target}{budget}{name.options_text}"
             if name.is_bare and not name.has_budget
             else name.text
             for name in names
         ]
-        return of_runs + pool.entrants_of_names(
-            dict.fromkeys((*self.anchors, *singles)),
-            rules,
-            heuristics=self.of_players["heuristics"],
-            make_player=make,
-        )
-
-    def _runs(self) -> dict[Path, str]:
-        """The run directories with their names, or, where two have the same, with their paths."""
-        from train.checkpoints.weights import is_run
-
-        runs = [Path(text) for text in self.players if is_run(Path(text))]
-        return dict(zip(runs, names_of_runs(runs), strict=True))
-
-    def _cache(self, name: str) -> Path:
-        folder = next(iter(self._runs()), self.out)
-        if self.cache is not None:
-            return self.cache
-        if folder is None:
-            raise UsageError("elo: no run is named: --cache FILE says where games are to be kept")
-        return folder / name
 
     def _files(self, path: Path | None, name: str) -> list[Path]:
         named = [*([path] if path else []), *([self.out / name] if self.out else [])]

@@ -146,7 +146,7 @@ class Calibrate:
             raise UsageError("calibrate: win chances are calibrated for two players")
         player, display = make_analysis_player(self.player, rules), Display()
         simulations = player.search.simulations
-        with follow(display, kept="the positions searched so far are measured") as work:
+        with follow(display, answer="the positions searched so far are measured") as work:
             if self.games:
                 recorded = own_games.read_games(self.games, player)
             else:

@@ -105,23 +105,23 @@ class Fit:
 
 
 def _config_and_runs(
-    command: str, asked: Run | Fit, overrides: Sequence[str]
+    name: str, command: Run | Fit, overrides: Sequence[str]
 ) -> tuple[RunConfig, Path]:
     """The config of a run that starts or goes on, and the directory of all runs that it is in."""
-    if asked.resume is None:
-        return read_config(asked.config, overrides), asked.runs or _RUNS
-    if asked.config is not None:
+    if command.resume is None:
+        return read_config(command.config, overrides), command.runs or _RUNS
+    if command.config is not None:
         raise UsageError(
-            f"{command}: --resume goes on with the config that {asked.resume} holds: leave "
-            f"{asked.config} out, and change keys by --some.key value"
+            f"{name}: --resume goes on with the config that {command.resume} holds: leave "
+            f"{command.config} out, and change keys by --some.key value"
         )
-    if asked.runs is not None:
-        raise UsageError(f"{command}: --resume names the run's own directory: leave --runs out")
+    if command.runs is not None:
+        raise UsageError(f"{name}: --resume names the run's own directory: leave --runs out")
     from train.loop.run_directory import check_name, plain_path, resumed_config
 
-    config = change_config(resumed_config(asked.resume), overrides)
-    check_name(asked.resume, config)
-    return config, plain_path(asked.resume).parent
+    config = change_config(resumed_config(command.resume), overrides)
+    check_name(command.resume, config)
+    return config, plain_path(command.resume).parent
 
 
 @dataclasses.dataclass(frozen=True)
