@@ -16,8 +16,8 @@ import pytest
 from tests.support import site
 from train.checkpoints import pretrained
 from train.cli import command_line as train_program
-from train.cli.experiment import ABLATION, Experiment
-from train.cli.inspect import INSPECT
+from train.cli.commands import GROUPS
+from train.cli.experiment import Ablation, Experiment
 from train.cli.run import Run
 from train.config import read_config
 from train.experiments.scales import read_scales
@@ -81,7 +81,7 @@ def fresh_clone(tmp_path_factory) -> Path:
 def check_command(monkeypatch, fresh_clone) -> Callable[[list[str]], None]:
     """Fails for a command or an option that does not exist; commands do nothing."""
     monkeypatch.chdir(fresh_clone)
-    for kind in (*train_program.PROGRAM.commands.values(), *INSPECT.commands.values()):
+    for kind in {c for p in (train_program.PROGRAM, *GROUPS.values()) for c in p.commands.values()}:
         monkeypatch.setattr(kind, "run", _read_config_only, raising=False)
     for kind in (Convert, Replay, Show):
         monkeypatch.setattr(kind, "run", lambda self, console: None)
@@ -91,8 +91,9 @@ def check_command(monkeypatch, fresh_clone) -> Callable[[list[str]], None]:
 def _read_config_only(command: Any, overrides: Sequence[str] = ()) -> int:
     path = getattr(command, "config", None)
     if isinstance(command, Experiment):
-        if command.what != ABLATION:
-            read_scales(path)
+        read_scales(path)
+        return 0
+    if isinstance(command, Ablation):
         return 0
     config = read_config(path if path and path.exists() else None, overrides)
     if isinstance(command, Run) and command.resume is None:
@@ -141,7 +142,7 @@ def test_every_command_parses(path, check_command):
 def examples() -> list[str]:
     """The lines that the help pages of both programs end with."""
     found = []
-    for program in (train_program.PROGRAM, INSPECT, game_program.PROGRAM):
+    for program in (train_program.PROGRAM, *GROUPS.values(), game_program.PROGRAM):
         kinds = program.commands.values()
         lines = [*program.examples, *(line for kind in kinds for line in kind.EXAMPLES)]
         found += [f"{program.name} {line}" for line in lines]

@@ -28,8 +28,8 @@ train/data train/learning train/solver train/config train/metrics train/checkpoi
 train/arena train/opponents train/engine/trees train/engine
 train/loop train/ratings train/analysis train/review train/puzzles
 train/experiments/lib train/experiments train/ui/games train/ui
-train/bench/harness train/bench/parts train/bench train/bench/scripts train/api/common train/api
-train/cli/common train/cli/games train/cli train/__main__
+train/bench/harness train/bench/parts train/bench train/bench/scripts train/api
+train/cli train/__main__
 """.split()
 DOORS = {
     "flax": "train/network",

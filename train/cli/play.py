@@ -6,10 +6,8 @@ import dataclasses
 import importlib.util
 from typing import Annotated
 
-import tyro
-
-from train.cli.common import options
-from train.cli.common.unused import refuse_unused
+from train.cli import options
+from train.cli.options import arg
 from train.runtime.errors import UsageError
 from wallgo_jax.cli.parsing import Flag
 
@@ -29,9 +27,7 @@ class Play:
 
     rules: options.RulesText = ""
     """Rules of the first game: preset's name, JSON object, or file (JSON or TOML)."""
-    player: Annotated[
-        str, tyro.conf.arg(metavar="PLAYER", help_behavior_hint="(default: the rules' own)")
-    ] = ""
+    player: Annotated[str, arg("PLAYER", "(default: the rules' own)")] = ""
     """The machine: a player that searches, as docs/players.md names it, without simulations."""
     port: int = 8642
     """Port at 127.0.0.1; 0 for any that is free."""
@@ -43,21 +39,23 @@ class Play:
     """With --terminal: level of the machine, or `person` for no machine."""
     puzzles: options.OptionalFile = None
     """File of puzzles for the page, in place of those that come with the package."""
-    colour: Annotated[str, tyro.conf.arg(metavar="COLOUR")] = "Red"
+    colour: Annotated[str, arg("COLOUR")] = "Red"
     """With --terminal: your colour."""
 
     def run(self) -> int:
         """Returns the exit code."""
         if self.terminal:
-            refuse_unused(self, "port", "no_browser", "puzzles", where="with --terminal")
+            options.refuse_unused(self, "port", "no_browser", "puzzles", where="with --terminal")
         else:
-            refuse_unused(self, "level", "colour", where="without --terminal")
+            options.refuse_unused(self, "level", "colour", where="without --terminal")
         missing = [name for name in _LIBRARIES if importlib.util.find_spec(name) is None]
         if missing:
             raise UsageError(f"play needs {', '.join(missing)}: pip install 'wallgo-jax[play]'")
         if not 0 <= self.port <= MAX_PORT:
             raise UsageError(f"play: port ({self.port}) must be from 0 to {MAX_PORT}")
-        rules = options.read_rules_for(self.rules, [self.player] if self.player else [])
+        from train.api.players import rules_for
+
+        rules = rules_for([self.player] if self.player else [], self.rules)
         if self.player:
             from train.players.registry import check_rules, make_level_player
 

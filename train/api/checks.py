@@ -1,8 +1,8 @@
-"""Progress, keys, and errors of one line."""
+"""Checks of what calls are given, and errors of one line."""
 
 import contextlib
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import jax
@@ -12,7 +12,6 @@ from train.runtime.errors import UsageError
 from train.runtime.host import usage_error_message
 
 MAX_SEED = 2**31
-OnProgress = Callable[[int], None]
 
 
 def key_of(what: str, seed: int) -> jax.Array:
@@ -36,6 +35,14 @@ def check_whole(what: str, **numbers: Any) -> None:
             raise UsageError(f"{what}: {name} ({number!r}) must be a whole number") from None
 
 
+def check_list(what: str, players: Any, least: int) -> None:
+    """Refuse what is no list of at least this many players with a UsageError."""
+    if isinstance(players, str) or not isinstance(players, Sequence):
+        raise UsageError(f"{what}: players must be a list, not {players!r}")
+    if len(players) < least:
+        raise UsageError(f"{what}: {len(players)} players are too few")
+
+
 @contextlib.contextmanager
 def callback_errors() -> Iterator[None]:
     """Raise a UsageError of a host callback, which a program wraps, as itself."""
@@ -46,14 +53,3 @@ def callback_errors() -> Iterator[None]:
         if message is None:
             raise
         raise UsageError(message) from None
-
-
-@contextlib.contextmanager
-def progress_bar(title: str, total: int, *, is_shown: bool) -> Iterator[OnProgress]:
-    """A bar of rich, on a terminal or in a notebook; call what is yielded with the parts done."""
-    from rich.progress import MofNCompleteColumn, Progress, TimeRemainingColumn
-
-    columns = (*Progress.get_default_columns()[:2], MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, transient=True, disable=not is_shown) as bar:
-        task = bar.add_task(title, total=total)
-        yield lambda done: bar.update(task, completed=done)

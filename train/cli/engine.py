@@ -14,9 +14,8 @@ from collections.abc import Sequence
 from concurrent.futures import CancelledError
 from typing import TYPE_CHECKING, Annotated, Any
 
-import tyro
-
-from train.cli.common import options
+from train.cli import options
+from train.cli.options import arg
 from train.config import SHIPPED, read_config
 from train.engine.trees.options import EngineOptions
 from train.runtime.errors import usage_errors
@@ -38,18 +37,12 @@ class Engine:
         "engine heuristic-search:wjx@32 --rules hkoi playwallgo-3p",
     )
 
-    player: Annotated[
-        tyro.conf.Positional[str],
-        tyro.conf.arg(metavar="[PLAYER]", help_behavior_hint=f"(default: {SHIPPED})"),
-    ] = SHIPPED
+    player: options.ShippedPlayer = SHIPPED
     """Player with a network, or heuristic-search, named as in docs/players.md. Its budget is that
     of an answer, unless the session or the request says another."""
     rules: Annotated[
         tuple[str, ...],
-        tyro.conf.arg(
-            metavar="RULES ...",
-            help_behavior_hint=f"(default: the player's own, else {options.DEFAULT_RULES})",
-        ),
+        arg("RULES ...", f"(default: the player's own, else {options.DEFAULT_RULES})"),
     ] = ()
     """Preset's name, JSON object, or file: the first is for sessions that name no rules. Sessions
     can have all rules of the same sizes (board, players, stones)."""
@@ -65,15 +58,16 @@ class Engine:
     """Search each position anew, without the tree of the moves before, as players of a match do."""
     seed: int = 0
     """Random seed of moves that are drawn with a temperature."""
-    config: options.OptionalFile = None
-    """TOML file of a run, whose [heuristics] are the weights of wjx and ethen."""
+    config: options.WeightsFile = None
     transfer: Flag = False
     """Let networks play rules that they were not trained on."""
 
     def run(self) -> int:
-        """Returns the exit code."""
-        _end_at_sigterm()
-        options.check_seed("engine", self.seed)
+        """Returns the exit code, 0 also at a SIGTERM before there are sessions."""
+        signal.signal(signal.SIGTERM, lambda signum, frame: leave(0))
+        from train.api.checks import key_of
+
+        key_of("engine", self.seed)
         sizes = self._options()
         # Whatever else is printed must not stand between the responses.
         responses = os.dup(sys.stdout.fileno())
@@ -83,14 +77,8 @@ class Engine:
         from train.engine.protocol import Protocol
         from train.engine.server import make_send, serve
 
-        protocol = Protocol(engines)
-        served = serve(
-            protocol,
-            read_from=sys.stdin.fileno(),
-            send=make_send(responses),
-            write_to=responses,
-        )
-        asyncio.run(served)
+        send, source = make_send(responses), sys.stdin.fileno()
+        asyncio.run(serve(Protocol(engines), read_from=source, send=send, write_to=responses))
         if any(engine.is_compiling for engine in engines):
             leave(0)
         return 0
@@ -98,7 +86,7 @@ class Engine:
     def _options(self) -> EngineOptions:
         with usage_errors():
             return EngineOptions(
-                batch_sizes=tuple(sorted(set(_numbers(self.batch)))),
+                batch_sizes=tuple(sorted(set(options.numbers_of("batch", self.batch)))),
                 chunk=self.chunk,
                 nodes=self.nodes,
                 trees=self.trees,
@@ -108,6 +96,7 @@ class Engine:
 
     def _engines(self, sizes: EngineOptions) -> list[Sessions]:
         """Sessions of each shape that the rules have, compiled."""
+        from train.api.players import rules_for
         from train.engine.sessions import Sessions
         from train.players.registry import make_evaluating_player
         from wallgo_jax.game.state import sizes_of
@@ -115,10 +104,8 @@ class Engine:
         player = make_evaluating_player(
             self.player, heuristics=read_config(self.config).heuristics, transfer=self.transfer
         )
-        texts: list[Any] = [*self.rules] or [""]
-        asked = [options.read_rules_for(text, (self.player,)) for text in texts]
         by_shape: dict[Any, Rules] = {}
-        for rules in asked:
+        for rules in [rules_for((self.player,), text) for text in self.rules or ("",)]:
             by_shape.setdefault(sizes_of(rules), rules)
         engines = []
         for rules in by_shape.values():
@@ -135,13 +122,6 @@ class Engine:
         return engines
 
 
-def _numbers(text: str) -> list[int]:
-    names = [name.strip() for name in text.split(",")]
-    if not all(name.isdecimal() for name in names):
-        raise ValueError(f"--batch {text!r} must be numbers from 1 on, with commas")
-    return [int(name) for name in names]
-
-
 def _tell_compiled(engines: Sequence[Sessions]) -> None:
     """Tell once batches of all sizes are compiled; an engine that ends before cancels that."""
     # A failure is told where it happens.
@@ -149,11 +129,6 @@ def _tell_compiled(engines: Sequence[Sessions]) -> None:
         for engine in engines:
             engine.wait_for_all_sizes()
         _log(f"batches of {engines[0].options.batch_sizes[-1]} sessions are compiled")
-
-
-def _end_at_sigterm() -> None:
-    """End with exit code 0 at a SIGTERM that comes before there are sessions."""
-    signal.signal(signal.SIGTERM, lambda signum, frame: leave(0))
 
 
 def _log(text: str) -> None:
