@@ -13,10 +13,11 @@ from typing import Any
 
 import pytest
 
+from tests.support import site
 from train.checkpoints import pretrained
 from train.cli import command_line as train_program
-from train.cli.experiment import ABLATION, Experiment
-from train.cli.inspect import INSPECT
+from train.cli.commands import GROUPS
+from train.cli.experiment import Ablation, Experiment
 from train.cli.run import Run
 from train.config import read_config
 from train.experiments.scales import read_scales
@@ -80,7 +81,7 @@ def fresh_clone(tmp_path_factory) -> Path:
 def check_command(monkeypatch, fresh_clone) -> Callable[[list[str]], None]:
     """Fails for a command or an option that does not exist; commands do nothing."""
     monkeypatch.chdir(fresh_clone)
-    for kind in (*train_program.PROGRAM.commands.values(), *INSPECT.commands.values()):
+    for kind in {c for p in (train_program.PROGRAM, *GROUPS.values()) for c in p.commands.values()}:
         monkeypatch.setattr(kind, "run", _read_config_only, raising=False)
     for kind in (Convert, Replay, Show):
         monkeypatch.setattr(kind, "run", lambda self, console: None)
@@ -90,8 +91,9 @@ def check_command(monkeypatch, fresh_clone) -> Callable[[list[str]], None]:
 def _read_config_only(command: Any, overrides: Sequence[str] = ()) -> int:
     path = getattr(command, "config", None)
     if isinstance(command, Experiment):
-        if command.what != ABLATION:
-            read_scales(path)
+        read_scales(path)
+        return 0
+    if isinstance(command, Ablation):
         return 0
     config = read_config(path if path and path.exists() else None, overrides)
     if isinstance(command, Run) and command.resume is None:
@@ -140,7 +142,7 @@ def test_every_command_parses(path, check_command):
 def examples() -> list[str]:
     """The lines that the help pages of both programs end with."""
     found = []
-    for program in (train_program.PROGRAM, INSPECT, game_program.PROGRAM):
+    for program in (train_program.PROGRAM, *GROUPS.values(), game_program.PROGRAM):
         kinds = program.commands.values()
         lines = [*program.examples, *(line for kind in kinds for line in kind.EXAMPLES)]
         found += [f"{program.name} {line}" for line in lines]
@@ -204,13 +206,29 @@ def _anchors(path: Path) -> list[str]:
     return [heading.strip().replace(" ", "-") for heading in plain]
 
 
+def test_the_site_shows_every_page():
+    """A page of results is found from their index."""
+    text = (ROOT / "zensical.toml").read_text("utf-8")
+    shown = re.findall(r'"([\w/]+\.md)"', text)
+    assert len(shown) == len(set(shown))
+    assert set(shown) == {p for p in site.pages().values() if not p.startswith("results/")}
+
+
+def test_a_link_of_the_repository_leads_to_a_page_of_the_site():
+    linked: set[str] = set()
+    text = "[a](../configs/cpu.toml) [b](../wallgo_jax/RULES.md#x) [c](#d) [e](https://f.g)"
+    found = site.relinked(text, "docs/runs.md", site.pages(), linked)
+    assert found == "[a](files/configs/cpu.toml.md) [b](rules.md#x) [c](#d) [e](https://f.g)"
+    assert linked == {"configs/cpu.toml", "wallgo_jax/RULES.md"}
+
+
 def test_readme_is_a_front_door():
     assert len(README.read_text("utf-8").splitlines()) <= MAX_README_LINES
 
 
 def test_the_picture_is_what_the_command_under_it_draws(tmp_path, fresh_clone, monkeypatch):
     (line,) = re.findall(
-        r"^`python -m wallgo_jax (.*) --out \S+` drew it", README.read_text("utf-8"), re.M
+        r"^`python -m wallgo_jax (.*) --out \S+` drew the position", README.read_text("utf-8"), re.M
     )
     monkeypatch.chdir(fresh_clone)
     assert game_program.main([*shlex.split(line), "--out", str(tmp_path / "position.svg")]) == 0

@@ -69,6 +69,7 @@ value_scale = 0.5
 player_value_scale = 0.75
 visit_offset = 20
 rescale_values = false
+least_spread = 0.25
 first_play = "minizero"
 rounds = true
 c_init = 2
@@ -119,6 +120,7 @@ symmetry = false
 ema_decay = 0.375
 value_mix = 0.5
 td_steps = 2
+validation_every = 4
 freeze = ["trunk=3"]
 
 [learner.weights]
@@ -209,6 +211,7 @@ FULL_CONFIG = RunConfig(
         0.75,
         20.0,
         False,
+        0.25,
         "minizero",
         2.0,
         1000.0,
@@ -241,6 +244,7 @@ FULL_CONFIG = RunConfig(
         0.375,
         0.5,
         2,
+        4,
         LossWeights(1.5, 0.75, 0.0, 0.5, 0.25),
         freeze=("trunk=3",),
     ),

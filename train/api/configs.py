@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from train import functions
 from train.config import (
@@ -24,6 +24,8 @@ from wallgo_jax.game.rules import Rules
 
 Source = RunConfig | Mapping[str, Any] | str | Path
 """A config, tables of one, a TOML file, or a run's directory."""
+AnyRules = Rules | Mapping[str, Any] | str
+"""Rules, their fields, or a preset's name, a JSON object, or a JSON or TOML file."""
 
 
 def make_config(
@@ -50,7 +52,7 @@ def make_config(
     return config_from_dict(fields, where=where)
 
 
-def read_rules(rules: Rules | Mapping[str, Any] | str) -> Rules:
+def read_rules(rules: AnyRules) -> Rules:
     """Rules from a preset's name, a dict, a JSON or TOML file, or as they are.
 
     Raises:
@@ -62,14 +64,22 @@ def read_rules(rules: Rules | Mapping[str, Any] | str) -> Rules:
         return rules_text.read_rules(rules) if isinstance(rules, str) else rules_lib.named(rules)
 
 
-def use_functions(
-    *,
-    network: Any = None,
-    planes: Any = None,
-    search: Any = None,
-    loss: Any = None,
-    targets: Any = None,
-) -> dict[str, Function]:
+class Functions(TypedDict, total=False):
+    """Functions of your own that replace parts of a run, as docs/api.md describes them."""
+
+    network: Any
+    """A module of Flax, or (init, evaluate)."""
+    planes: Any
+    """Shows more planes."""
+    search: Any
+    """Searches."""
+    loss: Any
+    """Gives a number that is added to the loss."""
+    targets: Any
+    """Changes what is learned."""
+
+
+def use_functions(**given: Unpack[Functions]) -> dict[str, Function]:
     """Tell this process the functions of a run that an earlier process trained, as docs/api.md
     describes them; players of its checkpoints can then be made.
 
@@ -79,9 +89,11 @@ def use_functions(
     Raises:
       UsageError: one has no name, or is no function.
     """
-    given = dict(zip(functions.KEYS, (network, planes, search, loss, targets), strict=True))
-    found: dict[str, Function] = {}
-    for key, call in given.items():
+    if unknown := set(given) - set(Functions.__annotations__):
+        raise TypeError(f"use_functions: no function of a run is called {', '.join(unknown)}")
+    by_key: dict[str, Function] = {}
+    for key, table in zip(functions.KEYS, Functions.__annotations__, strict=True):
+        call: Any = given.get(table)
         if call is None:
             continue
         pair, name = call, ""
@@ -90,13 +102,13 @@ def use_functions(
         elif not callable(call):
             raise UsageError(f"{key}: {call!r} is no function")
         with usage_errors():
-            found[key] = functions.tell(key, pair, name=name)
-    return found
+            by_key[key] = functions.tell(key, pair, name=name)
+    return by_key
 
 
-def with_functions(config: RunConfig, told: Mapping[str, Function]) -> RunConfig:
+def with_functions(config: RunConfig, by_key: Mapping[str, Function]) -> RunConfig:
     """A config that has these functions, by its keys."""
-    for path, function in told.items():
+    for path, function in by_key.items():
         table, key = path.split(".")
         changed = dataclasses.replace(getattr(config, table), **{key: function})
         config = dataclasses.replace(config, **{table: changed})

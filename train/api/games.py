@@ -1,78 +1,32 @@
-"""Games between players: matches, tournaments, ratings."""
+"""Games between players: matches and tournaments."""
 
-import contextlib
 import dataclasses
 import math
-import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
-from train.api.common.tables import (
-    callback_errors,
-    check_whole,
-    key_of,
-    progress_bar,
-)
-from train.api.players import HasPlayer, MoveFunction, Player, make_players
-from train.api.results import PlayedMatch, RatedPool, TournamentResult
+from train.api.checks import callback_errors, check_list, check_whole, key_of
+from train.api.configs import AnyRules
+from train.api.players import Opponent, Player, make_players
+from train.api.progress import Follower, Shown, follow
+from train.api.results import FORMS, PlayedMatch, TournamentResult
 from train.arena import match as match_lib
+from train.arena import report
 from train.arena import sprt as sprt_lib
 from train.arena import tournament as tournament_lib
 from train.arena.match import MatchOptions, fill_seats, games_of
-from train.arena.match_programs import check_opening, never
+from train.arena.match_programs import check_opening
 from train.arena.openings import Positions, choose_opening
-from train.arena.result import MatchResult
-from train.arena.tournament import Score
-from train.arena.tournament import TournamentMatch as Meeting
+from train.arena.tournament import Score, StandingsRow, TournamentMatch
 from train.config.sprt import parse_sprt
-from train.ratings import pool
-from train.ratings.pool import MAX_BATCH, Entrant
-from train.ratings.pool import PoolProgress as Progress
-from train.ratings.results_cache import ResultsCache
+from train.ratings.pool import MAX_BATCH
+from train.runtime.display import Display
 from train.runtime.errors import UsageError, usage_errors
-from train.runtime.files import names_of_runs
 from wallgo_jax.game.rules import Rules
 
-Opponent = str | Player | MoveFunction | HasPlayer
-"""A player by name, one that is made, or a function (states [B], key) -> slots int32[B]."""
-ROUND_ROBIN, ELIMINATION = FORMS = ("round-robin", "double-elimination")
-AnyRules = Rules | Mapping[str, Any] | str
-
-
-def _ignore(_: Any) -> None:
-    """Takes what nobody follows."""
-
-
-class Watch(NamedTuple):
-    """Follows games for a caller that shows them and may stop them."""
-
-    on_progress: Callable[[int], None] = _ignore
-    """Takes the number of games done."""
-    should_stop: Callable[[], bool] = never
-    on_begin: Callable[[Any], None] = _ignore
-    """Called before each match of a tournament, and with the `Progress` before each of a pool."""
-    on_result: Callable[[PlayedMatch], None] = _ignore
-    """Called after each match of a tournament or a pool."""
-    keeps_finished: bool = False
-    """Whether a tournament that stops or fails is returned with the meetings that are over."""
-
-
-Watcher = Callable[[str, int], AbstractContextManager[Watch]]
-"""(title, number of games) -> a context of a `Watch`."""
-
-
-@contextlib.contextmanager
-def _watching(progress: bool | Watcher, title: str, games: int) -> Iterator[Watch]:
-    """What follows the games: a bar if there is to be one, or the caller's own."""
-    if callable(progress):
-        with progress(title, games) as watch:
-            yield watch
-    else:
-        with progress_bar(title, games, is_shown=progress) as on_progress:
-            yield Watch(on_progress)
+ROUND_ROBIN, ELIMINATION = FORMS
 
 
 @callback_errors()
@@ -88,7 +42,7 @@ def match(
     openings: str | Path | Positions | None = None,
     seed: int = 0,
     sprt: str = "",
-    progress: bool | Watcher = False,
+    progress: Shown = False,
 ) -> PlayedMatch:
     """Play a match; the games are those of `python -m train match` with the same options.
 
@@ -106,14 +60,14 @@ def match(
         games, or diagrams; or the positions.
       seed: random seed.
       sprt: `ELO0,ELO1`: stop once a sequential test of two players has decided.
-      progress: show a bar, or what follows the games.
+      progress: show a bar.
 
     Raises:
       UsageError: a player, the rules or a number is not allowed.
     """
     given = [first, second, *others]
-    made = make_players(given, rules)
-    played, key = made[0].rules, key_of("match", seed)
+    entrants = make_players(given, rules)
+    played, key = entrants[0].rules, key_of("match", seed)
     check_whole("match", games=games, batch=batch, opening_plies=opening_plies)
     with usage_errors():
         test = parse_sprt(str(sprt)) if sprt else None
@@ -121,38 +75,51 @@ def match(
             opening_plies, players_place=players_place, path=openings, rules=played
         )
         how = MatchOptions(games, batch, *opening)
-        seated = [player.registered for player in fill_seats(made, played)]
+        seated = [player.registered for player in fill_seats(entrants, played)]
     if played.players > 2:
-        _check_named_once(given, made)
+        _check_named_once(given, entrants)
         if test is not None:
             raise UsageError(
                 f"match: sprt is a test of two players, the rules are for {played.players}; leave "
                 "it out and read the interval"
             )
-    titled = [player.name for player in seated]
-    title = (" against " if played.players == 2 else " · ").join(titled)
-    with _watching(progress, title, games_of(seated, games)) as watch:
-        found = sprt_lib.play_until_decided(
+    title = (" against " if played.players == 2 else " · ").join(each.name for each in seated)
+    total = games_of(seated, games)
+    with follow(progress, title, total, answer="the games that are over are kept") as work:
+        result = sprt_lib.play_until_decided(
             seated,
             played,
-            dataclasses.replace(how, should_stop=watch.should_stop),
+            dataclasses.replace(how, should_stop=work.should_stop),
             test,
             key=key,
-            on_progress=watch.on_progress,
+            on_progress=work,
         )
-    return PlayedMatch(**vars(found))
+    settings = {
+        "seed": seed,
+        "opening_plies": opening.plies,
+        "players_place": opening.players_place,
+        "openings": str(openings) if isinstance(openings, str | Path) else None,
+    }
+    return PlayedMatch(
+        **vars(result),
+        settings=settings,
+        test=test,
+        caption=f"seed {seed} · {opening.text}",
+        total=total,
+        is_interrupted=work.should_stop(),
+    )
 
 
 def seated_match(players: Sequence[Opponent], **options: Any) -> PlayedMatch:
     """`match` of the players of a list, one for each seat, or two."""
-    _check_list("seated_match", players, 2)
+    check_list("seated_match", players, 2)
     return match(*players, **options)
 
 
-def _check_named_once(given: Sequence[Opponent], made: Sequence[Player]) -> None:
+def _check_named_once(given: Sequence[Opponent], entrants: Sequence[Player]) -> None:
     """Refuse two different players of one name, who would be one entrant."""
     first: dict[str, Opponent] = {}
-    for opponent, player in zip(given, made, strict=True):
+    for opponent, player in zip(given, entrants, strict=True):
         known = first.setdefault(player.name, opponent)
         if known is not opponent and not (isinstance(known, str) and isinstance(opponent, str)):
             raise UsageError(f"match: two different players are named {player.name!r}")
@@ -168,7 +135,8 @@ def tournament(
     heats: int = 0,
     opening_plies: int = 2,
     seed: int = 0,
-    progress: bool | Watcher = False,
+    records: str | Path | None = None,
+    progress: Shown = False,
 ) -> TournamentResult:
     """Play a tournament; the games are those of `python -m train tournament`.
 
@@ -181,16 +149,17 @@ def tournament(
       heats: players of a heat before an elimination, whose last start a loss behind; 0 for none.
       opening_plies: as in `match`.
       seed: random seed.
-      progress: show a bar, or what follows the games.
+      records: file that each meeting's games are written to once it is over.
+      progress: show a bar, and a line for each meeting.
 
     Raises:
       UsageError: as `match`, or a player stands there twice.
       KeyboardInterrupt: Ctrl-C came.
     """
-    _check_list("tournament", players, 2)
-    made = make_players(list(players), rules)
-    played, names = made[0].rules, [player.name for player in made]
-    seats, registered = played.players, [player.registered for player in made]
+    check_list("tournament", players, 2)
+    entrants = make_players(list(players), rules)
+    played, names = entrants[0].rules, [player.name for player in entrants]
+    seats, registered = played.players, [player.registered for player in entrants]
     key_of("tournament", seed)
     check_whole("tournament", games=games, heats=heats, opening_plies=opening_plies)
     if form not in FORMS:
@@ -205,17 +174,25 @@ def tournament(
         tournament_lib.check_entrants(names, seats)
         match_lib.check_players(registered, played)
     each, orders = games_of(registered[:seats], games), math.factorial(seats)
+    settings = {
+        "seed": seed,
+        "games_a_meeting": games,
+        "heats": heats,
+        "opening_plies": opening_plies,
+    }
     total = each * _expected_meetings(len(names), seats, form, heats)
-    with _watching(progress, form, total) as watch:
-        meetings = _Meetings(dict(zip(names, made, strict=True)), played, how, seed, watch)
+    with follow(progress, form, total, answer="the meetings that are over are kept") as work:
+        by_name, path = dict(zip(names, entrants, strict=True)), Path(records) if records else None
+        meetings, stop = _Meetings(by_name, played, how, seed, work, path), None
+        result = TournamentResult(form, played, settings=settings, total=total)
         try:
-            return _played(form, names, each // orders, heats, meetings)
+            places = _play_form(form, names, each // orders, heats, meetings)
         except (KeyboardInterrupt, UsageError) as error:
-            if not (watch.keeps_finished and meetings.met):
+            if not (isinstance(progress, Display) and meetings.met):
                 raise
-            rows = tournament_lib.standings(names, meetings.met)
-            over = tuple(meetings.met), tuple(meetings.results)
-            return TournamentResult(form, played, tuple(rows), *over, stop=error)
+            places, stop = {"standings": _standings(names, meetings.met)}, error
+        over = {"meetings": tuple(meetings.met), "tables": tuple(meetings.results)}
+        return dataclasses.replace(result, **over | places, stop=stop)
 
 
 def seated_tournament(
@@ -235,232 +212,79 @@ class _Meetings:
         rules: Rules,
         how: MatchOptions,
         seed: int,
-        watch: Watch,
+        work: Follower,
+        records: Path | None,
     ) -> None:
         self.rules, self._players, self._how = rules, players, how
-        self._seed, self._watch = seed, watch
+        self._seed, self._work, self._records = seed, work, records
         self._before: Counter[frozenset[str]] = Counter()  # openings
-        self.met: list[Meeting] = []
+        self.met: list[TournamentMatch] = []
         self.results: list[PlayedMatch] = []
 
     def play(self, names: tuple[str, ...], openings: int) -> tuple[Score, ...]:
         """Play a match; KeyboardInterrupt if it is stopped."""
-        watch, games = self._watch, openings * math.factorial(len(names))
-        if watch.should_stop():
+        work, games = self._work, openings * math.factorial(len(names))
+        if work.should_stop():
             raise KeyboardInterrupt
-        watch.on_begin(names)
-        done = sum(len(result.games) for result in self.results)
-        found = match_lib.play_meeting(
+        began, done = work.task.seconds, sum(len(result.games) for result in self.results)
+        work.task.compile()
+        played = match_lib.play_meeting(
             [self._players[name].registered for name in names],
             self.rules,
             dataclasses.replace(
                 self._how,
                 games=games,
                 batch=min(games, self._how.batch),
-                should_stop=watch.should_stop,
+                should_stop=work.should_stop,
             ),
             seed=self._seed,
             before=self._before[frozenset(names)],
-            on_progress=lambda more: watch.on_progress(done + more),
+            on_progress=lambda more: work.task(done + more),
         )
-        if len(found.games) < games:
+        if len(played.games) < games:
             raise KeyboardInterrupt
         self._before[frozenset(names)] += openings
-        self.results.append(PlayedMatch(**vars(found)))
-        scores = tournament_lib.scores_of(found)
-        self.met.append(Meeting("stopped", len(self.met) + 1, names, scores, None))
-        watch.on_result(self.results[-1])
+        result, line = PlayedMatch(**vars(played)), report.match_line
+        if self._records is not None:
+            result.write(self._records, append=bool(self.results))
+        self.results.append(result)
+        scores = tournament_lib.scores_of(played)
+        self.met.append(TournamentMatch("stopped", len(self.met) + 1, names, scores, None))
+        line = line if self.rules.players == 2 else report.table_line
+        work.display.say(line(result, seconds=work.task.seconds - began))
+        work.should_stop.keeps_work()
         return scores
 
 
-def _played(
+def _play_form(
     form: str, names: list[str], openings: int, heats: int, meetings: _Meetings
-) -> TournamentResult:
-    """Play all meetings of a form."""
+) -> dict[str, Any]:
+    """Play all meetings of a form; returns what its result says of them."""
     rules, play = meetings.rules, meetings.play
     if form == ROUND_ROBIN:
         met = tournament_lib.round_robin(names, play, openings=openings, seats=rules.players)
-        rows = tournament_lib.standings(names, met)
-        return TournamentResult(form, rules, tuple(rows), tuple(met), tuple(meetings.results))
+        return {"standings": _standings(names, met), "meetings": tuple(met)}
     groups, met, seeds, behind = [], [], names, []
     if heats:
         groups, met = tournament_lib.heats(names, play, size=heats, openings=openings)
         seeds, behind = tournament_lib.seeds_of(groups)
-    found = tournament_lib.double_elimination(seeds, play, openings=openings, starts_behind=behind)
-    by_place = {row.name: row for row in tournament_lib.standings(names, found.meetings)}
-    return TournamentResult(
-        form,
-        rules,
-        tuple(by_place[name] for name in found.places),
-        (*met, *found.meetings),
-        tuple(meetings.results),
-        heats=tuple(map(tuple, groups)),
-        elimination=found,
+    bracket = tournament_lib.double_elimination(
+        seeds, play, openings=openings, starts_behind=behind
     )
+    by_place = {row.name: row for row in _standings(names, bracket.meetings)}
+    return {
+        "standings": tuple(by_place[name] for name in bracket.places),
+        "meetings": (*met, *bracket.meetings),
+        "heats": tuple(map(tuple, groups)),
+        "elimination": bracket,
+    }
+
+
+def _standings(names: list[str], met: Sequence[TournamentMatch]) -> tuple[StandingsRow, ...]:
+    return tuple(tournament_lib.standings(names, met))
 
 
 def _expected_meetings(players: int, seats: int, form: str, heats: int) -> int:
     if form == ROUND_ROBIN:
         return math.comb(players, seats)
     return (players * (heats - 1) // 2 if heats else 0) + 2 * players - 2
-
-
-@callback_errors()
-def elo(
-    players: Sequence[Opponent | Path],
-    *,
-    rules: AnyRules | None = None,
-    budget: int = 4000,
-    games: int = 40,
-    simulations: int = 64,
-    checkpoints: int = 0,
-    zero: str | None = None,
-    opening_plies: int = 2,
-    seed: int = 0,
-    cache: str | Path | None = None,
-    progress: bool = False,
-) -> RatedPool:
-    """Rate players in one pool, as `python -m train elo` does.
-
-    Args:
-      players: of the pool, the weakest first; a `Path` is a run's directory and stands for its
-        checkpoints.
-      rules: as in `match`.
-      budget: games in all, those of the cache included.
-      games: each time that a pairing is chosen, or a table where the rules have more seats, rounded
-        as in `match`.
-      simulations: of the checkpoints; 0 for their raw policy.
-      checkpoints: most checkpoints of a run, at least 2; 0 for all.
-      zero: name of the player whose rating is 0; by default the first one's that is no run's, else
-        the mean is 0.
-      opening_plies: as in `match`.
-      seed: random seed.
-      cache: file that keeps games between calls; None keeps none. Players of a name and weights
-        are the same in every process, a function in this one alone.
-      progress: show a bar.
-
-    Raises:
-      UsageError: a player or a number is not allowed, or the budget is too small.
-      KeyboardInterrupt: Ctrl-C came; the games of finished pairings are in the cache's file.
-    """
-    _check_list("elo", players, 1)
-    runs = [player for player in players if isinstance(player, Path)]
-    singles = [player for player in players if not isinstance(player, Path)]
-    given: list[Opponent] = [*singles, *(str(run) for run in runs)]
-    made = (
-        make_players(given, rules)[: len(singles)]
-        if rules is None
-        else make_players(singles, rules)
-    )
-    played = made[0].rules if made else make_players(given[:1], rules)[0].rules
-    check_whole("elo", simulations=simulations, checkpoints=checkpoints)
-    check_checkpoints(checkpoints)
-    entrants = [
-        entrant
-        for run, name in zip(runs, names_of_runs(runs), strict=True)
-        for entrant in pool.entrants_of_run(
-            run, played, name=name, simulations=simulations, count=checkpoints
-        )
-    ]
-    own = [Entrant(player.name, player.identity, player.registered) for player in made]
-    names = [entrant.name for entrant in (*own, *entrants)]
-    if zero is not None and zero not in names:
-        raise UsageError(f"elo: zero {zero!r} is not one of {', '.join(names)}")
-    with contextlib.ExitStack() as stack:
-        folder = "" if cache else stack.enter_context(tempfile.TemporaryDirectory())
-        found = rate_pool(
-            [*entrants, *own],
-            played,
-            games=games,
-            budget=budget,
-            zero=zero if zero is not None else (own[0].name if own else None),
-            opening_plies=opening_plies,
-            seed=seed,
-            cache=Path(cache or Path(folder) / pool.CACHE_FILE),
-            progress=progress,
-        )
-    if found.measured.is_interrupted:
-        raise KeyboardInterrupt
-    return found
-
-
-def check_checkpoints(count: int) -> None:
-    """Refuse a number of checkpoints that no curve has with a UsageError."""
-    if count < 0 or count == 1:
-        raise UsageError(f"elo: checkpoints ({count}) must be 0, or at least 2")
-
-
-def rate_pool(
-    entrants: Sequence[Entrant],
-    rules: Rules,
-    *,
-    games: int,
-    budget: int,
-    zero: str | None,
-    opening_plies: int,
-    seed: int,
-    cache: Path,
-    terms: Mapping[str, Any] | None = None,
-    progress: bool | Watcher = False,
-) -> RatedPool:
-    """Rate the entrants of a pool; Ctrl-C ends it with the batches that are over.
-
-    Args:
-      entrants: checkpoints by run and age, then the others, the weakest first.
-      rules: to play.
-      zero: name of the player whose rating is 0; None for the mean.
-      cache: file that keeps the games.
-      terms: what else decides the games, by names.
-      progress: show a bar, or what follows the games.
-
-    The rest is as in `elo`.
-    """
-    key_of("elo", seed)
-    check_whole("elo", games=games, budget=budget, opening_plies=opening_plies)
-    with usage_errors():
-        MatchOptions(games=games, batch=max(games, 1), opening_plies=opening_plies)
-        check_opening(rules, opening_plies)
-        players = [entrant.player for entrant in entrants if entrant.player is not None]
-        match_lib.check_players(players, rules)
-    settings = pool.settings_of(rules, opening_plies=opening_plies, seed=seed)
-    results, before = ResultsCache(cache, settings | dict(terms or {})), 0
-    with _watching(progress, "elo", budget) as watch:
-
-        def begin(found: Progress) -> None:
-            nonlocal before
-            before = found.games
-            watch.on_progress(before)
-            watch.on_begin(found)
-
-        play_batch = pool.make_play(
-            rules,
-            games=games,
-            opening_plies=opening_plies,
-            seed=seed,
-            on_games=lambda done: watch.on_progress(before + done),
-        )
-
-        def play(seated: Sequence[Entrant], number: int) -> MatchResult:
-            result = play_batch(seated, number)
-            watch.on_result(PlayedMatch(**vars(result)))
-            return result
-
-        return RatedPool(
-            pool.measure(
-                entrants,
-                results,
-                play,
-                seats=rules.players,
-                games=games,
-                budget=budget,
-                anchor=zero,
-                on_progress=begin,
-            )
-        )
-
-
-def _check_list(what: str, players: Any, least: int) -> None:
-    if isinstance(players, str) or not isinstance(players, Sequence):
-        raise UsageError(f"{what}: players must be a list, not {players!r}")
-    if len(players) < least:
-        raise UsageError(f"{what}: {len(players)} players are too few")

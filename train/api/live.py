@@ -4,7 +4,7 @@ import io
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from train.api.common.tables import check_whole
+from train.api.checks import check_whole
 from train.metrics.figure import metrics_figure
 from train.metrics.rows import Row
 from train.runtime.errors import UsageError

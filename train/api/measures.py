@@ -1,5 +1,7 @@
 """What a player knows and what its network sees: accuracy, parts, attention, owners."""
 
+import dataclasses
+import functools
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,10 +15,11 @@ from train.analysis import describe as describe_lib
 from train.analysis import pictures
 from train.analysis.accuracy import Accuracy, Sample
 from train.analysis.describe import Description
-from train.analysis.late_positions import load_late
-from train.api.common.tables import callback_errors, check_whole, key_of, progress_bar, to_dataframe
-from train.api.configs import Source, make_config, read_rules
-from train.api.players import MoveFunction, Player, make_player
+from train.analysis.late_positions import LatePositions, load_late
+from train.api.checks import callback_errors, check_whole, key_of, to_dataframe
+from train.api.configs import AnyRules, Source, make_config
+from train.api.players import Opponent, Player, make_player, rules_for
+from train.api.progress import Shown, follow
 from train.api.states import States, batch_of
 from train.checkpoints.weights import TrainedNetwork
 from train.config import RunConfig
@@ -27,7 +30,6 @@ from train.metrics.intervals import Interval, intervals_figure
 from train.players import registry
 from train.runtime.errors import UsageError
 from wallgo_jax import render
-from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import State
 from wallgo_jax.notation import parse_cell
 
@@ -35,8 +37,11 @@ SOLVED_RULES = {"size": 3, "stones": 1, "order": [0, 1]}
 """The rules of `accuracy` where neither it nor the player says any."""
 
 
+@dataclasses.dataclass(frozen=True, repr=False)
 class PlayerAccuracy(Accuracy):
     """How often a player keeps the value of the game, by groups of positions."""
+
+    is_interrupted: bool = False
 
     def __repr__(self) -> str:
         row = self.rows()[0]
@@ -47,6 +52,10 @@ class PlayerAccuracy(Accuracy):
     def summary(self) -> dict[str, Any]:
         """What `accuracy --json` writes."""
         return self.record()
+
+    def shown(self) -> list[Any]:
+        """What `accuracy` prints."""
+        return [self.table()]
 
     def rows(self) -> list[dict[str, Any]]:
         """A dict for each group of positions: how many, the share in which the value is kept, and
@@ -76,15 +85,15 @@ class PlayerAccuracy(Accuracy):
 
 @callback_errors()
 def accuracy(
-    player: str | Player | MoveFunction,
+    player: Opponent,
     *,
-    rules: Rules | Mapping[str, Any] | str | None = None,
+    rules: AnyRules | None = None,
     positions: int = 0,
     min_walls: int = 4,
-    late: str | Path | None = None,
+    late: str | Path | LatePositions | None = None,
     batch: int = 512,
     seed: int = 0,
-    progress: bool = False,
+    progress: Shown = False,
 ) -> PlayerAccuracy:
     """Measure how often a player keeps the value of the game, as `python -m train accuracy` does.
 
@@ -107,33 +116,29 @@ def accuracy(
     check_whole("accuracy", positions=positions, min_walls=min_walls, batch=batch)
     if batch < 1:
         raise UsageError(f"accuracy: batch ({batch}) must be at least 1")
+    how: dict[str, Any] = {"batch": batch, "seed": seed, "is_quiet": not progress}
     if late is not None:
         if rules is not None or positions:
             raise UsageError("accuracy: late has rules and positions of its own, leave those out")
-        proven = load_late(Path(late))
-        made = make_player(player, proven.rules)
-        late_found = accuracy_lib.late_accuracy(
-            made.registered, proven, batch=batch, seed=seed, is_quiet=not progress
-        )
-        return PlayerAccuracy(**vars(late_found))
-    is_untold = rules is None and isinstance(player, str)
-    learned = registry.common_rules([player]) if is_untold and isinstance(player, str) else None
-    own = player.rules if isinstance(player, Player) else learned
-    made = make_player(player, read_rules(rules or own or SOLVED_RULES))
+        proven = late if isinstance(late, LatePositions) else load_late(Path(late))
+        player = make_player(player, proven.rules)
+        late_ones = accuracy_lib.late_accuracy(player.registered, proven, **how)
+        return PlayerAccuracy(**vars(late_ones))
+    player = make_player(player, rules_for([player], rules, default=SOLVED_RULES))
     if not positions:
-        found = accuracy_lib.value_accuracy(
-            made.registered, made.rules, batch=batch, seed=seed, is_quiet=not progress
-        )
-        return PlayerAccuracy(**vars(found))
-    with progress_bar(made.name, positions, is_shown=progress) as on_progress:
+        everywhere = accuracy_lib.value_accuracy(player.registered, player.rules, **how)
+        return PlayerAccuracy(**vars(everywhere))
+    answer = "the positions solved so far count"
+    with follow(progress, player.name, positions, "positions", answer=answer) as work:
         sampled = accuracy_lib.sampled_accuracy(
-            made.registered,
-            made.rules,
+            player.registered,
+            player.rules,
             Sample(positions, min_walls, seed),
             batch=batch,
-            on_progress=on_progress,
+            on_progress=work,
+            should_stop=work.should_stop,
         )
-    return PlayerAccuracy(**vars(sampled))
+    return PlayerAccuracy(**vars(sampled), is_interrupted=work.should_stop())
 
 
 def describe(
@@ -232,8 +237,8 @@ def ownership(player: str | Player, state: States) -> OwnershipMap:
       UsageError: the network has no ownership head.
     """
     trained, game = _network_and_state(player, state)
-    found = attention_lib.predicted_ownership(trained.config.network, trained.variables, game)
-    return OwnershipMap(found, game)
+    owners = attention_lib.predicted_ownership(trained.config.network, trained.variables, game)
+    return OwnershipMap(owners, game)
 
 
 def _network_and_state(player: str | Player, state: States) -> tuple[TrainedNetwork, State]:
@@ -250,7 +255,7 @@ def run_study(
     scale: Scales | Mapping[str, Any] | Path | str | None = None,
     *,
     out: Path | str = "out/study",
-    progress: bool = False,
+    progress: Shown = False,
 ) -> Report:
     """Measure one of the papers' results, or read what an earlier call has finished.
 
@@ -275,7 +280,5 @@ def run_study(
     source = Path(scale) if isinstance(scale, str) else scale
     scales = source if isinstance(source, Scales) else read_scales(source)
 
-    def task(title: str, total: int, unit: str) -> Any:
-        return progress_bar(f"{title} ({unit})", total, is_shown=progress)
-
+    task = functools.partial(follow, progress)
     return run_experiment(topic, scales, Path(out), command=command, task=task)[0]

@@ -3,22 +3,24 @@
 import functools
 import uuid
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import jax
 import numpy as np
 
 import wallgo_jax
-from train.api.common.tables import callback_errors, key_of
-from train.api.configs import read_rules
+from train.api.checks import callback_errors, key_of
+from train.api.configs import AnyRules, read_rules
 from train.api.searches import change_search, search_states
 from train.api.states import Batch, States, actions_of, batch_of, check_rules
+from train.checkpoints import pretrained
 from train.checkpoints.weights import TrainedNetwork
-from train.config import RunConfig, config_to_dict
+from train.config import SHIPPED, RunConfig, config_to_dict
 from train.config.heuristics import HeuristicsConfig
 from train.network import Variables
 from train.players import basic, registry
+from train.players.external import MOVE_SECONDS
 from train.players.searching import network_player
 from train.ratings import pool
 from train.runtime.errors import UsageError
@@ -93,8 +95,8 @@ class Player:
         player, key = self.registered, key_of("act", seed)
         with callback_errors():
             slots = player.act(player.variables, batch, key)
-            found = np.asarray(fetch(actions_of(batch, slots)))
-        return int(found[0]) if is_one else found
+            chosen = np.asarray(fetch(actions_of(batch, slots)))
+        return int(chosen[0]) if is_one else chosen
 
     def search(
         self,
@@ -133,15 +135,15 @@ class Player:
         Raises:
           UsageError: a game is over, or the player has nothing to evaluate positions with.
         """
-        found = self.search(states, simulations=0)
-        policy = found.prior
+        report = self.search(states, simulations=0)
+        policy = report.prior
         if public:
             policy = np.zeros((*policy.shape[:-1], self.env.num_actions), np.float32)
             # Slots that are not legal have no chance, so it does not matter which actions they are.
-            place = np.where(found.legal, found.actions, 0)
+            place = np.where(report.legal, report.actions, 0)
             rows = np.indices(place.shape)[:-1]
-            np.add.at(policy, (*rows, place), found.prior)
-        return PlayerEvaluation(policy, found.values, found.owners)
+            np.add.at(policy, (*rows, place), report.prior)
+        return PlayerEvaluation(policy, report.values, report.owners)
 
     def _boards(self, states: States) -> Batch:
         batch, player = batch_of(states, self.rules), self.registered
@@ -179,10 +181,12 @@ class Player:
 
 
 def make_player(
-    player: "str | Player | MoveFunction | HasPlayer",
-    rules: Rules | Mapping[str, Any] | str | None = None,
+    player: "Opponent",
+    rules: AnyRules | None = None,
     *,
     transfer: bool = False,
+    heuristics: HeuristicsConfig | None = None,
+    move_seconds: float = MOVE_SECONDS,
 ) -> Player:
     """Make a player of a name (docs/players.md), of a run or of a function.
 
@@ -192,6 +196,8 @@ def make_player(
       rules: to play, as a preset's name, a dict, a file or `Rules`; by default those that a trained
         player has learned, else `wallzero-4stone`.
       transfer: let networks play rules that they have not learned.
+      heuristics: weights of `ethen` and `wjx`; None for those of the package.
+      move_seconds: seconds that a program (`external:COMMAND`) may take for a move.
 
     Raises:
       UsageError: there is no such player, or it is for other rules.
@@ -201,28 +207,83 @@ def make_player(
         if rules is not None and read_rules(rules) != player.rules:
             raise UsageError(f"player {player.name!r}: was made for other rules")
         return player
-    learned = registry.common_rules([player]) if rules is None and isinstance(player, str) else None
-    played = learned or read_rules(DEFAULT_RULES if rules is None else rules)
-    if isinstance(player, str):
-        return player_of_name(player, played, transfer=transfer)
-    return Player(_player_of_function(player), played, identity=lambda: _token_of(player))
+    played = rules_for([player], rules)
+    if not isinstance(player, str):
+        return Player(_player_of_function(player), played, identity=lambda: _token_of(player))
+    weighed = heuristics or HeuristicsConfig()
+    registered = registry.make_player(
+        player, played, heuristics=weighed, transfer=transfer, move_seconds=move_seconds
+    )
+
+    def identity() -> str:
+        (entrant,) = pool.entrants_of_names(
+            [registered.name], played, heuristics=weighed, make_player=lambda *_: registered
+        )
+        return entrant.identity
+
+    return Player(registered, played, identity=identity)
 
 
 def make_players(
-    players: "Sequence[str | Player | MoveFunction | HasPlayer]",
-    rules: Rules | Mapping[str, Any] | str | None,
+    players: "Sequence[Opponent]", rules: AnyRules | None = None, **options: Any
 ) -> list[Player]:
-    """Make players of common rules: those said, else those that one of them has learned.
+    """Make players of common rules, the same one for the same name.
+
+    Args:
+      players: as `make_player` takes them.
+      rules: by default those that one of them has learned.
+      options: those of `make_player`.
 
     Raises:
       UsageError: as `make_player`, or they have learned different rules.
     """
     players = [_newest_of(player, rules) for player in players]
-    if rules is None:
-        names = [player for player in players if isinstance(player, str)]
-        own = [player.rules for player in players if isinstance(player, Player)]
-        rules = own[0] if own else registry.common_rules(names) or DEFAULT_RULES
-    return [make_player(player, rules) for player in players]
+    played, named = rules_for(players, rules), dict[str, Player]()
+    for name in players:
+        if isinstance(name, str) and name not in named:
+            named[name] = make_player(name, played, **options)
+    return [
+        named[player] if isinstance(player, str) else make_player(player, played)
+        for player in players
+    ]
+
+
+def rules_for(
+    players: "Sequence[Opponent]",
+    rules: AnyRules | None = None,
+    *,
+    default: AnyRules = DEFAULT_RULES,
+    are_networks: bool = False,
+) -> Rules:
+    """The rules that are said, or else those of players, or else a default.
+
+    Args:
+      players: those of names may be trained ones.
+      rules: as `read_rules` takes them; None, or an empty text, where none are said.
+      default: for players that have no rules.
+      are_networks: the names are of networks, see `train.players.registry.common_rules`.
+
+    Raises:
+      UsageError: what is wrong with them, or two players have learned different ones.
+    """
+    if rules is not None and rules != "":
+        return read_rules(rules)
+    for player in players:
+        player = _newest_of(player, None)
+        if isinstance(player, Player):
+            return player.rules
+    names = [player for player in players if isinstance(player, str)]
+    learned = registry.common_rules(names, are_networks=are_networks)
+    return learned or read_rules(default)
+
+
+def shipped_like(player: str, rules: AnyRules | None = None) -> str:
+    """The name of the player that ships for some rules, else of the one for four stones, with the
+    budget of a player: search, time or none."""
+    model = pretrained.model_for(rules_for([player], rules))
+    shipped = SHIPPED if model is None else f"pretrained:{model}"
+    name = registry.read_name(player)
+    return f"net:{shipped}" if name.kind == "net" else f"{shipped}{name.budget_text}"
 
 
 class HasPlayer(Protocol):
@@ -233,41 +294,13 @@ class HasPlayer(Protocol):
         ...
 
 
-def _newest_of(
-    player: "str | Player | MoveFunction | HasPlayer", rules: Any
-) -> "str | Player | MoveFunction":
+Opponent = str | Player | MoveFunction | HasPlayer
+"""A player by name, one that is made, a function (states [B], key) -> slots int32[B], or a run."""
+
+
+def _newest_of(player: Opponent, rules: Any) -> str | Player | MoveFunction:
     newest = getattr(player, "player", None)
     return newest(rules=rules) if callable(newest) else player  # type: ignore[return-value]
-
-
-def player_of_name(
-    name: str,
-    rules: Rules,
-    *,
-    heuristics: HeuristicsConfig | None = None,
-    transfer: bool = False,
-) -> Player:
-    """The player of a name, which keeps the weights and the simulations that it is made with.
-
-    Args:
-      name: of the player.
-      rules: to play.
-      heuristics: weights of `ethen` and `wjx`; None for those of the package.
-      transfer: as in `make_player`.
-
-    Raises:
-      UsageError: as `make_player`.
-    """
-    weighed = heuristics or HeuristicsConfig()
-    made = registry.make_player(name, rules, heuristics=weighed, transfer=transfer)
-
-    def identity() -> str:
-        (entrant,) = pool.entrants_of_names(
-            [made.name], rules, heuristics=weighed, make_player=lambda *_: made
-        )
-        return entrant.identity
-
-    return Player(made, rules, identity=identity)
 
 
 def player_of_weights(
@@ -275,7 +308,7 @@ def player_of_weights(
 ) -> Player:
     """A player of a network's weights by rules that it learns; without simulations it plays the raw
     policy."""
-    made = network_player(
+    player = network_player(
         f"{name}@{simulations}" if simulations else f"net:{name}",
         weights,
         config,
@@ -288,9 +321,9 @@ def player_of_weights(
 
     def identity() -> str:
         fields = config_to_dict(config)
-        return pool.identity(called, made, {key: fields[key] for key in decides})
+        return pool.identity(called, player, {key: fields[key] for key in decides})
 
-    return Player(made, rules, identity=identity)
+    return Player(player, rules, identity=identity)
 
 
 def _token_of(act: MoveFunction) -> str:

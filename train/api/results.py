@@ -1,27 +1,70 @@
 """Results of matches, tournaments and ratings: each knows its table, its record and its figure."""
 
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, Protocol
 
-from train.api.common.tables import to_dataframe
-from train.arena import report
+from rich.text import Text
+
+from train.api.checks import to_dataframe
+from train.arena import report, sprt
 from train.arena.elo import Ratings
 from train.arena.result import MatchResult, wilson_interval
-from train.arena.tournament import Elimination
-from train.arena.tournament import StandingsRow as Standing
-from train.arena.tournament import TournamentMatch as Meeting
+from train.arena.sprt import Verdict
+from train.arena.tournament import Elimination, StandingsRow, TournamentMatch
+from train.config.sprt import Sprt
 from train.metrics.intervals import Interval, intervals_figure
+from train.metrics.rows import METRICS_FILE, read_rows
 from train.ratings import report as ratings_report
-from train.ratings.pool import MeasuredPool as Measured
-from train.runtime.files import writing
+from train.ratings.pool import MeasuredPool
+from train.runtime.errors import UsageError
+from train.runtime.files import reason_of, writing
 from wallgo_jax.formats import records
 from wallgo_jax.game.rules import Rules, name_of
 
+FORMS = ("round-robin", "double-elimination")
 
+
+class Result(Protocol):
+    """A result as commands take it."""
+
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether a signal ended the work."""
+        ...
+
+    def shown(self) -> list[Any]:
+        """What a command prints: lines and what rich draws."""
+        ...
+
+    def summary(self) -> dict[str, Any]:
+        """What a command writes, JSON-ready."""
+        ...
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
 class PlayedMatch(MatchResult):
-    """A match with its table, its record and its figure."""
+    """A match with its table, its record and its figure.
+
+    Attributes:
+      settings: seed and openings, as `match --json` names them.
+      caption: how the games were played, in words.
+      test: a sequential test that could end it.
+      total: games that it would have without a stop.
+      is_interrupted: a signal ended it.
+    """
+
+    settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    caption: str = ""
+    test: Sprt | None = None
+    total: int = 0
+    is_interrupted: bool = False
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """What the sequential test says, if there is one."""
+        return None if self.test is None else sprt.verdict_of(self.test, self)
 
     def __repr__(self) -> str:
         if len(self.names) > 2:
@@ -73,11 +116,31 @@ class PlayedMatch(MatchResult):
 
     def summary(self) -> dict[str, Any]:
         """What `match --json` writes: win rates with intervals, territory, lengths."""
-        return report.match_record(self)
+        test, verdict = self.test, self.verdict
+        tested = {"sprt": sprt.verdict_record(test, verdict) if test and verdict else None}
+        return {**self.settings, **(tested if self.settings else {}), **report.match_record(self)}
 
-    def table(self, *, caption: str = "") -> Any:
-        """What `match` prints, as a table of rich."""
-        return report.match_table([self], caption=caption, has_entrants=self.rules.players > 2)
+    def table(self, *, caption: str | None = None) -> Any:
+        """Its figures as a table of rich."""
+        has_entrants = self.rules.players > 2
+        caption = self._caption() if caption is None else caption
+        return report.match_table([self], caption=caption, has_entrants=has_entrants)
+
+    def shown(self) -> list[Any]:
+        """What `match` prints: the table, games that were lost without the rules, the test."""
+        test, verdict = self.test, self.verdict
+        lines = [Text(line) for line in report.forfeit_lines(self)]
+        said = [sprt.in_words(test, verdict)] if test and verdict else []
+        return [self.table(), *lines, *said]
+
+    def _caption(self) -> str:
+        caption, verdict = self.caption, self.verdict
+        if self.test is not None:
+            caption += f" · SPRT {self.test.elo0:g},{self.test.elo1:g}"
+        is_decided = verdict is not None and verdict.decision != sprt.UNDECIDED
+        if len(self.games) < self.total and not is_decided:
+            caption = f"stopped after {len(self.games)} of {self.total} games · {caption}"
+        return caption
 
     def write(self, path: Path | str, *, append: bool = False) -> None:
         """Write the games, a JSON object a line, in place of a file or at its end.
@@ -118,16 +181,20 @@ class TournamentResult:
       tables: the matches, in the order of play; a meeting that was level has several.
       heats: the standings of each heat before an elimination.
       elimination: the bracket, if there was one.
-      stop: what ended it before all had met, as the caller of `Watch.keeps_finished` asked.
+      settings: seed and numbers of games, as `tournament --json` names them.
+      total: games that it would have without a stop.
+      stop: what ended a command's tournament before all had met.
     """
 
     form: str
     rules: Rules
-    standings: tuple[Standing, ...]
-    meetings: tuple[Meeting, ...]
-    tables: tuple[PlayedMatch, ...]
-    heats: tuple[tuple[Standing, ...], ...] = ()
+    standings: tuple[StandingsRow, ...] = ()
+    meetings: tuple[TournamentMatch, ...] = ()
+    tables: tuple[PlayedMatch, ...] = ()
+    heats: tuple[tuple[StandingsRow, ...], ...] = ()
     elimination: Elimination | None = None
+    settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    total: int = 0
     stop: BaseException | None = None
 
     def __repr__(self) -> str:
@@ -144,21 +211,36 @@ class TournamentResult:
         return to_dataframe([report.standing_record(row) for row in self.standings])
 
     def summary(self) -> dict[str, Any]:
-        """What `tournament --json` writes: the meetings or matches, and the standings or places."""
-        found: dict[str, Any] = {"is_stopped": True} if self.stop else {}
+        """What `tournament --json` writes: meetings or matches, and standings or places."""
+        summary: dict[str, Any] = {
+            "format": self.form,
+            **_rules_record(self.rules),
+            **self.settings,
+        }
+        if self.stop:
+            summary["is_stopped"] = True
         if self.rules.players > 2:
-            found["tables"] = [table.summary() for table in self.tables]
+            summary["tables"] = [table.summary() for table in self.tables]
         else:
             met = [report.meeting_record(meeting) for meeting in self.meetings]
-            found["meetings"] = met
+            summary["meetings"] = met
         if self.elimination is not None:
-            return found | {"places": list(self.elimination.places)}
+            return summary | {"places": list(self.elimination.places)}
         rows = [report.standing_record(row) for row in self.standings]
-        return found | {"table": rows}
+        return summary | {"table": rows}
 
-    def shown(self, *, caption: str = "") -> list[Any]:
+    @property
+    def is_interrupted(self) -> bool:
+        """A signal ended it."""
+        return isinstance(self.stop, KeyboardInterrupt)
+
+    def shown(self) -> list[Any]:
         """What `tournament` prints, as tables and trees of rich."""
         table, rules = report.standings_table, name_of(self.rules)
+        settings = self.settings
+        each = f"{settings['games_a_meeting']} games a meeting"
+        caption = f"stopped after {self.games} of {self.total} games" if self.stop else each
+        caption += f" · seed {settings['seed']} · {settings['opening_plies']} random opening plies"
         in_heats = [meeting for meeting in self.meetings if meeting.bracket.startswith("heat")]
         heats = [
             table(rows, in_heats, title=f"Heat {n} on {rules}, by territory", caption=caption)
@@ -186,9 +268,15 @@ class RatedPool:
 
     Attributes:
       measured: with all games of each pairing or table.
+      rules: of the games.
+      settings: seed and numbers of games, as `elo --json` names them.
+      heading: of the table and of curves.
     """
 
-    measured: Measured
+    measured: MeasuredPool
+    rules: Rules
+    settings: Mapping[str, Any]
+    heading: str = "Elo"
 
     def __repr__(self) -> str:
         ratings = ", ".join(f"{row['player']} {row['elo']:.0f}" for row in self.rows)
@@ -213,38 +301,79 @@ class RatedPool:
         """`rows` as a table of pandas."""
         return to_dataframe(self.rows)
 
+    @property
+    def is_interrupted(self) -> bool:
+        """A signal ended it."""
+        return self.measured.is_interrupted
+
     def summary(self) -> dict[str, Any]:
         """What `elo --json` writes: the ratings, and the games of each pairing or table."""
-        return ratings_report.rating_record(self.measured)
+        settings = {**_rules_record(self.rules), **self.settings}
+        return settings | ratings_report.rating_record(self.measured)
 
-    def table(self, *, title: str = "Elo", caption: str = "") -> Any:
-        """What `elo` prints, as a table of rich."""
+    @property
+    def title(self) -> str:
+        """What the table and the figure are headed with."""
+        return f"{self.heading} on {name_of(self.rules)}"
+
+    @property
+    def caption(self) -> str:
+        """What was played, in words."""
+        settings, measured, budget = self.settings, self.measured, self.settings["simulations"]
+        searchers = (
+            row["run"] or row["player"].startswith("search:")
+            for row in self.rows
+            if row["player"].endswith(f"@{budget}") or row["run"]
+        )
+        searches = f"{budget} simulations · " if budget and any(searchers) else ""
+        return (
+            f"{self.zero} · {measured.games} games, {measured.new} of them new · "
+            f"seed {settings['seed']} · {searches}{settings['opening_plies']} random opening plies"
+        )
+
+    def table(self, *, title: str = "", caption: str = "") -> Any:
+        """The ratings as a table of rich."""
+        title, caption = title or self.title, caption or self.caption
         return ratings_report.rating_table(self.measured, title=title, caption=caption)
 
-    def figure(
-        self,
-        *,
-        title: str = "",
-        x_label: str = "iteration",
-        x_of: Callable[[str, list[int]], Sequence[float]] = lambda run, iterations: iterations,
-    ) -> Any:
-        """The Elo curves of the runs as a figure of matplotlib; without runs, each rating with its
-        95 % interval.
+    def shown(self) -> list[Any]:
+        """What `elo` prints."""
+        return [self.table()]
 
-        Args:
-          title: of the figure; by default it says whose rating is 0.
-          x_label: says what the horizontal axis of curves is.
-          x_of: (run's directory, iterations) -> their places on that axis.
-        """
-        title = title or f"Elo, {self.zero}"
+    def figure(self, *, axis: Literal["iteration", "positions"] = "iteration") -> Any:
+        """The Elo curves of the runs as a figure of matplotlib, over iterations or training
+        positions; without runs, each rating with its 95 % interval."""
         runs = {row["run"]: row["player"].rpartition("/")[0] for row in self.rows if row["run"]}
-        if runs:
-            drawn, others = ratings_report.curves_of(self.rows, runs, x_of=x_of)
-            return ratings_report.ratings_figure(
-                drawn, others, title=title, x_label=x_label, y_label="Elo"
-            )
-        rows = [Interval(row["player"], row["elo"], row["low"], row["high"]) for row in self.rows]
-        return intervals_figure(rows, title=title, x_label="Elo points, 95 % intervals")
+        if not runs:
+            rated = [Interval(r["player"], r["elo"], r["low"], r["high"]) for r in self.rows]
+            title = f"Elo, {self.zero}"
+            return intervals_figure(rated, title=title, x_label="Elo points, 95 % intervals")
+        x_label, x_of = "iteration", lambda run, iterations: iterations
+        if axis == "positions":
+            x_label, x_of = "training positions", positions_after
+        drawn, others = ratings_report.curves_of(self.rows, runs, x_of=x_of)
+        labels = {"title": self.title, "x_label": x_label, "y_label": "Elo"}
+        return ratings_report.ratings_figure(drawn, others, **labels)
+
+
+def positions_after(run: Path | str, iterations: Sequence[int]) -> list[float]:
+    """Positions that a run had played by the end of each of these iterations.
+
+    Raises:
+      UsageError: its metrics do not say.
+    """
+    path = Path(run) / METRICS_FILE
+    try:
+        rows = read_rows(path)
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {reason_of(error)}") from None
+    if not rows or not all(isinstance(row.get("positions"), int | float) for row in rows):
+        raise UsageError(f"{path}: does not tell positions played, which --axis positions needs")
+    return [sum(row["positions"] for row in rows if row["iteration"] <= n) for n in iterations]
+
+
+def _rules_record(rules: Rules) -> dict[str, Any]:
+    return {"rules": rules.to_dict(), "rules_name": name_of(rules)}
 
 
 def _rates_figure(rows: Sequence[Interval], players: int, title: str, *, label: str = "") -> Any:

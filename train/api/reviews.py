@@ -1,31 +1,29 @@
 """Games from files, and every move of one graded."""
 
 import dataclasses
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from train.api.common.tables import progress_bar
-from train.api.configs import read_rules
+from train.api.configs import AnyRules, read_rules
+from train.api.progress import Shown, follow
 from train.review import game_review
 from train.review.game_review import GameReview
 from train.review.page import draw_review
 from train.review.player import player_for_game
+from train.review.siblings import Siblings, compare_siblings
 from train.runtime.errors import UsageError
 from train.runtime.files import replace_text
 from wallgo_jax import render
 from wallgo_jax.cli.sources import LoadedGame, SourceRequest, read_games
 from wallgo_jax.formats import records
 from wallgo_jax.formats.records import Record
-from wallgo_jax.game.rules import PRESETS, Rules
+from wallgo_jax.game.rules import PRESETS
 from wallgo_jax.view.game_replay import Game
 
 _DEFAULT_RULES = PRESETS["wallzero-4stone"]
 
 
-def load_game(
-    source: str | Path, *, game: int = 1, rules: Rules | Mapping[str, Any] | str | None = None
-) -> Game:
+def load_game(source: str | Path, *, game: int = 1, rules: AnyRules | None = None) -> Game:
     """Load a game from a record file, a file of moves or of an HKOI code, or the moves themselves.
 
     Args:
@@ -58,31 +56,48 @@ def load_source(request: SourceRequest) -> LoadedGame:
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Review(GameReview):
-    """A review that draws itself as a page, and so in a notebook."""
+    """A review that draws itself as a page, and so in a notebook.
+
+    Attributes:
+      siblings: a step beside each of its walls, where that was asked for.
+      is_interrupted: a signal ended it, which drops a review.
+    """
+
+    siblings: Siblings | None = None
+    is_interrupted: bool = False
 
     def page(self, *, theme: str = "auto") -> str:
         """The review as one HTML page, `light`, `dark` or `auto`."""
-        return draw_review(self, theme=theme)
+        return draw_review(self, theme=theme, siblings=self.siblings)
 
-    def write(self, path: str | Path) -> None:
+    def write(self, path: str | Path, *, theme: str = "auto") -> None:
         """Write the page.
 
         Raises:
           UsageError: it cannot be written.
         """
-        replace_text(Path(path), self.page())
+        replace_text(Path(path), self.page(theme=theme))
+
+    def shown(self) -> list[Any]:
+        """What `review` prints, as tables of rich."""
+        return [self.tables(), *([self.siblings.table()] if self.siblings else [])]
+
+    def summary(self) -> dict[str, Any]:
+        """What `review --json` writes."""
+        return self.to_dict() | ({"siblings": self.siblings.to_dict()} if self.siblings else {})
 
     def _repr_html_(self) -> str:
         return render.in_frame(self.page(theme="light"))
 
 
 def review_game(
-    game: Game | Record | str | Path,
+    game: Game | Record | LoadedGame | str | Path,
     player: str | None = None,
     *,
     transfer: bool = False,
     calibration: str | Path | None = None,
-    progress: bool = False,
+    siblings: int | None = None,
+    progress: Shown = False,
 ) -> Review:
     """Search every position of a game and grade every move, as `python -m train review` does.
 
@@ -91,23 +106,31 @@ def review_game(
       player: that searches, by name; by default a model that ships for the rules, else
         `heuristic-search:wjx`, with 256 simulations.
       transfer: let a network review rules that it has not learned.
-      calibration: file that `calibrate --json` wrote, in place of the calibration in the model's
-        card.
-      progress: show a bar.
+      calibration: file that `experiment calibrate --json` wrote, in place of the calibration in the
+        model's card.
+      siblings: ply whose step is compared with each of its walls.
+      progress: show bars.
 
     Raises:
       UsageError: the game has no move or cannot be read, or the player cannot review it.
     """
-    names = game.players if isinstance(game, Record) else None
+    names = game.players if isinstance(game, Record | LoadedGame) else None
     try:
         played = records.replay(game) if isinstance(game, Record) else game
     except ValueError as error:
         raise UsageError(str(error)) from None
+    played = played.game if isinstance(played, LoadedGame) else played
     played = played if isinstance(played, Game) else load_game(played)
     calibrated = None if calibration is None else Path(calibration)
-    asked = player_for_game(played, player or "", transfer=transfer, calibration=calibrated)
+    reviewer, step = (
+        player_for_game(played, player or "", transfer=transfer, calibration=calibrated),
+        None,
+    )
     live = sum(not state.position.terminated for state in played.states)
-    total = live * asked.search.simulations
-    with progress_bar("review", total, is_shown=progress) as on_progress:
-        review = game_review.review_game(asked, played, players=names, on_progress=on_progress)
-    return Review(**vars(review))
+    total, title = live * reviewer.search.simulations, f"searching {len(played.states)} positions"
+    if siblings is not None:
+        with follow(progress, "comparing walls", 0, "simulations") as work:
+            step = compare_siblings(reviewer, played, siblings, on_progress=work.task)
+    with follow(progress, title, total, "simulations") as work:
+        review = game_review.review_game(reviewer, played, players=names, on_progress=work.task)
+    return Review(**vars(review), siblings=step)

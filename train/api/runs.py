@@ -3,16 +3,24 @@
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from train.api.common.tables import to_dataframe
-from train.api.configs import Source, make_config, read_rules, use_functions, with_functions
+from train.api.checks import to_dataframe
+from train.api.configs import (
+    AnyRules,
+    Functions,
+    Source,
+    make_config,
+    read_rules,
+    use_functions,
+    with_functions,
+)
 from train.api.games import Opponent, match
-from train.api.players import Player, player_of_name, player_of_weights
+from train.api.players import Player, make_player, player_of_weights
 from train.arena.result import MatchResult
 from train.config import RunConfig
 from train.data.replay import newest_games, position_bytes
@@ -28,7 +36,6 @@ from train.players.networks import refuse_other_rules
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
 from train.runtime.interrupts import interrupts
-from wallgo_jax.game.rules import Rules
 from wallgo_jax.view.game_replay import Game, replay_actions
 
 RUNS = "runs"
@@ -165,16 +172,16 @@ class Run:
         if self._kept is not None:
             return self._kept.games[:count]
         self._opened()
-        found = newest_games(self._state.replay_state, variants_of(self.config), count)
+        games = newest_games(self._state.replay_state, variants_of(self.config), count)
         return [
-            replay_actions(rules_of_board(self.config, board), actions) for board, actions in found
+            replay_actions(rules_of_board(self.config, board), actions) for board, actions in games
         ]
 
     def player(
         self,
         simulations: int | None = None,
         *,
-        rules: Rules | Mapping[str, Any] | str | None = None,
+        rules: AnyRules | None = None,
     ) -> Player:
         """The newest weights as a player, which keeps them when the run goes on.
 
@@ -199,7 +206,7 @@ class Run:
         games: int | None = None,
         simulations: int | None = None,
         seed: int = 0,
-        rules: Rules | Mapping[str, Any] | str | None = None,
+        rules: AnyRules | None = None,
     ) -> list[MatchResult]:
         """Play the newest weights against each opponent; nothing is written.
 
@@ -216,15 +223,10 @@ class Run:
         """
         options, player = self.config.evaluation, self.player(simulations, rules=rules)
 
-        def made(opponent: Opponent) -> Opponent:
-            if not isinstance(opponent, str):
-                return opponent
-            return player_of_name(opponent, player.rules, heuristics=self.config.heuristics)
-
         return [
             match(
                 player,
-                made(opponent),
+                make_player(opponent, player.rules, heuristics=self.config.heuristics),
                 games=options.final_games if games is None else games,
                 opening_plies=options.opening_plies,
                 players_place=options.players_place,
@@ -291,11 +293,7 @@ def start(
     *,
     runs: str | Path = RUNS,
     progress: bool = False,
-    network: Any = None,
-    planes: Any = None,
-    search: Any = None,
-    loss: Any = None,
-    targets: Any = None,
+    **functions: Unpack[Functions],
 ) -> Run:
     """Make a run that has not begun.
 
@@ -303,19 +301,14 @@ def start(
       config: as `make_config` takes it; the quickstart's by default.
       runs: directory of all runs.
       progress: show what the command line shows.
-      network: your own: a module of Flax, or (init, evaluate); this and the others as in
-        docs/api.md.
-      planes: a function that shows more planes.
-      search: a function that searches.
-      loss: a function whose number is added to the loss.
-      targets: a function that changes what is learned.
+      functions: your own `network`, `planes`, `search`, `loss` and `targets`, as `use_functions`
+        takes them.
 
     Raises:
       UsageError: the config is not allowed, or a run of this name exists.
     """
-    told = use_functions(network=network, planes=planes, search=search, loss=loss, targets=targets)
-    made = with_functions(make_config(config), told)
-    return Run(made, Path(runs) / made.name, is_resumed=False, progress=progress)
+    config = with_functions(make_config(config), use_functions(**functions))
+    return Run(config, Path(runs) / config.name, is_resumed=False, progress=progress)
 
 
 def resume(
@@ -323,11 +316,6 @@ def resume(
     changes: Mapping[str, Any] | None = None,
     *,
     progress: bool = False,
-    network: Any = None,
-    planes: Any = None,
-    search: Any = None,
-    loss: Any = None,
-    targets: Any = None,
     **keys: Any,
 ) -> Run:
     """Make a run that goes on from the newest checkpoint in its directory.
@@ -336,17 +324,18 @@ def resume(
       directory: the run's.
       changes: and `keys`, as in `make_config`, of what a run that goes on may change, such as
         `iterations`.
-      progress: as in `start`, as are the functions; those that the run began with are needed.
+      progress: as in `start`.
+      keys: also the functions, as in `start`; those that the run began with are needed.
 
     Raises:
       UsageError: there is no run, or a change is not allowed.
     """
-    told = use_functions(network=network, planes=planes, search=search, loss=loss, targets=targets)
+    names = Functions.__annotations__
+    by_key = use_functions(**{name: keys.pop(name) for name in names if name in keys})
     folder = plain_path(Path(directory))
     config = make_config(resumed_config(folder), changes, **keys)
     check_name(folder, config)
-    config = with_functions(config, told)
-    return Run(config, folder, is_resumed=True, progress=progress)
+    return Run(with_functions(config, by_key), folder, is_resumed=True, progress=progress)
 
 
 def run(
@@ -354,27 +343,13 @@ def run(
     *,
     runs: str | Path = RUNS,
     progress: bool = False,
-    network: Any = None,
-    planes: Any = None,
-    search: Any = None,
-    loss: Any = None,
-    targets: Any = None,
+    **functions: Unpack[Functions],
 ) -> Run:
     """Train to the end and play the final matches; arguments and errors are those of `start`.
 
     Returns:
       The run, closed: it keeps its weights, its rows and its newest games.
     """
-    started = start(
-        config,
-        runs=runs,
-        progress=progress,
-        network=network,
-        planes=planes,
-        search=search,
-        loss=loss,
-        targets=targets,
-    )
-    with started:
+    with start(config, runs=runs, progress=progress, **functions) as started:
         started.finish()
     return started

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from train.api.common.tables import check_whole, key_of
+from train.api.checks import check_whole, key_of
 from train.api.states import States, batch_of
 from train.config import config_from_dict
 from train.functions import refuse_functions

@@ -2,15 +2,15 @@
 
 import dataclasses
 import functools
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from train.api.common.tables import callback_errors, check_whole, key_of, progress_bar, to_dataframe
-from train.api.configs import read_rules
-from train.api.players import MoveFunction, Player, make_player
+from train.api.checks import callback_errors, check_whole, key_of, to_dataframe
+from train.api.configs import AnyRules
+from train.api.players import Opponent, Player, make_player
+from train.api.progress import Shown, follow
 from train.data.whole_games import make_whole_games
 from train.players.basic import make_move_search
 from train.runtime.errors import UsageError
@@ -109,15 +109,15 @@ class SelfPlay:
 
 @callback_errors()
 def selfplay(
-    player: str | Player | MoveFunction,
+    player: Opponent,
     *,
     games: int = 64,
-    rules: Rules | Mapping[str, Any] | str | None = None,
+    rules: AnyRules | None = None,
     explores: bool = False,
     simulations: int | None = None,
     opening_plies: int = 0,
     seed: int = 0,
-    progress: bool = False,
+    progress: Shown = False,
 ) -> SelfPlay:
     """Let a player play against itself, all games at once, to their ends.
 
@@ -135,7 +135,7 @@ def selfplay(
     Raises:
       UsageError: a player, the rules or a number is not allowed.
     """
-    made = make_player(player, None if rules is None else read_rules(rules))
+    player = make_player(player, rules)
     check_whole("selfplay", games=games, opening_plies=opening_plies)
     if not 1 <= games <= MAX_GAMES:
         raise UsageError(f"selfplay: games ({games}) must be from 1 to {MAX_GAMES}")
@@ -147,15 +147,15 @@ def selfplay(
             "in the player's name"
         )
     key = key_of("selfplay", seed)
-    search = make_move_search(made.registered.act)
+    search = make_move_search(player.registered.act)
     if explores:
-        search = _exploring(made, simulations)
+        search = _exploring(player, simulations)
     play = make_whole_games(
-        search, made.rules, games=games, opening_plies=opening_plies, has_policies=explores
+        search, player.rules, games=games, opening_plies=opening_plies, has_policies=explores
     )
-    with progress_bar(f"self-play of {made.name}", games, is_shown=progress) as on_progress:
-        played = play(made.registered.variables, key, on_progress)
-    return SelfPlay(made.name, made.rules, *played)
+    with follow(progress, f"self-play of {player.name}", games) as work:
+        played = play(player.registered.variables, key, work)
+    return SelfPlay(player.name, player.rules, *played)
 
 
 def _exploring(player: Player, simulations: int | None) -> Search:

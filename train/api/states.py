@@ -55,10 +55,10 @@ def batch_of(states: States, rules: Rules) -> Batch:
         jax.eval_shape(jax.vmap(assert_board), batch)
     except (AssertionError, ValueError):
         raise UsageError("state: its arrays are not those of boards") from None
-    own, asked = sizes_of(rules), sizes_of_state(batch)
-    is_smaller = asked.grid < own.grid or asked.stones < own.stones
-    if own.players != asked.players or is_smaller:
-        raise UsageError(f"state: its boards are of {_tell(asked)}, the player's of {_tell(own)}")
+    sizes, given = sizes_of(rules), sizes_of_state(batch)
+    is_smaller = given.grid < sizes.grid or given.stones < sizes.stones
+    if sizes.players != given.players or is_smaller:
+        raise UsageError(f"state: its boards are of {_tell(given)}, the player's of {_tell(sizes)}")
     return Batch(batch, rank == 0)
 
 

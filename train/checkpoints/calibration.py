@@ -1,4 +1,4 @@
-"""The calibration of win chances in a model's card and in the files of `calibrate --json`."""
+"""The calibration of win chances, in a model's card and in files of `experiment calibrate`."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -28,14 +28,14 @@ def of_card(card: Mapping[str, Any], *, where: str) -> Calibration:
 
 
 def read_calibration(path: Path) -> Calibration:
-    """Read the file that `calibrate --json` wrote.
+    """Read the file that `experiment calibrate --json` wrote.
 
     Raises:
       UsageError: it cannot be read, or holds no calibration.
     """
     fields = read_json(path)
     if not isinstance(fields, dict) or CARD_KEY not in fields:
-        raise UsageError(f"{path}: no {CARD_KEY} of `python -m train calibrate`")
+        raise UsageError(f"{path}: no {CARD_KEY} of `python -m train experiment calibrate`")
     return of_card(fields, where=str(path))
 
 

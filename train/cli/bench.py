@@ -7,19 +7,16 @@ import math
 import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
-import tyro
-
-from train.cli.common import options
-from train.cli.common.options import ConfigFile
+from train.cli import options
+from train.cli.options import ConfigFile, arg
 from train.config import RunConfig, read_config
-from train.runtime.errors import UsageError
-from train.runtime.interrupts import EXIT_INTERRUPTED, interrupts
+from train.runtime.errors import UsageError, usage_errors
+from train.runtime.interrupts import EXIT_INTERRUPTED
 
 if TYPE_CHECKING:
     from train.bench.suite import Figures, Request
-    from train.experiments.strength import StrengthCurve as Curve
     from train.ratings.pool import Entrant
 
 RUNS = Path("runs")
@@ -30,14 +27,14 @@ _TIMED = ("batch", "against", "simulations", "repeats", "seconds", "json", "scal
 _TAKES = {
     STRENGTH: ("config", "what", "trained", "games", "opening_plies", "json"),
     ENGINE: ("what", "player", "sessions", "seconds", "repeats", "json"),
-    COMPILE: ("config", "what", "target", "programs", "simulations", "json"),
+    COMPILE: ("config", "what", "target", "programs", "simulations", "plies_a_game", "json"),
     PARTS: ("config", "what", "plot", *_TIMED),
     REPORT: ("config", "report", "minutes", *_TIMED),
 }
 """The options that each of them reads."""
 _NEEDS = {"simulations": "--what search", "fit": "--what search", "scaling": "--plot"}
 """Options that are read, where there is no report, beside others alone."""
-_LEAST = {"repeats": 1, "simulations": 1, "seconds": 1e-6, "minutes": 1e-3}
+_LEAST = {"repeats": 1, "simulations": 1, "plies_a_game": 1, "seconds": 1e-6, "minutes": 1e-3}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,15 +52,15 @@ class Bench:
 
     config: ConfigFile = None
     """TOML file: its rules, network, search and learner are used; without one, the quickstart."""
-    what: Annotated[str, tyro.conf.arg(metavar="PARTS")] = "env,search,selfplay,learn"
+    what: Annotated[str, arg("PARTS")] = "env,search,selfplay,learn"
     """Parts to measure: env, search, selfplay, learn; or strength alone: train, and tell the
     minutes until the player passes 50 % and 90 % against heuristic-search:wjx@64; or engine alone:
     how fast sessions are answered; or compile alone: what the compiler of a TPU or GPU that is not
-    here makes of the run's programs."""
-    batch: Annotated[str, tyro.conf.arg(help_behavior_hint="")] = ""
+    here makes of the run's programs, and the hours of a million games that follow from it."""
+    batch: Annotated[str, arg(hint="")] = ""
     """Numbers of boards in parallel; without it 256 and 1024 on a CPU, on an accelerator 1024 to
     262144 for the game and 512 to 16384 for all else, as far as its memory goes."""
-    against: Annotated[str, tyro.conf.arg(metavar="NAMES", help_behavior_hint="")] = ""
+    against: Annotated[str, arg("NAMES", "")] = ""
     """Baselines: pgx (its Othello), pgx-GAME (animal_shogi, chess, connect_four, gardner_chess,
     go_9x9, hex), pgx-alphazero (its self-play loop, of Othello), mctx (the same slots),
     mctx-public (the public actions); or parts: where the time of self-play goes."""
@@ -73,22 +70,19 @@ class Bench:
     """Timed runs of each measurement; their median is reported."""
     seconds: float = 0.3
     """Shortest time of a timed run, in seconds."""
-    json: options.OptionalFile = None
-    """File to write the figures to, as JSON."""
+    json: options.Json = None
     plot: options.OptionalFile = None
     """File to draw the speed of the game by number of boards into."""
-    scaling: Annotated[str, tyro.conf.arg(help_behavior_hint="")] = ""
+    scaling: Annotated[str, arg(hint="")] = ""
     """Numbers of boards of the plot; without it powers of 4 from 1 to 65536, or on an accelerator
     to 262144."""
-    fit: Annotated[str, tyro.conf.arg(metavar="BOARDS,SIMULATIONS")] = "4096,64"
+    fit: Annotated[str, arg("BOARDS,SIMULATIONS")] = "4096,64"
     """Boards in parallel and simulations a move of the search whose memory is analysed."""
-    report: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER", help_behavior_hint="")] = None
+    report: Annotated[Path | None, arg("FOLDER", "")] = None
     """Directory for a report: everything is measured, and the config is trained for a while."""
-    minutes: Annotated[
-        float | None, tyro.conf.arg(metavar="FLOAT", help_behavior_hint="(default: 5)")
-    ] = None
+    minutes: Annotated[float | None, arg("FLOAT", "(default: 5)")] = None
     """Report: minutes of training after compiling; on a CPU without it three iterations."""
-    trained: Annotated[Path | None, tyro.conf.arg(metavar="RUN", help_behavior_hint="")] = None
+    trained: Annotated[Path | None, arg("RUN", "")] = None
     """Strength: a run whose kept checkpoints are measured, in place of training one."""
     games: int = 200
     """Strength: games of each checkpoint."""
@@ -99,11 +93,11 @@ class Bench:
     sessions: str = "1,16,256"
     """Engine: numbers of sessions that ask at the same time."""
 
-    target: Annotated[str, tyro.conf.arg(metavar="DEVICE", help_behavior_hint="")] = ""
+    plies_a_game: float = 50.0
+    """Compile: mean length of a game, in plies."""
+    target: Annotated[str, arg("DEVICE", "")] = ""
     """Compile: h100, h200, or a TPU with its chips, such as v5e:1x1, v6e:1x1, v5p:2x2x1."""
-    programs: Annotated[str, tyro.conf.arg(metavar="PROGRAMS")] = (
-        "env,network,tree,search,selfplay,learn"
-    )
+    programs: Annotated[str, arg("PROGRAMS")] = "env,network,tree,search,selfplay,learn"
     """Compile: programs to compile."""
 
     def run(self, overrides: Sequence[str]) -> int:
@@ -114,13 +108,8 @@ class Bench:
         self._check_options(mode)
         options.check_files(self.json, self.plot, inputs=[self.config])
         set_gpu_flags(deterministic=config.deterministic, loops_in_graphs=config.loops_in_graphs)
-        if mode == STRENGTH:
-            return self._strength(config, overrides)
-        if mode == ENGINE:
-            return self._engine(overrides)
-        if mode == COMPILE:
-            return self._compile(config)
-        return self._measure(self._request(config), overrides)
+        alone = {STRENGTH: self._strength, ENGINE: self._engine, COMPILE: self._compile}
+        return alone.get(mode, self._measure)(config, overrides)
 
     def _mode(self) -> str:
         """Which of `_TAKES` is asked for.
@@ -128,7 +117,7 @@ class Bench:
         Raises:
           UsageError: one that is done alone, and something else.
         """
-        names = _names(self.what)
+        names = options.names_of(self.what)
         for mode in (STRENGTH, ENGINE, COMPILE):
             if mode in names:
                 if len(names) > 1 or self.report is not None:
@@ -140,9 +129,9 @@ class Bench:
         """Refuse what a mode would not read, and numbers that no mode can take."""
         taken = set(_TAKES[mode])
         if mode == PARTS:
-            asked = {f"--what {name}" for name in _names(self.what)}
-            asked |= {"--plot"} if self.plot is not None else set()
-            taken -= {name for name, wanted in _NEEDS.items() if wanted not in asked}
+            named = {f"--what {name}" for name in options.names_of(self.what)}
+            named |= {"--plot"} if self.plot is not None else set()
+            taken -= {name for name, wanted in _NEEDS.items() if wanted not in named}
         for field in dataclasses.fields(self):
             name, value = field.name, getattr(self, field.name)
             option = f"--{name.replace('_', '-')}"
@@ -154,14 +143,14 @@ class Bench:
                 if not _LEAST[name] <= value < math.inf:
                     raise UsageError(f"bench: {option} ({value}) must be at least {_LEAST[name]}")
 
-    def _measure(self, request: Request, overrides: Sequence[str]) -> int:
+    def _measure(self, config: RunConfig, overrides: Sequence[str]) -> int:
         """Measure the parts of a request, and write what was measured after each."""
         from rich.console import Console
 
         from train.bench import report, suite, training
         from wallgo_jax.game.rules import name_of
 
-        plot, console = self.plot, Console()
+        request, plot, console = self._request(config), self.plot, Console()
         options.check_pictures(self.plot)
         command = f"python -m train bench {shlex.join(self._words(overrides))}"
 
@@ -176,30 +165,29 @@ class Bench:
             figures = suite.run_suite(request, status.update, on_part=save)
         console.print(report.bench_report(figures))
         if plot is not None:
-            title = f"Random play of {name_of(request.config.rules)} on {report.chip()}"
+            title = f"Random play of {name_of(config.rules)} on {report.chip()}"
             report.write_plot(plot, figures.rows, title=title)
             options.say_written(plot, "plot")
-        if self.json is not None:
-            options.write_json(self.json, report.bench_record(figures, **report.about_of(request)))
+        options.write_json(self.json, report.bench_record(figures, **report.about_of(request)))
         if self.report is not None:
-            save(figures, training.train_a_little(request.config, self.report, self.minutes))
+            save(figures, training.train_a_little(config, self.report, self.minutes))
             options.say_written(self.report / report.REPORT_FILE, "report")
         return 0
 
     def _request(self, config: RunConfig) -> Request:
-        from train.bench.suite import PARTS as ALL
-        from train.bench.suite import PLOT, Request
+        from train.bench import suite
 
-        parts = _names(self.what) if self.report is None else ALL
-        fit = _numbers("fit", self.fit)
+        parts = options.names_of(self.what) if self.report is None else suite.PARTS
+        has_plot = self.plot is not None or self.report is not None
+        fit = options.numbers_of("fit", self.fit)
         if len(fit) != 2 or fit[1] < 2:
             raise UsageError("bench: --fit must be boards, then simulations from 2 on")
-        return Request(
+        return suite.Request(
             config=config,
-            parts=parts if self.plot is None and self.report is None else (*parts, PLOT),
-            batches=_numbers("batch", self.batch),
-            scaling=_numbers("scaling", self.scaling),
-            against=_names(self.against),
+            parts=(*parts, suite.PLOT) if has_plot else parts,
+            batches=options.numbers_of("batch", self.batch),
+            scaling=options.numbers_of("scaling", self.scaling),
+            against=options.names_of(self.against),
             simulations=self.simulations,
             repeats=self.repeats,
             seconds=self.seconds,
@@ -208,66 +196,69 @@ class Bench:
 
     def _words(self, overrides: Sequence[str]) -> list[str]:
         """The words of the command with all that is not by default."""
-        given = [] if self.config is None else [str(self.config)]
-        return [*given, *options.changed_options(self, "config"), *overrides]
+        config = [] if self.config is None else [str(self.config)]
+        return [*config, *options.changed_options(self, "config"), *overrides]
 
-    def _engine(self, overrides: Sequence[str]) -> int:
+    def _engine(self, config: RunConfig, overrides: Sequence[str]) -> int:
         """Measure the sessions of an engine, by the rules that its player has learned."""
         from rich.console import Console
 
+        from train.api.players import rules_for
         from train.bench import engine_speed, report
 
         if overrides:
             raise UsageError(f"bench: --what {ENGINE} takes --player in place of a config")
-        console, rules = Console(), options.read_rules_for("", (self.player,))
+        console, rules = Console(), rules_for((self.player,))
         with console.status("bench") as status:
             figures = engine_speed.measure(
                 self.player,
                 rules,
-                sessions=_numbers("sessions", self.sessions),
+                sessions=options.numbers_of("sessions", self.sessions),
                 seconds=self.seconds,
                 rounds=self.repeats,
                 on_progress=status.update,
             )
         console.print(report.bench_report(figures))
-        if self.json is not None:
-            about = {"player": self.player, "rules": rules.to_dict()}
-            options.write_json(self.json, report.bench_record(figures, **about))
+        about = {"player": self.player, "rules": rules.to_dict()}
+        options.write_json(self.json, report.bench_record(figures, **about))
         return 0
 
-    def _compile(self, config: RunConfig) -> int:
+    def _compile(self, config: RunConfig, overrides: Sequence[str]) -> int:
         """Show what the compiler of a device makes of the run's programs; the exit code is 1 where
         one does not compile."""
         from rich.console import Console
 
-        from train.bench import compile_report, report, suite
+        from train.bench import compile_report, suite
+        from train.runtime.files import plain_data
 
         suite.check_rules(config, "bench")
-        names = _names(self.programs)
+        names = options.names_of(self.programs)
         if not names or set(names) - set(compile_report.PROGRAMS):
             allowed = ", ".join(compile_report.PROGRAMS)
             raise UsageError(f"bench: --programs {self.programs!r} is unknown; allowed: {allowed}")
         console = Console()
         with console.status("bench") as status:
-            found = compile_report.compile_for(
+            compiled = compile_report.compile_for(
                 compile_report.absent_devices(self.target),
                 config,
                 names,
                 simulations=self.simulations,
+                plies_a_game=self.plies_a_game,
                 on_progress=status.update,
             )
-        console.print(compile_report.tables(found), highlight=False)
-        if self.json is not None:
-            options.write_json(self.json, report.plain_data(found))
-        return int(bool(found["failed"]))
+        console.print(compile_report.tables(compiled), highlight=False)
+        options.write_json(self.json, plain_data(compiled))
+        return int(bool(compiled["failed"]))
 
     def _strength(self, config: RunConfig, overrides: Sequence[str]) -> int:
         """Train unless a run is named, and measure its kept checkpoints."""
-        from rich.console import Console
-
+        from train.api.progress import follow
+        from train.arena.match import MatchOptions
+        from train.arena.match_programs import check_opening
         from train.config import read_saved_config
         from train.experiments import strength
         from train.loop import training
+        from train.runtime.display import Display
         from train.runtime.files import plain_data
 
         run = self.trained
@@ -277,63 +268,37 @@ class Bench:
                     f"bench: --trained {run} has its own config: leave out {' '.join(given)}"
                 )
             config = read_saved_config(run)
-        options.check_games(
-            "bench", config.rules, games=self.games, opening_plies=self.opening_plies
-        )
+        how: dict[str, Any] = {"games": self.games, "opening_plies": self.opening_plies}
+        if config.rules.players != 2:
+            raise UsageError(f"bench: --what {STRENGTH} plays games of two players")
+        with usage_errors():
+            MatchOptions(**how)
+            check_opening(config.rules, self.opening_plies)
         if run is None:
             config = strength.training_config(config, f"{config.name}-{STRENGTH}")
             run = RUNS / config.name
             if not training.train(config, RUNS, resume=run.is_dir()):
                 return EXIT_INTERRUPTED
-        curve = self._measured_curve(run, config)
-        caption = strength.caption(config, games=self.games, opening_plies=self.opening_plies)
-        console = Console()
-        console.print(strength.table(curve, title=f"Strength of {run}, {caption}"))
+        with follow(Display(), STRENGTH, answer="finished matches are kept") as work:
+
+            def on_match(entrant: Entrant, number: int, count: int) -> Callable[[int], None]:
+                if not work.display.is_live:
+                    work.display.say(f"{entrant.name}: {number + 1} of {count}")
+                work.task.keep(entrant.name)
+                work.task.compile(count * self.games)
+                return lambda done: work.task(number * self.games + done)
+
+            curve = strength.measure(run, config, **how, on_match=on_match)
+        title = f"Strength of {run}, {strength.caption(config, **how)}"
+        console = work.display.console
+        console.print(strength.table(curve, title=title))
         console.print(strength.time_line(curve), highlight=False, soft_wrap=True)
         for passed in curve.passings:
             console.print(strength.passing_line(passed, curve), highlight=False)
-        if self.json is not None:
-            options.write_json(self.json, {"run": str(run)} | plain_data(curve))
+        options.write_json(self.json, {"run": str(run)} | plain_data(curve))
         return 0
-
-    def _measured_curve(self, run: Path, config: RunConfig) -> Curve:
-        from train.experiments import strength
-        from train.runtime.display import Display
-
-        with (
-            Display() as display,
-            display.task("strength", 0, "games") as task,
-            interrupts("finished matches are kept"),
-        ):
-
-            def on_match(entrant: Entrant, number: int, count: int) -> Callable[[int], None]:
-                if not display.is_live:
-                    display.say(f"{entrant.name}: {number + 1} of {count}")
-                task.keep(entrant.name)
-                task.compile(count * self.games)
-                return lambda done: task(number * self.games + done)
-
-            return strength.measure(
-                run,
-                config,
-                games=self.games,
-                opening_plies=self.opening_plies,
-                on_match=on_match,
-            )
 
 
 def _called(mode: str) -> str:
     """A mode as the command line asks for it."""
     return f"--{REPORT}" if mode == REPORT else f"--what {mode}"
-
-
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in text.split(",") if name.strip())
-
-
-def _numbers(option: str, text: str) -> tuple[int, ...]:
-    """The numbers of an option, none if it is empty."""
-    names = _names(text)
-    if not all(name.isdecimal() and int(name) > 0 for name in names) or (text and not names):
-        raise UsageError(f"bench: --{option} {text!r} must be numbers from 1 on, with commas")
-    return tuple(map(int, names))

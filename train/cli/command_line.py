@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from train.cli.commands import CONFIGURED, GROUPS, OLD_NAMES, PROGRAM, renamed
-from train.cli.common.options import EXIT_USAGE
+from train.cli.commands import CONFIGURED, GROUPS, OLD_NAMES, OPEN_GROUPS, PROGRAM, renamed
+from train.cli.options import EXIT_USAGE
 from train.config import RunConfig
 from train.runtime import files
 from train.runtime.errors import ProcessLostError, UsageError, one_line
@@ -106,10 +106,11 @@ def _read_command(words: list[str]) -> Callable[[], int]:
         words = [*words[1:], "--help"]
     if words and words[0] in OLD_NAMES:
         old, words = words[0], renamed(words)
-        new = " ".join(words[: len(OLD_NAMES[old])])
+        new = " ".join([*OLD_NAMES[old], *(["--gate"] if old == "gate" else [])])
         print(f"{program.name} {old} is now {program.name} {new}", file=sys.stderr)
-    if words and words[0] in GROUPS:
-        group, *words = words
+    group, second = (*words, "", "")[:2]
+    if group in GROUPS and (group not in OPEN_GROUPS or second in GROUPS[group].commands):
+        words = words[1:]
         program = GROUPS[group]._replace(name=f"{program.name} {group}")
     is_configured = bool(words) and words[0] in CONFIGURED
     if is_configured and not {"-h", "--help"} & {*words}:

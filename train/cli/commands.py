@@ -1,20 +1,21 @@
 """All commands, by the names that users type."""
 
+import re
+
+from train.cli.accuracy import Accuracy
 from train.cli.bench import Bench
 from train.cli.config import Config
-from train.cli.experiment import Experiment
+from train.cli.engine import Engine
+from train.cli.experiment import EXPERIMENTS, Experiment
 from train.cli.export import Export
-from train.cli.games.accuracy import Accuracy
-from train.cli.games.engine import Engine
-from train.cli.games.levels import Levels
-from train.cli.games.match import Gate, Match
-from train.cli.games.play import Play
-from train.cli.games.puzzles import Puzzles
-from train.cli.games.ratings import Elo
-from train.cli.games.review import Calibrate, Review
-from train.cli.games.tournament import Tournament
 from train.cli.inspect import INSPECT, Inspect
+from train.cli.match import Match
+from train.cli.play import Play
+from train.cli.puzzles import Puzzles
+from train.cli.ratings import Elo
+from train.cli.review import Review
 from train.cli.run import Curves, Fit, Run
+from train.cli.tournament import Tournament
 from wallgo_jax.cli.parsing import Program
 
 PROGRAM = Program(
@@ -27,12 +28,10 @@ PROGRAM = Program(
             "curves": Curves,
             "match": Match,
             "elo": Elo,
-            "levels": Levels,
             "tournament": Tournament,
-            "gate": Gate,
             "accuracy": Accuracy,
         },
-        "review games": {"review": Review, "puzzles": Puzzles, "calibrate": Calibrate},
+        "review games": {"review": Review, "puzzles": Puzzles},
         "look into a network": {"inspect": Inspect},
         "sit down": {"play": Play},
         "pass on and time": {"export": Export, "engine": Engine, "bench": Bench},
@@ -46,35 +45,51 @@ PROGRAM = Program(
 )
 CONFIGURED = ("run", "fit", "config", "bench")
 """Commands that read a config, and so take `--some.key value`."""
-GROUPS = {"inspect": INSPECT}
+GROUPS = {"inspect": INSPECT, "experiment": EXPERIMENTS}
 """Commands whose next word chooses one of their own."""
+OPEN_GROUPS = ("experiment",)
+"""Those that are a command themselves where the next word chooses none."""
 OLD_NAMES = {
     "study": ("experiment",),
     "ablate": ("experiment", "ablation"),
+    "levels": ("experiment", "levels"),
+    "calibrate": ("experiment", "calibrate"),
     "late": ("accuracy",),
+    "gate": ("match",),
     **{name: ("inspect", name) for name in INSPECT.commands},
 }
 """Names of commands before they became fewer, with those that do the same now."""
+_AGAINST = "--against="
+_FLAGS = ("-h", "--help", "--transfer", "--players-place")
 
 
 def renamed(words: list[str]) -> list[str]:
-    """The words of a command line with the new name of an old command."""
+    """The words of a command line with the new name of an old command, and what its options were:
+    the files of `late` follow `--prove`, and `gate` named its opponent by `--against`."""
     if not words or words[0] not in OLD_NAMES:
         return words
-    new, rest = OLD_NAMES[words[0]], words[1:]
-    return [*new, *(_proving(rest) if words[0] == "late" else rest)]
+    old, *rest = words
+    if old in ("late", "gate"):
+        names, options = _split(rest)
+        if old == "late":
+            options = [re.sub("^--out=", "--late=", option) for option in options]
+            rest = [*options, *(["--prove", *names] if names else [])]
+        else:
+            names += [each.removeprefix(_AGAINST) for each in options if each.startswith(_AGAINST)]
+            options = [option for option in options if not option.startswith(_AGAINST)]
+            rest = [*names, "--gate", *options]
+    return [*OLD_NAMES[old], *rest]
 
 
-def _proving(words: list[str]) -> list[str]:
-    """The options of `accuracy` that do what those of `late` did: its files follow `--prove`, and
-    every option of it had one value."""
-    files, others, rest = [], [], list(words)
+def _split(words: list[str]) -> tuple[list[str], list[str]]:
+    """The words that are no options, and the options, each with its value as one word."""
+    names, options, rest = list[str](), list[str](), list(words)
     while rest:
         word = rest.pop(0)
         if not word.startswith("-"):
-            files.append(word)
-            continue
-        others.append("--late" + word[5:] if word.partition("=")[0] == "--out" else word)
-        if "=" not in word and rest and word not in ("-h", "--help"):
-            others.append(rest.pop(0))
-    return [*others, *(["--prove", *files] if files else [])]
+            names.append(word)
+        elif "=" in word or word in _FLAGS or not rest:
+            options.append(word)
+        else:
+            options.append(f"{word}={rest.pop(0)}")
+    return names, options

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import tyro
-
+from train.cli.options import Positional, arg
 from train.config import (
     CONFIG_FILE,
     RunConfig,
@@ -40,14 +39,11 @@ class Config:
         "config runs/quickstart --toml",
     )
 
-    config: Annotated[
-        tyro.conf.Positional[Path | None],
-        tyro.conf.arg(metavar="[CONFIG|RUN]", help_behavior_hint=""),
-    ] = None
+    config: Annotated[Positional[Path | None], arg("[CONFIG|RUN]", "")] = None
     """TOML file or run directory; without one, the quickstart."""
     toml: Flag = False
     """Print a TOML file that `run` reads back, with the meanings as comments."""
-    only: Annotated[str, tyro.conf.arg(metavar="TABLE", help_behavior_hint="")] = ""
+    only: Annotated[str, arg("TABLE", "")] = ""
     """Table or key to print alone, in full, such as search or learner.batch."""
 
     def run(self, overrides: Sequence[str]) -> int:

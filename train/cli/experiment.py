@@ -1,24 +1,28 @@
-"""The command that measures results: those of the papers, and what changes of a config are worth
-(`experiment`)."""
+"""The commands that measure results: those of the papers (`experiment WHAT`), and what changes of a
+config are worth (`experiment ablation`)."""
 
-import contextlib
+from __future__ import annotations
+
 import dataclasses
+import functools
 import shlex
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import tyro
-
-from train.cli.common import options
-from train.cli.common.unused import refuse_unused
-from train.runtime.errors import UsageError
+from train.cli import options
+from train.cli.levels import Levels
+from train.cli.options import Positional, arg
+from train.cli.review import Calibrate
 from train.runtime.interrupts import EXIT_INTERRUPTED, interrupts
-from wallgo_jax.cli.parsing import Flag
+from wallgo_jax.cli.parsing import Program
 
 if TYPE_CHECKING:
     from train.experiments.lib.pages import Report
+
+    Work = Callable[[str], tuple[Report, list[Path]]]
+    """Takes the command's words and does the work."""
 
 ABLATION = "ablation"
 What = Literal[
@@ -33,99 +37,85 @@ What = Literal[
     "corridors",
     "adversary",
     "mixed",
-    "ablation",
 ]
 _OUT = Path("out/study")
-_OF_ABLATION = ("only", "screening", "minutes", "seeds", "first_seed", "games", "simulations")
-_OF_ABLATION += ("opening_plies",)
 
 
 @dataclasses.dataclass(frozen=True)
 class Experiment:
     """Measure one of the papers' results, or what changes of a config are worth: trainings, games
     and matches, written as a page with tables, plots and figures. The same command goes on where it
-    was interrupted."""
+    was interrupted. `experiment ablation`, `levels` and `calibrate` have options of their own."""
 
     EXAMPLES = (
         "experiment balance",
         "experiment footing --config configs/study/accelerator.toml --out out/large",
         "experiment ablation configs/ablations/recipe.toml --out out/recipe --screening",
-        "experiment ablation configs/ablations/recipe.toml --out out/recipe --only width-64",
     )
 
-    what: Annotated[tyro.conf.Positional[What], tyro.conf.arg(metavar="WHAT")]
+    what: Annotated[Positional[What], arg("WHAT")]
     """features: plane sets trained and matched; blocks: residual, Transformer and walled blocks
     trained and matched; size: how large the game is; balance: who wins, and openings; mobility:
     reachability control and passing; footing: equal time, many simulations, what a doubling is
     worth; transfer: warm starts against training from nothing; padding: small boards inside a large
     grid; corridors: what frozen trunks know of far corridors; adversary: adversaries trained
-    against frozen victims; mixed: one network for several rule sets, and specialists; ablation:
-    every change of a LIST, and the base that they change, trained for the same wall time and
-    matched, seed by seed."""
-    changes: Annotated[
-        tyro.conf.Positional[Path | None], tyro.conf.arg(metavar="[LIST]", help_behavior_hint="")
-    ] = None
-    """ablation: TOML file with the base and its changes (docs/training.md, Ablations)."""
-    config: Annotated[
-        options.OptionalFile, tyro.conf.arg(help_behavior_hint="(default: the scale of a CPU)")
-    ] = None
-    """TOML file with the scale of all but ablation (configs/study/)."""
-    out: Annotated[
-        Path | None,
-        tyro.conf.arg(metavar="FOLDER", help_behavior_hint=f"(default: {_OUT}; ablation has none)"),
-    ] = None
+    against frozen victims; mixed: one network for several rule sets, and specialists. ablation:
+    changes of a config; levels: Elo of the levels of `play`; calibrate: win chances of a player
+    (each with --help)."""
+    config: Annotated[options.OptionalFile, arg(hint="(default: the scale of a CPU)")] = None
+    """TOML file with the scale (configs/study/)."""
+    out: Annotated[Path, arg("FOLDER")] = _OUT
     """Directory of the trainings, the finished pieces and the pages."""
-    only: Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME ...", help_behavior_hint="")] = ()
-    """ablation: changes to compare; without it, all of the list."""
-    screening: Flag = False
-    """ablation: one seed and five minutes, to see what is worth six."""
-    minutes: Annotated[
-        float | None, tyro.conf.arg(metavar="FLOAT", help_behavior_hint="(default: 10)")
-    ] = None
-    """ablation: minutes of each training, compiling apart; turned into iterations once for each
-    change."""
-    seeds: Annotated[
-        int | None, tyro.conf.arg(metavar="INT", help_behavior_hint="(default: 6)")
-    ] = None
-    """ablation: how many paired seeds; fewer than six are called screening."""
-    first_seed: int = 0
-    """ablation: the first of the seeds; the others follow it."""
-    games: int = 200
-    """ablation: games of each seed's match, shared among the opening plies."""
-    simulations: int = 64
-    """ablation: simulations a move in the matches."""
-    opening_plies: tuple[int, ...] = (2, 6)
-    """ablation: numbers of random plies that the games of a match start with."""
 
     def run(self) -> int:
         """Returns the exit code."""
-        from train.runtime.display import Display
-
-        words, run = self._words(), self._read()
-        try:
-            with interrupts("what is finished is kept"):
-                report, files = run(words)
-        except KeyboardInterrupt:
-            print(f"stopped; to go on: {words}", file=sys.stderr)
-            return EXIT_INTERRUPTED
-        Display().console.print(report)
-        print(f"written: {files[0]} and {len(files) - 1} more files in {files[0].parent}")
-        return 0
-
-    def _read(self) -> Callable[[str], tuple["Report", list[Path]]]:
-        """Reads scale or list; the result takes the command's words and does the work."""
-        if self.what == ABLATION:
-            return self._read_ablation()
-        refuse_unused(self, "changes", *_OF_ABLATION, where=f"with {self.what}")
+        from train.api.progress import follow
         from train.experiments.catalogue import run_experiment
         from train.experiments.scales import read_scales
 
-        scale, out = read_scales(self.config), self.out or _OUT
-        return lambda words: run_experiment(self.what, scale, out, command=words, task=_task)
+        scale, task = read_scales(self.config), functools.partial(follow, True)
 
-    def _read_ablation(self) -> Callable[[str], tuple["Report", list[Path]]]:
-        from train.experiments.ablation import Ablation, AblationOptions
-        from train.experiments.ablation_report import run_ablation
+        def work(words: str) -> tuple[Report, list[Path]]:
+            return run_experiment(self.what, scale, self.out, command=words, task=task)
+
+        return _run([self.what, *options.changed_options(self, "what")], work)
+
+
+@dataclasses.dataclass(frozen=True)
+class Ablation:
+    """Train every change of a list, and the base that they change, for the same wall time, match
+    them seed by seed, and write a page. The same command goes on where it was interrupted."""
+
+    EXAMPLES = (
+        "ablation configs/ablations/recipe.toml --out out/recipe --screening",
+        "ablation configs/ablations/recipe.toml --out out/recipe --only width-64",
+    )
+
+    changes: Annotated[Positional[Path], arg("LIST")]
+    """TOML file with the base and its changes (docs/training.md, Ablations)."""
+    out: Annotated[Path, arg("FOLDER")]
+    """Directory of the trainings, the finished pieces and the pages."""
+    only: Annotated[tuple[str, ...], arg("NAME ...", "")] = ()
+    """Changes to compare; without it, all of the list."""
+    screening: options.Flag = False
+    """One seed and five minutes, to see what is worth six."""
+    minutes: Annotated[float | None, arg("FLOAT", "(default: 10)")] = None
+    """Minutes of each training, compiling apart; turned into iterations once for each change."""
+    seeds: Annotated[int | None, arg("INT", "(default: 6)")] = None
+    """Number of paired seeds; fewer than six are called screening."""
+    first_seed: int = 0
+    """The first of the seeds; the others follow it."""
+    games: int = 200
+    """Games of each seed's match, shared among the opening plies."""
+    simulations: int = 64
+    """Simulations a move in the matches."""
+    opening_plies: tuple[int, ...] = (2, 6)
+    """Numbers of random plies that the games of a match start with."""
+
+    def run(self) -> int:
+        """Returns the exit code."""
+        from train.api.progress import follow
+        from train.experiments import ablation, ablation_report
         from train.experiments.changes import read_changes
         from train.experiments.lib.cache import ResultCache
         from train.experiments.lib.scale import validated
@@ -134,36 +124,44 @@ class Experiment:
         from train.runtime.devices import machine
         from train.runtime.display import Display
 
-        refuse_unused(self, "config", where=f"with {ABLATION}")
-        if self.changes is None or self.out is None:
-            raise UsageError(f"experiment: {ABLATION} needs a LIST and --out FOLDER")
         minutes, seeds = (5.0, 1) if self.screening else (10.0, 6)
-        fields = {
-            "minutes": minutes if self.minutes is None else self.minutes,
-            "seeds": seeds if self.seeds is None else self.seeds,
-            "games": self.games,
-            "simulations": self.simulations,
-            "opening_plies": self.opening_plies,
-            "first_seed": self.first_seed,
-        }
-        how = validated(AblationOptions, fields, where=ABLATION)
+        names = ("games", "simulations", "opening_plies", "first_seed")
+        fields: dict[str, Any] = {name: getattr(self, name) for name in names}
+        fields["minutes"] = minutes if self.minutes is None else self.minutes
+        fields["seeds"] = seeds if self.seeds is None else self.seeds
+        how = validated(ablation.AblationOptions, fields, where=ABLATION)
         changes = read_changes(self.changes, self.only)
-        work = Work(read_scales(), ResultCache(self.out, machine=machine()), _task)
-        ablation, title = Ablation(changes, how, work), self.changes.stem
-        say = Display().say
-        return lambda words: run_ablation(ablation, title=title, command=words, say=say)
+        task, cache = functools.partial(follow, True), ResultCache(self.out, machine=machine())
+        pieces = Work(read_scales(), cache, task)
+        asked, say = ablation.Ablation(changes, how, pieces), Display().say
 
-    def _words(self) -> str:
-        """The command with all that is not by default."""
-        words = [self.what, *([str(self.changes)] if self.changes else [])]
-        words += options.changed_options(self, "what", "changes")
-        return f"python -m train experiment {shlex.join(words)}"
+        def work(words: str) -> tuple[Report, list[Path]]:
+            title = self.changes.stem
+            return ablation_report.run_ablation(asked, title=title, command=words, say=say)
+
+        words = [ABLATION, str(self.changes), *options.changed_options(self, "changes")]
+        return _run(words, work)
 
 
-@contextlib.contextmanager
-def _task(title: str, total: int, unit: str) -> Iterator[Callable[[int], Any]]:
-    """A bar for one piece of work: a training between two of them shows one, too."""
+def _run(words: list[str], work: Work) -> int:
+    """Do the work of a command, print its report, and say how to go on after a signal."""
     from train.runtime.display import Display
 
-    with Display() as display, display.task(title, total, unit) as shown:
-        yield shown
+    command = f"python -m train experiment {shlex.join(words)}"
+    try:
+        with interrupts("what is finished is kept"):
+            report, files = work(command)
+    except KeyboardInterrupt:
+        print(f"stopped; to go on: {command}", file=sys.stderr)
+        return EXIT_INTERRUPTED
+    Display().console.print(report)
+    print(f"written: {files[0]} and {len(files) - 1} more files in {files[0].parent}")
+    return 0
+
+
+EXPERIMENTS = Program(
+    name="python -m train experiment",
+    description="Measure one of the papers' results, or what changes of a config are worth.",
+    groups={"WHAT": {ABLATION: Ablation, "levels": Levels, "calibrate": Calibrate}},
+)
+"""What `Experiment` does not take."""

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import tyro
-
-from train.cli.common import options
+from train.cli import options
+from train.cli.options import Positional, arg
 from train.runtime.errors import UsageError
 from train.runtime.files import read_json, writing
 
@@ -29,13 +28,11 @@ class Export:
         "export runs/cpu models/mine --matches out/wjx.json out/shipped.json",
     )
 
-    player: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="RUN|PLAYER")]
+    player: Annotated[Positional[str], arg("RUN|PLAYER")]
     """Run, one of its checkpoints, or another trained player, named as in docs/players.md."""
-    out: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="FOLDER")]
+    out: Annotated[Positional[Path], arg("FOLDER")]
     """Folder to write: a new or empty one, or a model that is replaced; its name is the model's."""
-    matches: Annotated[
-        tuple[Path, ...], tyro.conf.arg(metavar="FILE ...", help_behavior_hint="")
-    ] = ()
+    matches: Annotated[tuple[Path, ...], arg("FILE ...", "")] = ()
     """Matches of these weights for the card, as `match --json` wrote them."""
 
     def run(self) -> int:

@@ -1,17 +1,17 @@
 """The command that looks into a network (`inspect`): its parts, attention, predicted owners, and
 what its trunk knows."""
 
+from __future__ import annotations
+
 import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-import tyro
-
-from train.cli.common import options
+from train.cli import options
+from train.cli.options import Positional, arg
 from train.config import SHIPPED
-from train.runtime.errors import UsageError
+from train.runtime.errors import UsageError, usage_errors
 from wallgo_jax.cli.parsing import Program
-from wallgo_jax.game.rules import name_of
 
 if TYPE_CHECKING:
     from wallgo_jax.cli.sources import SourceRequest
@@ -25,17 +25,13 @@ class Describe:
 
     EXAMPLES = ("describe runs/quickstart", "describe configs/restnet.toml --no-measure")
 
-    target: Annotated[
-        tyro.conf.Positional[str],
-        tyro.conf.arg(metavar="[CONFIG|PLAYER]", help_behavior_hint=f"(default: {SHIPPED})"),
-    ] = SHIPPED
+    target: Annotated[options.ShippedPlayer, arg("[CONFIG|PLAYER]")] = SHIPPED
     """TOML file or trained player, named as in docs/players.md."""
     batch: int = 256
     """Boards of an evaluation whose speed is measured."""
-    measure: Annotated[bool, tyro.conf.arg(help_behavior_hint="")] = True
+    measure: Annotated[bool, arg(hint="")] = True
     """Leave the speed out, whose measurement takes some seconds."""
-    json: options.OptionalFile = None
-    """File to write the figures to, as JSON."""
+    json: options.Json = None
 
     def run(self) -> int:
         """Returns the exit code."""
@@ -46,8 +42,7 @@ class Describe:
         options.check_files(self.json, inputs=[self.target])
         described = describe.describe(self.target, batch=self.batch, measure=self.measure)
         Console().print(describe.describe_report(described))
-        if self.json is not None:
-            options.write_json(self.json, describe.describe_record(described))
+        options.write_json(self.json, describe.describe_record(described))
         return 0
 
 
@@ -56,26 +51,21 @@ class _Drawing:
     """A picture of what a network says of a game."""
 
     words: Annotated[
-        tyro.conf.Positional[tuple[str, ...]],
-        tyro.conf.arg(metavar="[PLAYER] SOURCE", help_behavior_hint=f"(default player: {SHIPPED})"),
+        Positional[tuple[str, ...]],
+        arg("[PLAYER] SOURCE", f"(default player: {SHIPPED})"),
     ]
     """Trained player, named as in docs/players.md, and a game or position, as `python -m wallgo_jax
     show` takes it."""
-    out: Annotated[Path, tyro.conf.arg(metavar="FILE")]
+    out: Annotated[Path, arg("FILE")]
     """File to write: a picture (.svg, .png) or the arrays (.npz, .json)."""
     rules: Annotated[
-        str,
-        tyro.conf.arg(
-            metavar="RULES", help_behavior_hint="(default: the record's, or the player's own)"
-        ),
+        options.SourceRules, arg(hint="(default: the record's, or the player's own)")
     ] = ""
-    """Rules of moves and codes: preset's name, JSON object, or file (JSON or TOML)."""
-    game: int = 1
-    """Number of the game in a record file, from 1."""
+    game: options.GameNumber = 1
     theme: Theme = "light"
     """Colours of pictures."""
 
-    def _asked(self) -> tuple[str, "SourceRequest"]:
+    def _asked(self) -> tuple[str, SourceRequest]:
         """The player, and the game or position, once the file to write was tried."""
         from wallgo_jax.cli.sources import SourceRequest
 
@@ -84,9 +74,8 @@ class _Drawing:
                 f"inspect {type(self).__name__.lower()}: takes a game or position, and before it a "
                 f"player in place of {SHIPPED}"
             )
-        *players, source = self.words
+        player, source = (SHIPPED, *self.words)[-2:]
         options.check_files(self.out, inputs=(source, self.rules))
-        player = players[0] if players else SHIPPED
         return player, SourceRequest(source, self.rules, game=self.game)
 
 
@@ -96,19 +85,17 @@ class Attention(_Drawing):
 
     EXAMPLES = ("attention RUN game.jsonl --ply 20 --cell C3 --out out/attention.svg",)
 
-    cell: Annotated[str, tyro.conf.arg(metavar="CELL")]
+    cell: Annotated[str, arg("CELL")]
     """Cell whose attention is drawn, such as C3."""
     ply: int = -1
     """Plies of the game to play before the network looks; -1 for all."""
 
     def run(self) -> int:
         """Returns the exit code."""
-        from train.analysis import attention
+        from train.analysis.attention import draw_attention
 
-        ply = None if self.ply == -1 else self.ply
-        attention.draw_attention(
-            *self._asked(), ply=ply, cell=self.cell, out=self.out, theme=self.theme
-        )
+        how = {"ply": None if self.ply == -1 else self.ply, "cell": self.cell}
+        draw_attention(*self._asked(), **how, out=self.out, theme=self.theme)
         options.say_written(self.out, f"attention of {self.cell}")
         return 0
 
@@ -124,9 +111,9 @@ class Ownership(_Drawing):
 
     def run(self) -> int:
         """Returns the exit code."""
-        from train.analysis import attention
+        from train.analysis.attention import draw_ownership
 
-        attention.draw_ownership(*self._asked(), ply=self.ply, out=self.out, theme=self.theme)
+        draw_ownership(*self._asked(), ply=self.ply, out=self.out, theme=self.theme)
         options.say_written(self.out, f"ownership after ply {self.ply}")
         return 0
 
@@ -138,36 +125,33 @@ class Corridors:
 
     EXAMPLES = ("corridors out/corridors.jsonl --count 1000 --min-distance 12",)
 
-    out: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="FILE")]
+    out: Annotated[Positional[Path], arg("FILE")]
     """File to write, a JSON object a line: diagram, cell, is_connected, distance."""
-    rules: Annotated[
-        str,
-        tyro.conf.arg(metavar="RULES", help_behavior_hint=f"(default: {options.DEFAULT_RULES})"),
-    ] = options.DEFAULT_RULES
-    """Preset's name, JSON object, or file (JSON or TOML)."""
+    rules: Annotated[options.RulesText, arg(hint=f"(default: {options.DEFAULT_RULES})")] = (
+        options.DEFAULT_RULES
+    )
     count: int = 100
     """Positions to generate, an even number."""
     min_distance: int = 10
     """Fewest steps to the nearest enemy stone."""
-    seed: int = 0
-    """Random seed."""
+    seed: options.Seed = 0
 
     def run(self) -> int:
         """Returns the exit code."""
-        from train.experiments import corridor_positions as corridors
+        from train.api.checks import key_of
+        from train.api.configs import read_rules
+        from train.experiments import corridor_positions
 
-        options.check_seed("corridors", self.seed)
+        key_of("corridors", self.seed)
         options.check_files(self.out, inputs=[self.rules])
-        try:
-            made = corridors.make_corridors(
-                options.read_rules(self.rules),
+        with usage_errors():
+            positions = corridor_positions.make_corridors(
+                read_rules(self.rules),
                 count=self.count,
                 seed=self.seed,
                 min_distance=self.min_distance,
             )
-        except ValueError as error:
-            raise UsageError(str(error)) from None
-        corridors.write_corridors(self.out, made)
+        corridor_positions.write_corridors(self.out, positions)
         options.say_written(self.out, f"{self.count} positions")
         return 0
 
@@ -179,48 +163,45 @@ class Probe:
     EXAMPLES = ("probe runs/probe-6R runs/probe-RRTRRT --json out/probe.json",)
 
     players: Annotated[
-        tyro.conf.Positional[tuple[str, ...]],
-        tyro.conf.arg(metavar="[PLAYER ...]", help_behavior_hint=f"(default: {SHIPPED})"),
+        Positional[tuple[str, ...]], arg("[PLAYER ...]", f"(default: {SHIPPED})")
     ] = (SHIPPED,)
     """Trained players, as in docs/players.md; each network is asked with new weights, too."""
     rules: options.RulesText = ""
-    """Preset's name, JSON object, or file (JSON or TOML)."""
     count_train: int = 8000
     """Positions that a head learns from, for each seed."""
     count_test: int = 4000
     """Positions that it is asked about, for each seed: corridors of other shapes."""
     min_distance: int = 10
     """Fewest steps to the nearest enemy stone."""
-    seeds: Annotated[tuple[int, ...], tyro.conf.arg(metavar="INT ...")] = (0, 1, 2)
+    seeds: Annotated[tuple[int, ...], arg("INT ...")] = (0, 1, 2)
     """Random seeds of the positions, of the heads and of new weights."""
     read: Literal["cell", "board"] = "board"
     """Features that a head reads: those of the queried cell, or these with means and maxima over
     the board."""
-    json: options.OptionalFile = None
-    """File to write the figures to, as JSON."""
+    json: options.Json = None
 
     def run(self) -> int:
         """Returns the exit code."""
         from rich.console import Console
 
+        from train.api.checks import key_of
+        from train.api.players import rules_for
         from train.experiments import corridors
+        from wallgo_jax.game.rules import name_of
 
         for seed in self.seeds:
-            options.check_seed("probe", seed)
-        rules = options.read_rules_for(self.rules, self.players, are_networks=True)
+            key_of("probe", seed)
+        rules = rules_for(self.players, self.rules, are_networks=True)
         options.check_files(self.json, inputs=[self.rules])
-        try:
-            asked = corridors.probe_runs(
-                self.players,
-                rules,
-                count_train=self.count_train,
-                count_test=self.count_test,
-                min_distance=self.min_distance,
-                seeds=self.seeds,
-                read=self.read,
-            )
-        except ValueError as error:
-            raise UsageError(str(error)) from None
+        how = {
+            "seeds": self.seeds,
+            "count_train": self.count_train,
+            "count_test": self.count_test,
+            "min_distance": self.min_distance,
+            "read": self.read,
+        }
+        with usage_errors():
+            asked = corridors.probe_runs(self.players, rules, **how)
         seeds = ", ".join(map(str, self.seeds))
         caption = (
             f"seeds {seeds} · heads read the {self.read}, learn from {self.count_train} positions "
@@ -228,18 +209,9 @@ class Probe:
             "within ±0.5 is unknown"
         )
         Console().print(*corridors.probe_tables(asked, caption=caption), sep="\n")
-        if self.json is not None:
-            about = {
-                "rules": rules.to_dict(),
-                "rules_name": name_of(rules),
-                "seeds": list(self.seeds),
-                "count_train": self.count_train,
-                "count_test": self.count_test,
-                "min_distance": self.min_distance,
-                "read": self.read,
-            }
-            trunks = [corridors.trunk_record(each) for each in asked]
-            options.write_json(self.json, about | {"trunks": trunks})
+        settings = {"rules": rules.to_dict(), "rules_name": name_of(rules), **how}
+        trunks = [corridors.trunk_record(each) for each in asked]
+        options.write_json(self.json, settings | {"trunks": trunks})
         return 0
 
 
@@ -266,5 +238,5 @@ class Inspect:
 
     EXAMPLES = ("inspect describe runs/quickstart",)
 
-    what: tyro.conf.Positional[str]
+    what: Positional[str]
     """describe, attention, ownership, corridors or probe."""

@@ -8,11 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-import tyro
-
-from train.cli.common import options
-from train.cli.common.options import ConfigFile
-from train.cli.common.unused import refuse_unused
+from train.cli import options
+from train.cli.options import ConfigFile, Positional, arg, refuse_unused
 from train.config import RunConfig, change_config, read_config
 from train.runtime.errors import UsageError
 from train.runtime.files import names_of_runs
@@ -24,10 +21,8 @@ if TYPE_CHECKING:
 
 Axis = Literal["iteration", "hours", "positions"]
 _RUNS = Path("runs")
-_RunDirectory = Annotated[Path | None, tyro.conf.arg(metavar="RUN", help_behavior_hint="")]
-_Runs = Annotated[
-    Path | None, tyro.conf.arg(metavar="FOLDER", help_behavior_hint=f"(default: {_RUNS})")
-]
+_RunDirectory = Annotated[Path | None, arg("RUN", "")]
+_Runs = Annotated[Path | None, arg("FOLDER", f"(default: {_RUNS})")]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,13 +75,9 @@ class Fit:
 
     config: ConfigFile = None
     """TOML file: its rules, network, learner, seed, name and iterations are used."""
-    records: Annotated[
-        tuple[Path, ...], tyro.conf.arg(metavar="RECORD [RECORD ...]", help_behavior_hint="")
-    ] = ()
+    records: Annotated[tuple[Path, ...], arg("RECORD [RECORD ...]", "")] = ()
     """Record files to learn from; a run that goes on looks where they were when it began."""
-    validation: Annotated[
-        float | None, tyro.conf.arg(metavar="FLOAT", help_behavior_hint="(default: 0.1)")
-    ] = None
+    validation: Annotated[float | None, arg("FLOAT", "(default: 0.1)")] = None
     """Share of the games that is held out, from 0 to 1."""
     resume: _RunDirectory = None
     """Go on with the run in this directory, with its config, its records and its share."""
@@ -114,23 +105,23 @@ class Fit:
 
 
 def _config_and_runs(
-    command: str, asked: Run | Fit, overrides: Sequence[str]
+    name: str, command: Run | Fit, overrides: Sequence[str]
 ) -> tuple[RunConfig, Path]:
     """The config of a run that starts or goes on, and the directory of all runs that it is in."""
-    if asked.resume is None:
-        return read_config(asked.config, overrides), asked.runs or _RUNS
-    if asked.config is not None:
+    if command.resume is None:
+        return read_config(command.config, overrides), command.runs or _RUNS
+    if command.config is not None:
         raise UsageError(
-            f"{command}: --resume goes on with the config that {asked.resume} holds: leave "
-            f"{asked.config} out, and change keys by --some.key value"
+            f"{name}: --resume goes on with the config that {command.resume} holds: leave "
+            f"{command.config} out, and change keys by --some.key value"
         )
-    if asked.runs is not None:
-        raise UsageError(f"{command}: --resume names the run's own directory: leave --runs out")
+    if command.runs is not None:
+        raise UsageError(f"{name}: --resume names the run's own directory: leave --runs out")
     from train.loop.run_directory import check_name, plain_path, resumed_config
 
-    config = change_config(resumed_config(asked.resume), overrides)
-    check_name(asked.resume, config)
-    return config, plain_path(asked.resume).parent
+    config = change_config(resumed_config(command.resume), overrides)
+    check_name(command.resume, config)
+    return config, plain_path(command.resume).parent
 
 
 @dataclasses.dataclass(frozen=True)
@@ -139,16 +130,11 @@ class Curves:
 
     EXAMPLES = ("curves runs/quickstart", "curves runs/a runs/b --axis hours --out out/ab.svg")
 
-    runs: Annotated[
-        tyro.conf.Positional[tuple[Path, ...]],
-        tyro.conf.arg(metavar="RUN ...", help_behavior_hint="(required)"),
-    ]
+    runs: Annotated[Positional[tuple[Path, ...]], arg("RUN ...", "(required)")]
     """Run directories."""
     axis: Axis = "iteration"
     """Horizontal axis: iterations, hours of the run, or positions played (of `fit`, learned)."""
-    out: Annotated[
-        Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="(default: RUN/curves.png)")
-    ] = None
+    out: Annotated[Path | None, arg("FILE", "(default: RUN/curves.png)")] = None
     """Picture to write, .png, .svg or .pdf; that of several runs lies beside the first one's."""
     csv: options.OptionalFile = None
     """File for all metrics, as comma-separated values; a picture is then drawn only for --out."""

@@ -167,7 +167,9 @@ class RunConfig:
         )
     )
     replay: ReplayConfig = dataclasses.field(default_factory=ReplayConfig)
-    learner: LearnerConfig = dataclasses.field(default_factory=lambda: LearnerConfig(steps=48))
+    learner: LearnerConfig = dataclasses.field(
+        default_factory=lambda: LearnerConfig(steps=48, validation_every=5)
+    )
     evaluation: EvaluationConfig = dataclasses.field(
         default_factory=lambda: EvaluationConfig(
             every=25,

@@ -130,6 +130,7 @@ def sample(
     size: int,
     has_reply: bool = False,
     td_steps: int = 0,
+    newest: int | None = None,
 ) -> Sample:
     """Draw `size` plies with replacement, uniformly over those of finished games.
 
@@ -142,14 +143,19 @@ def sample(
       size: N.
       has_reply: add the next ply of each.
       td_steps: plies after each at which its `root_value` is read, of two players.
+      newest: draw from the games alone that ended in so many of the newest rows.
     """
     rows, boards = replay_state.plies.terminated.shape
     chex.assert_tree_shape_prefix(variant, (boards,))
     chex.assert_shape((replay_state.written, replay_state.finished), ((), (boards,)))
-    ends = jnp.cumsum(replay_state.finished)
+    drawn = replay_state.finished
+    if newest is not None:
+        drawn = newly_finished(replay_state, newest)
+    ends = jnp.cumsum(drawn)
     place = jax.random.randint(key, (size,), 0, jnp.maximum(ends[-1], 1), jnp.int32)
     board = jnp.searchsorted(ends, place, side="right").astype(jnp.int32)
     empty = rows - jnp.minimum(replay_state.written, rows)
+    # The newest plies of finished games come last among them.
     age = empty + place - (ends - replay_state.finished)[board]
     row = (replay_state.written + age) % rows
     return Sample(
@@ -161,6 +167,16 @@ def sample(
         outcome=jax.tree.map(lambda x: x[row, board], replay_state.outcome),
         reply=_reply(replay_state.plies, row, board) if has_reply else None,
     )
+
+
+def newly_finished(replay_state: ReplayState, newest: int) -> jax.Array:
+    """int32[B]: the plies of finished games whose games ended in so many of the newest rows."""
+    rows = replay_state.plies.terminated.shape[0]
+    in_order = jnp.roll(replay_state.plies.terminated, -(replay_state.written % rows), axis=0)
+    age = jnp.arange(rows, dtype=jnp.int32)[:, None]
+    older = jnp.where(in_order & (age < rows - newest), age + 1, 0).max(axis=0)
+    empty = rows - jnp.minimum(replay_state.written, rows)
+    return replay_state.finished - jnp.maximum(older - empty, 0)
 
 
 def _root_value(

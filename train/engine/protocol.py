@@ -3,7 +3,7 @@
 They are those of a bot game session in the public protocol of wallgame.io (its blog post "Training
 an AlphaZero-Style AI for a New Board Game", section "The Protocol", and its repository's
 `custom-bot-protocol.ts`): `start_game_session`, `evaluate_position`, `apply_move` and
-`end_game_session`. docs/players.md lists their keys.
+`end_game_session`. docs/engine.md lists their keys.
 """
 
 import asyncio

@@ -5,6 +5,10 @@ An adversary is trained by self-play in which a frozen victim has one of the two
 in the matches. After Wang et al., "Adversarial Policies Beat Superhuman Go AIs" (2023). The attack
 rate is the adversary's win rate, draws as half.
 
+The adversary's search alone may win: it has more simulations and knows the victim's policy. So an
+untrained copy of the victim, its weights with the adversary's search, plays the victim too, and
+both also play at the victim's simulations. An attack is what training adds to the untrained copy.
+
 The ownership error is the squared error of the victim's expected owner of a cell (1 own, -1 the
 other's, 0 nobody's), over the second half of a game's plies: in the games that it lost to the
 adversary, and in games against itself at the same budget.
@@ -15,6 +19,7 @@ each victim has an adversary of its own, and the error is that of all cells: com
 change, not the figures.
 """
 
+import dataclasses
 import functools
 import itertools
 from collections.abc import Callable, Sequence
@@ -25,6 +30,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from train.checkpoints.weights import TrainedNetwork
 from train.config import RunConfig
 from train.data.record_dataset import Examples, RecordedGames, make_examples, take
 from train.experiments.blocks import block_variants
@@ -48,6 +54,7 @@ from train.players.registry import (
 )
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
+from train.search.config import SearchConfig
 from wallgo_jax.formats.records import Record
 from wallgo_jax.game.rules import Rules
 
@@ -72,6 +79,7 @@ class PlayedMatch(NamedTuple):
     games: list[list[int]]  # public actions
     outcomes: list[int]  # 1 won, 0 drawn, -1 lost
     is_red: list[bool]
+    openings: list[int]  # the number of each game's opening, which two games share
 
     @property
     def counts(self) -> list[int]:
@@ -82,6 +90,13 @@ class PlayedMatch(NamedTuple):
     def rate(self) -> float:
         """The win rate, draws as half."""
         return (sum(self.outcomes) / len(self.outcomes) + 1) / 2
+
+    @property
+    def by_opening(self) -> list[float]:
+        """The win rate in the two games of each opening."""
+        opening = np.array(self.openings)
+        points = (np.array(self.outcomes) + 1) / 2
+        return stats.by_game(points, opening, int(opening.max()) + 1).tolist()
 
     def records(self, rules: Rules, *, only: int | None = None) -> list[Record]:
         """The games, or those of one outcome."""
@@ -101,6 +116,13 @@ class Errors(NamedTuple):
     normal: list[float]  # games of the victim against itself
 
 
+class Setting(NamedTuple):
+    """Who attacks in a match after the training."""
+
+    is_trained: bool  # the adversary; else the untrained copy of the victim
+    simulations: int  # of the attacker's moves
+
+
 class Attack(NamedTuple):
     """All attacks on a victim; each list has an entry a seed."""
 
@@ -109,19 +131,24 @@ class Attack(NamedTuple):
     matches: dict[int, list[PlayedMatch]]  # by iterations of training
     selfplay: list[list[float | None]]  # the adversary's win rate in each iteration's games
     errors: list[Errors]
+    ends: dict[Setting, list[PlayedMatch]]
 
     @property
     def rates(self) -> dict[int, Estimate]:
         """The attack rate after this many iterations."""
-        return {
-            iterations: stats.over_seeds([each.rate for each in played], len(played[0].outcomes))
-            for iterations, played in self.matches.items()
-        }
+        return {iterations: _rate_of(played) for iterations, played in self.matches.items()}
 
     @property
     def last_rates(self) -> np.ndarray:
         """float[seeds]: the attack rates at the end."""
         return np.array([played.rate for played in self.matches[max(self.matches)]])
+
+    def gain(self, simulations: int) -> Estimate:
+        """What training adds to the untrained copy's win rate at these simulations, over seeds."""
+        trained, untrained = (self.ends[Setting(each, simulations)] for each in (True, False))
+        pairs = zip(trained, untrained, strict=True)
+        gaps = np.array([one.rate - other.rate for one, other in pairs])
+        return stats.over_games(gaps)._replace(mean=float(gaps.mean()))
 
     def error(self, kind: str) -> Estimate:
         """The mean of an entry of `Errors`, over seeds; over the games of one seed."""
@@ -140,7 +167,7 @@ def report(work: Work) -> Report:
     return Report(
         title="Adversaries of frozen victims",
         text=_text(scale, attacks),
-        tables=[_table(attacks), _curve_table(attacks)],
+        tables=[_table(attacks), _end_table(attacks), _curve_table(attacks)],
         pictures=[_picture(attacks)],
         data={"attacks": {each.victim.name: _data(each) for each in attacks}, "paper": PAPER},
     )
@@ -183,7 +210,7 @@ def named_victim(text: str, budget: str) -> Victim:
 def _attack(work: Work, base: RunConfig, victim: Victim) -> Attack:
     scale, variant = work.scale.adversary, _variant(base, victim)
     trained = trainings.train_all(work, [variant], seeds=scale.seeds)[variant.name]
-    attack = Attack(victim, trained, {}, [], [])
+    attack = Attack(victim, trained, {}, [], [], {})
     keys = "games", "simulations", "victim_simulations", "opening_plies"
     settings = {"seed": work.seed} | {key: getattr(scale, key) for key in keys}
 
@@ -191,22 +218,39 @@ def _attack(work: Work, base: RunConfig, victim: Victim) -> Attack:
         known = settings | {"made_by": known_by}
         return work.cache.cached(name, known, functools.partial(make, *given))
 
+    def play(name: str, known_by: Any, player: str, *attacker: Any) -> PlayedMatch:
+        known_by = {"match": known_by, "fields": PlayedMatch._fields}
+        return PlayedMatch(*cached(name, known_by, _play, work, victim, player, *attacker))
+
     for seed, run in enumerate(trained):
         player = victim.player.replace("{seed}", str(seed))
         directory, known_by = work.runs / run.run, trainings.settings_of(variant, seed)
-        for iterations in trainings.kept_iterations(variant.config.iterations):
+        checkpoints = trainings.kept_iterations(variant.config.iterations)
+        adversaries = [f"{directory}/checkpoints/{iterations}" for iterations in checkpoints]
+        for iterations, adversary in zip(checkpoints, adversaries, strict=True):
             name = f"attack-{victim.name}-{seed}-{iterations}"
-            adversary = f"{directory}/checkpoints/{iterations}"
-            given = name, [known_by, player, iterations], _play, work, victim, adversary, player
-            attack.matches.setdefault(iterations, []).append(PlayedMatch(*cached(*given)))
-        name = f"normal-{victim.name}-{seed}"
-        given = name, [victim.made_by, player], _play, work, victim, "", player
-        normal = PlayedMatch(*cached(*given))
+            known = [known_by, player, iterations]
+            load = functools.partial(load_network, adversary)
+            match = play(name, known, player, adversary, load, scale.simulations)
+            attack.matches.setdefault(iterations, []).append(match)
+        end, last = attack.matches[checkpoints[-1]][-1], adversaries[-1]
+        load, search = functools.partial(load_network, last), variant.config.search
+        copy = functools.partial(untrained_copy, player, search)
+        for simulations in dict.fromkeys((scale.simulations, scale.victim_simulations)):
+            name = f"untrained-{victim.name}-{seed}-{simulations}"
+            known = [victim.made_by, player, dataclasses.asdict(search)]
+            untrained = play(name, known, player, f"untrained {player}", copy, simulations)
+            attack.ends.setdefault(Setting(False, simulations), []).append(untrained)
+            match = end
+            if simulations != scale.simulations:
+                name, known = f"equal-{victim.name}-{seed}", [known_by, player, simulations]
+                match = play(name, known, player, last, load, simulations)
+            attack.ends.setdefault(Setting(True, simulations), []).append(match)
+        normal = play(f"normal-{victim.name}-{seed}", [victim.made_by, player], player)
         name = f"selfplay-{victim.name}-{seed}"
         attack.selfplay.append(cached(name, known_by, _selfplay_rates, directory))
-        ends = attack.matches[max(attack.matches)][-1], normal
         name = f"ownership-{victim.name}-{seed}"
-        errors = cached(name, [known_by, player], _errors_of, player, victim.rules, *ends)
+        errors = cached(name, [known_by, player], _errors_of, player, victim.rules, end, normal)
         attack.errors.append(Errors(*errors))
     return attack
 
@@ -225,21 +269,31 @@ def _variant(base: RunConfig, victim: Victim) -> Variant:
     return Variant(f"adversary-{victim.name}", config, keeps_all=True, made_by=known_by)
 
 
-def _play(work: Work, victim: Victim, adversary: str, player: str) -> list[Any]:
-    """A match of an adversary, or of the victim itself where there is none, against the victim."""
+def untrained_copy(player: str, search: SearchConfig) -> TrainedNetwork:
+    """A victim's weights with the options of an adversary's search."""
+    trained = load_network(player)
+    return trained._replace(config=dataclasses.replace(trained.config, search=search))
+
+
+def _play(
+    work: Work,
+    victim: Victim,
+    player: str,
+    attacker: str = "",
+    load: Callable[[], TrainedNetwork] | None = None,
+    simulations: int = 0,
+) -> list[Any]:
+    """A match of an attacker, or of the victim itself where there is none, against the victim."""
     scale, rules = work.scale.adversary, victim.rules
     first = second = make_player(player, rules)
-    if adversary:
-        first = make_modelling_player(
-            adversary,
-            load_network(adversary),
-            make_frozen_opponent(player, rules),
-            simulations=scale.simulations,
-        )
+    if load is not None:
+        opponent = make_frozen_opponent(player, rules)
+        first = make_modelling_player(attacker, load(), opponent, simulations=simulations)
     sizes = {"games": scale.games, "opening_plies": scale.opening_plies}
     result = play_games(work, [first, second], rules, **sizes)
     games = [list(map(int, game)) for game in result.games]
-    return [games, list(map(int, result.outcome)), list(map(bool, result.first_is_red))]
+    outcomes, openings = list(map(int, result.outcome)), list(map(int, result.opening))
+    return [games, outcomes, list(map(bool, result.first_is_red)), openings]
 
 
 def _errors_of(
@@ -284,7 +338,14 @@ def ownership_error_by_game(player: str, rules: Rules, records: Sequence[Record]
 def _data(attack: Attack) -> dict[str, Any]:
     matches = attack.matches.items()
     wins = {iterations: [each.counts for each in played] for iterations, played in matches}
-    return {"wins": wins, "selfplay": attack.selfplay, "ownership_errors": attack.errors}
+    ends = [
+        setting._asdict()
+        | {"wins": [each.counts for each in played]}
+        | {"win_rate_by_opening": [each.by_opening for each in played]}
+        for setting, played in attack.ends.items()
+    ]
+    figures = {"wins": wins, "selfplay": attack.selfplay, "ends": ends}
+    return figures | {"ownership_errors": attack.errors}
 
 
 def _table(attacks: Sequence[Attack]) -> Table:
@@ -300,6 +361,31 @@ def _table(attacks: Sequence[Attack]) -> Table:
     ]
     heads = ["victim", "attack rate", "95 %", "ownership error, lost games", "against itself"]
     return Table("Victims at the end of the attack", [*heads, "iterations", "minutes"], rows)
+
+
+def _end_table(attacks: Sequence[Attack]) -> Table:
+    """Trained adversaries beside the untrained copies."""
+    rows = []
+    for attack in attacks:
+        for setting, trained in attack.ends.items():
+            if not setting.is_trained:
+                continue
+            untrained = attack.ends[setting._replace(is_trained=False)]
+            row = [f"`{attack.victim.name}`", str(setting.simulations)]
+            for played in (trained, untrained):
+                row += _rate_of(played).cells()
+            rates = np.concatenate([match.by_opening for match in trained])
+            both, none = int((rates == 1).sum()), int((rates == 0).sum())
+            gain = attack.gain(setting.simulations).points()
+            rows.append([*row, gain, f"{both}, {none} of {len(rates)}"])
+    heads = ["victim", "attacker's simulations", "attack rate", "95 %", "untrained copy", "95 %"]
+    heads += ["added by training, points", "openings won with both colours, with none"]
+    return Table("What training adds to the attacker's search", heads, rows)
+
+
+def _rate_of(played: Sequence[PlayedMatch]) -> Estimate:
+    """The attacker's win rate over seeds, or over the games of one seed."""
+    return stats.over_seeds([each.rate for each in played], len(played[0].outcomes))
 
 
 def _curve_table(attacks: Sequence[Attack]) -> Table:
@@ -321,8 +407,24 @@ def _text(scale: AdversaryScale, attacks: Sequence[Attack]) -> list[str]:
         f"{scale.victim_simulations} simulations, the adversary {scale.simulations} in matches, "
         f"each of {scale.games} games from {scale.opening_plies} random plies; intervals: {what}.",
     ]
+    lines += [
+        gain_line(attack, setting.simulations)
+        for attack in attacks
+        for setting in attack.ends
+        if setting.is_trained
+    ]
     pairs = () if is_one else itertools.pairwise(attacks)
     return lines + [gap_line(*pair) for pair in pairs]
+
+
+def gain_line(attack: Attack, simulations: int) -> str:
+    """What training adds to the untrained copy's win rate, as a sentence."""
+    gain = attack.gain(simulations)
+    word = "an attack is shown" if gain.low > 0 else "no attack is shown"
+    return (
+        f"Against `{attack.victim.name}` at {simulations} simulations training adds "
+        f"{gain.points()} points to the untrained copy's win rate: {word}."
+    )
 
 
 def gap_line(one: Attack, other: Attack) -> str:

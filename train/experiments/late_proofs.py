@@ -28,6 +28,7 @@ from train.runtime.host import fetch
 from train.solver.boards import LOSS, board_of, plays
 from train.solver.late import Refusal, check_provable, prove
 from wallgo_jax.formats import records
+from wallgo_jax.formats.files import UNREADABLE
 from wallgo_jax.formats.records import Record
 from wallgo_jax.game.rules import Rules
 
@@ -60,7 +61,7 @@ def read_games(paths: Sequence[Path]) -> RecordedGames:
     for path in paths:
         try:
             first = next(records.read(path), None)
-        except (*records.UNREADABLE, ValueError) as error:
+        except (*UNREADABLE, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
             raise UsageError(f"{path}: cannot be read: {reason}") from None
         if first is not None:

@@ -69,6 +69,10 @@ class LearnerConfig:
         (stem and blocks), `stem`, `blocks`, `blocks.0` and so on, and heads by name (`policy`,
         `value` and so on). They thaw one by one as their iterations pass, which are counted by
         steps, as the learning rate's are.
+      validation_every: iterations from one validation of self-play to the next; 0 for none
+        [iterations]. A batch of the games that have just ended is evaluated before any step learns
+        from them, by the weights that play; its losses are `validation_loss` and so on in the
+        metrics.
       custom_loss: name of a function that Python passes, whose number is added to the loss; it
         cannot be set here (`docs/api.md`).
       custom_targets: name of a function that Python passes, which changes what is learned; it
@@ -90,13 +94,15 @@ class LearnerConfig:
     ema_decay: float = 0.0
     value_mix: float = 0.0
     td_steps: int = 0
+    validation_every: int = 0
     weights: LossWeights = dataclasses.field(default_factory=LossWeights)
     custom_loss: CustomLoss = ""
     custom_targets: CustomTargets = ""
     freeze: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        for key, least in (("batch", 1), ("steps", 1), ("warmup", 0), ("td_steps", 0)):
+        leasts = {"batch": 1, "steps": 1, "warmup": 0, "td_steps": 0, "validation_every": 0}
+        for key, least in leasts.items():
             if getattr(self, key) < least:
                 raise ValueError(f"{key} must be at least {least}")
         # Written so that NaN fails, too.

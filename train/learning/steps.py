@@ -7,6 +7,7 @@ import jax
 import numpy as np
 
 from train.learning.learner import NO_TENSOR, LearnerState, StepMetrics, tensor_names
+from train.learning.losses import Losses
 from train.runtime.errors import NotFiniteError
 
 EXPLOSION = 10.0
@@ -53,6 +54,16 @@ def warning_of(steps: list[StepMetrics]) -> dict[str, str]:
         "warning": f"step {norms.argmax() + 1} of {len(norms)}: the norm of the gradient was "
         f"{norms.max():.3g}, the median {np.median(norms):.3g}; it was clipped"
     }
+
+
+def validation_figures(losses: list[Losses]) -> dict[str, float]:
+    """Means of the losses of batches held back, on the host, by name with `validation_` before it.
+
+    Losses of heads that the network lacks are left out; without a batch the result is empty.
+    """
+    rows = [each._asdict() for each in losses]
+    present = [name for name, value in rows[0].items() if value is not None] if rows else []
+    return {f"validation_{name}": float(np.mean([row[name] for row in rows])) for name in present}
 
 
 def means_of(steps: list[StepMetrics]) -> dict[str, float]:

@@ -21,6 +21,7 @@ from train.config import RunConfig
 from train.data.replay import ReplayState, Trajectory
 from train.data.selfplay import Boards
 from train.learning.learner import LearnerState, StepMetrics
+from train.learning.losses import Losses
 from train.loop import train_step
 from train.loop.memory import HOST, check_held, check_programs, check_sizes_of_run
 from train.loop.numbers import numbers_of, unchecked, without_numbers
@@ -116,6 +117,10 @@ class CompiledStep:
         )
         batch = functools.partial(train_step.host_batch, parts)
         self._sampling = CompiledFunction(jax.jit(batch), self._sample_like)
+        batch = functools.partial(train_step.validation_batch, parts)
+        self._held_out = CompiledFunction(jax.jit(batch), lambda: self._sample_like()[:-1])
+        validate = jax.jit(functools.partial(train_step.validate, parts), out_shardings=everywhere)
+        self._validating = CompiledFunction(validate, self._validate_like)
         # XLA runs the gradients of convolutions many times slower inside a loop on a CPU, and a
         # host's replay is sampled between two steps: there each step is a call.
         self._is_one_call = not has_host_replay and backend() != "cpu"
@@ -214,6 +219,15 @@ class CompiledStep:
 
         return learn_ahead(learner, steps, batch_of, learn_from)
 
+    def validate(self, variables: Variables, replay_state: ReplayState, keys: jax.Array) -> Losses:
+        """Losses of weights on games that ended in this iteration, before any step has learned from
+        them; `keys` are the steps'."""
+        batch: Any = replay_state
+        if self._host is not None:
+            batch = self._held_out(replay_state, *self._to_replay_device((self.variant, keys)))
+            batch = jax.device_put(jax.device_get(batch), self.parts.devices.sharding(BY_BOARD))
+        return self._validating(Shared(self._numbers, self.variant, keys), variables, batch)
+
     def compile(self, iteration: int) -> float:
         """Compile all that an iteration and those after it call, so that none of them waits for the
         compiler.
@@ -230,14 +244,22 @@ class CompiledStep:
         self.keys(iteration)
         if self._host is not None:
             _ = self._sampling.compiled
-        plies, written = tree_bytes(self.parts.plies), self._writing.bytes
+        plies, written, learn = (
+            tree_bytes(self.parts.plies),
+            self._writing.bytes,
+            self.learning.bytes,
+        )
+        if self.config.learner.validation_every > 0:
+            learn = max(learn, self._validating.bytes)
+            if self._host is not None:
+                _ = self._held_out.compiled
         check_programs(
             self.config,
             self.like,
             plies,
             play=max(self._program_of(stage).bytes for stage in stages) - plies,
             write=written if self._host is None else 0,  # on the devices that learn
-            learn=self.learning.bytes,
+            learn=learn,
         )
         self._compiled.update(stages)
         return time.perf_counter() - started
@@ -283,6 +305,10 @@ class CompiledStep:
             sample = jax.eval_shape(sample, *self._sample_like())
             batch = self.parts.devices.like(sample, BY_BOARD)
         return self._shared_like(), self.like.learner, batch, _FIRST
+
+    def _validate_like(self) -> tuple[Any, ...]:
+        shared, learner, batch, _ = self._learn_like()
+        return shared, learner.player, batch
 
     def _to_replay_device(self, tree: Any) -> Any:
         """Copy arrays, or shapes of them, to the host's device where that keeps the replay."""

@@ -17,7 +17,7 @@ from train.config import RunConfig
 from train.data.record_dataset import Examples, make_examples, read_recorded_games, split, take
 from train.learning.learner import Learner, LearnerState, StepMetrics, make_learner
 from train.learning.losses import Losses
-from train.learning.steps import check_finite, means_of, warning_of
+from train.learning.steps import check_finite, means_of, validation_figures, warning_of
 from train.loop.run_directory import (
     RECORDS_FILE,
     check_directory,
@@ -139,12 +139,7 @@ class FitStep:
             self._validation_losses(learner.player, self._data.examples, jnp.asarray(batch))
             for batch in self._data.checked
         ]
-        rows = [each._asdict() for each in fetch(losses)]
-        return {
-            f"validation_{name}": float(np.mean([row[name] for row in rows]))
-            for name, value in rows[0].items()
-            if value is not None
-        }
+        return validation_figures(fetch(losses))
 
     def _learn_step(
         self, state: LearnerState, examples: Examples, learned: jax.Array, key: jax.Array

@@ -18,6 +18,7 @@ Numbers = dict[str, Any]
 NUMBERS: dict[str, float | None] = {
     "search.value_scale": None,
     "search.visit_offset": None,
+    "search.least_spread": 1e-8,
     "search.c_init": None,
     "search.c_base": None,
     "search.dirichlet_fraction": 0,

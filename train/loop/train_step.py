@@ -21,6 +21,7 @@ from train.data.diversity import OpeningDiversity, opening_diversity
 from train.data.replay import ReplayState, Sample, Trajectory
 from train.data.selfplay import Boards, SelfPlayMetrics, first_boards, make_selfplay, stagger
 from train.learning.learner import Learner, LearnerState, StepMetrics, make_learner
+from train.learning.losses import Losses
 from train.loop.numbers import Numbers, with_numbers
 from train.loop.selfplay import (
     BoardSums,
@@ -40,6 +41,8 @@ from wallgo_jax.game.state import Variant
 
 _STAGGER_SALT = 2**31 - 2
 """Folded into the seed for the plies that the first games begin with, as in `first_key`."""
+_VALIDATION_SALT = 2**31 - 3
+"""Folded into the key of an iteration's first step."""
 _STAGGER_PLIES = 64
 """The most plies before a run's first one on a board: about two random games."""
 REPLAY_SPECS: Any = ReplayState._make((ROWS_BY_BOARD, ROWS_BY_BOARD, EVERYWHERE, BY_BOARD))
@@ -76,6 +79,7 @@ class FinishedPlies(NamedTuple):
 
     all: jax.Array
     least: jax.Array  # on the device that has the fewest
+    newest: jax.Array  # of games that ended in this iteration, on the device that has the fewest
 
 
 class Shared(NamedTuple):
@@ -221,15 +225,27 @@ def write(
     """Write plies [T, B] to the replay, to be donated, and count what can be sampled."""
     written = replay.add(replay_state, plies)
     devices = 1 if parts.has_host_replay else parts.devices.count
-    counts = written.finished.reshape(devices, -1).sum(axis=1, dtype=jnp.int32)
-    return written, FinishedPlies(counts.sum(dtype=jnp.int32), counts.min())
+
+    def by_device(plies: jax.Array) -> jax.Array:
+        return plies.reshape(devices, -1).sum(axis=1, dtype=jnp.int32)
+
+    counts = by_device(written.finished)
+    newest = by_device(replay.newly_finished(written, parts.config.selfplay.plies))
+    return written, FinishedPlies(counts.sum(dtype=jnp.int32), counts.min(), newest.min())
 
 
-def sample(parts: Parts, replay_state: ReplayState, variant: Variant, key: jax.Array) -> Sample:
+def sample(
+    parts: Parts,
+    replay_state: ReplayState,
+    variant: Variant,
+    key: jax.Array,
+    *,
+    newest: int | None = None,
+) -> Sample:
     """Draw a batch [N], with what the losses read.
 
     Devices that keep the replay draw equally many samples, so a ply is as likely as any other of
-    its device.
+    its device. `newest` is that of `replay.sample`.
     """
     config, spread = parts.config, not parts.has_host_replay
     draw = functools.partial(
@@ -237,6 +253,7 @@ def sample(parts: Parts, replay_state: ReplayState, variant: Variant, key: jax.A
         size=config.learner.batch // (parts.devices.count if spread else 1),
         has_reply=config.network.reply,
         td_steps=config.learner.td_steps,
+        newest=newest,
     )
     if not spread:
         # The key of the first device, so that one device draws the same from either memory.
@@ -271,6 +288,22 @@ def learn_step(
     if not parts.has_host_replay:
         batch = sample(parts, batch, shared.variant, sample_key)
     return parts.learner(shared.numbers).update(learner, batch, turn_key)
+
+
+def validation_batch(
+    parts: Parts, replay_state: ReplayState, variant: Variant, keys: jax.Array
+) -> Sample:
+    """A batch of games that ended in this iteration, which no step has learned from yet; `keys` are
+    those of its steps."""
+    key, newest = jax.random.fold_in(keys[0], _VALIDATION_SALT), parts.config.selfplay.plies
+    return sample(parts, replay_state, variant, key, newest=newest)
+
+
+def validate(parts: Parts, shared: Shared, variables: Variables, batch: Any) -> Losses:
+    """Losses of weights on a `validation_batch`; of a replay on the devices it is drawn here."""
+    if not parts.has_host_replay:
+        batch = validation_batch(parts, batch, shared.variant, shared.keys)
+    return parts.learner(shared.numbers).validation_losses(variables, batch)
 
 
 def learn_steps(

@@ -13,7 +13,13 @@ from train.data import replay
 from train.data.diversity import Mean, OpeningDiversity
 from train.data.replay import ReplayState
 from train.data.selfplay import SeatSums
-from train.learning.steps import check_finite, means_of, split_steps, warning_of
+from train.learning.steps import (
+    check_finite,
+    means_of,
+    split_steps,
+    validation_figures,
+    warning_of,
+)
 from train.loop.compiled_step import CompiledStep, make_step
 from train.loop.evaluation import check_opponents, final_matches, short_matches
 from train.loop.run_directory import (
@@ -136,9 +142,12 @@ def run_iteration(step: CompiledStep, state: TrainState, iteration: int) -> tupl
         replay_state, finished = step.write(state.replay_state, plies)
         played, finished = fetch((played, finished))
         between, seen, due = time.perf_counter(), [], steps_due(config, finished)
+        held_out = []
+        if is_due(iteration + 1, config.learner.validation_every) and finished.newest > 0:
+            held_out = [step.validate(learner.player, replay_state, keys.learn)]
         if due > 0:
             learner, seen = step.learn(learner, replay_state, keys.learn, due)
-        steps = split_steps(fetch(seen))[:due]
+        steps, held_out = split_steps(fetch(seen))[:due], fetch(held_out)
     ended = time.perf_counter()
     check_finite(steps, learner, iteration)
     positions = float(played.sums.positions)
@@ -153,6 +162,7 @@ def run_iteration(step: CompiledStep, state: TrainState, iteration: int) -> tupl
         "steps": due,
         "reuse": len(steps) * config.learner.batch / positions,
         **means_of(steps),
+        **validation_figures(held_out),
         **(_replay_warning(config, replay_state, due, iteration) or warning_of(steps)),
     }
     return TrainState(learner, boards, replay_state, state.iterations + 1), row

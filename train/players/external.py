@@ -1,6 +1,6 @@
 """Players that are other programs: they speak the engine's protocol on standard input and output.
 
-A program is started once and plays all its games, one session a game. docs/players.md describes the
+A program is started once and plays all its games, one session a game. docs/engine.md describes the
 messages and has a whole program.
 """
 
@@ -272,7 +272,7 @@ class ExternalAct:
 
     def __call__(self, *arguments: Any) -> NoReturn:
         raise UsageError(
-            f"player '{_PREFIX}{self.command}': plays in match, gate, tournament and elo alone"
+            f"player '{_PREFIX}{self.command}': plays in match, tournament and elo alone"
         )
 
 

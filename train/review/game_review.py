@@ -137,7 +137,7 @@ class GameReview:
         return to_dataframe(self.rows())
 
     def to_dict(self) -> dict[str, Any]:
-        """The review as JSON-ready figures; `docs/players.md` says what they are."""
+        """The review as JSON-ready figures; `docs/reviews.md` says what they are."""
         game = self.game
         return {
             "player": self.player,

@@ -34,7 +34,7 @@ def make_analysis_player(
       name: of a player that searches, see `train.players.names`.
       rules: of the games to analyse.
       transfer: let a network analyse rules that it has not learned.
-      calibration: file that `calibrate --json` wrote; None for the one of the model's card.
+      calibration: file of `experiment calibrate --json`; None for the one of the model's card.
       simulations: in place of those that the name says.
 
     Raises:
@@ -61,6 +61,7 @@ def make_analysis_player(
         value_scale=player.search.value_scale,
         visit_offset=player.search.visit_offset,
         rescale_values=player.search.rescale_values,
+        least_spread=player.search.least_spread,
     )
     if calibration is not None:
         player = player._replace(calibration=read_calibration(calibration))

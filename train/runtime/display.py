@@ -71,7 +71,8 @@ class Display:
         self.console = console or _Output(file=sys.stdout, quiet=is_quiet)
         # A terminal is asked for by its file too: FORCE_COLOR makes rich call a pipe a terminal.
         is_live = self.console.is_terminal and self.console.file.isatty()
-        self.is_live = is_live and not self.console.is_dumb_terminal and not is_quiet
+        is_live = is_live and not self.console.is_dumb_terminal
+        self.is_live = (is_live or self.console.is_jupyter) and not is_quiet
         self._bars = _Bars(self.console)
         self._columns, self._total, self._rows = columns, total, 0
         self._every = max(1, -(-total // _MOST_LINES))

@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import IO, Any, TypeVar
 
 from train.runtime.errors import UsageError, message_of, one_line
-from wallgo_jax.formats.files import write_whole
-from wallgo_jax.formats.records import UNREADABLE
+from wallgo_jax.formats.files import UNREADABLE, write_whole
 
 _T = TypeVar("_T")
 

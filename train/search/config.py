@@ -28,6 +28,7 @@ _RANGES = {
     "value_scale": (0, _LARGEST),
     "player_value_scale": (0, _LARGEST),
     "visit_offset": (0, _LARGEST),
+    "least_spread": (_ABOVE_0, _LARGEST),
     "c_init": (0, _LARGEST),
     "c_base": (_ABOVE_0, _LARGEST),
     "dirichlet_fraction": (0, 1),
@@ -63,6 +64,9 @@ class SearchConfig:
       visit_offset: gumbel: visits that are added to the most visits of a slot [visits].
       rescale_values: gumbel: spread the values of a node's slots over 0 to 1 before they are
         weighed, as mctx does. Without it they are expected rewards, from -1 to 1.
+      least_spread: gumbel: the least spread of a node's values, from -1 to 1, that counts as all
+        of 0 to 1; `epsilon` of mctx [number]. A larger one keeps values that hardly differ, as in
+        decided positions, from weighing as much as any others.
       first_play: puct: the value of a slot without visits: `katago` (the node's value, less 0.2
         times the root of the visited slots' share of the prior), `minizero` (the mean of the
         visited slots' values and of a loss) or `mctx` (the least known value; all values are
@@ -102,6 +106,7 @@ class SearchConfig:
     player_value_scale: float = 0.0
     visit_offset: float = 50.0
     rescale_values: bool = True
+    least_spread: float = 1e-8
     first_play: str = "katago"
     c_init: float = 1.25
     c_base: float = 19652.0

@@ -47,6 +47,7 @@ def make_gumbel(config: SearchConfig, *, explores: bool) -> Choose:
                 value_scale=config.value_scale,
                 maxvisit_init=config.visit_offset,
                 rescale_values=config.rescale_values,
+                epsilon=config.least_spread,
             ),
         )
         tree = output.search_tree

@@ -19,9 +19,6 @@ from train.network import MASKED
 from train.search.config import SearchConfig
 from train.search.tree import Node
 
-_LEAST_SPREAD = 1e-8
-"""Least range of values that is spread over 0 to 1, as in mctx."""
-
 _ROUNDING = 1e-6
 """How far equal scores that are worked out twice may differ, of one and of their size."""
 
@@ -85,7 +82,7 @@ def completed_values(node: Node, config: SearchConfig) -> jax.Array:
     if not config.rescale_values:
         return scale * values
     low, high = values.min(axis=1, keepdims=True), values.max(axis=1, keepdims=True)
-    return scale * (values - low) / jnp.maximum(high - low, _LEAST_SPREAD)
+    return scale * (values - low) / jnp.maximum(high - low, config.least_spread)
 
 
 def best_due(

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from wallgo_jax.formats import diagram, hkoi_code, move_text, records
-from wallgo_jax.formats.records import UNREADABLE, Record
+from wallgo_jax.formats.files import UNREADABLE
+from wallgo_jax.formats.records import Record
 from wallgo_jax.formats.rules_text import read_rules
 from wallgo_jax.game.rules import PRESETS, Rules, named
 from wallgo_jax.game.state import State

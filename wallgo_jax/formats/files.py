@@ -1,12 +1,17 @@
-"""Files that are written whole: after an error a file is as it was before."""
+"""Files that are written whole: after an error a file is as it was before; errors of reading."""
 
 import contextlib
+import gzip
 import os
 import re
 import secrets
 import stat
+import zlib
 from pathlib import Path
 
+DAMAGES = (EOFError, UnicodeDecodeError, gzip.BadGzipFile, zlib.error)
+UNREADABLE = (OSError, *DAMAGES)
+"""What reading a file raises that may be compressed: missing, cut short, no text or damaged."""
 _UNFINISHED = re.compile(r"\.[0-9a-f]{16}\.tmp")
 
 

@@ -25,16 +25,13 @@ from typing import IO, Any, cast
 
 from wallgo_jax import env
 from wallgo_jax.board.geometry import MAX_GRID
-from wallgo_jax.formats.files import write_whole
+from wallgo_jax.formats.files import DAMAGES, write_whole
 from wallgo_jax.game import rules as rules_lib
 from wallgo_jax.game.rules import PRESETS, Rules
 from wallgo_jax.view.game_replay import Game, replay_actions
 
 _CUSTOM = "custom"
 _TEXT = "utf-8-sig"  # Some editors open a file with a byte order mark.
-_DAMAGES = (EOFError, UnicodeDecodeError, gzip.BadGzipFile, zlib.error)
-UNREADABLE = (OSError, *_DAMAGES)
-"""What reading a file raises that may be compressed: missing, cut short, no text or damaged."""
 _CHUNK = 2**20
 
 
@@ -253,7 +250,7 @@ def _numbered_lines(path: str | Path) -> Iterator[tuple[int, str]]:
         try:
             for number, line in enumerate(file, start=1):
                 yield number, line
-        except _DAMAGES:
+        except DAMAGES:
             raise ValueError(
                 f"{path}, line {number + 1}: from here on it is cut short, damaged or no text"
             ) from None

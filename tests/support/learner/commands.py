@@ -11,7 +11,7 @@ from tensorboardX.proto.event_pb2 import Event
 
 from tests.support.learner import tiny
 from train.__main__ import main
-from train.cli.common.options import EXIT_USAGE
+from train.cli.options import EXIT_USAGE
 
 CONFIG = tiny.config()
 RULES = json.dumps(tiny.RULES.to_dict())

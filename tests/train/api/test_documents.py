@@ -1,34 +1,69 @@
-"""The examples of docs/api.md run one after another, as a reader would type them."""
+"""The examples of docs/api.md and of the tutorials run, as a reader would type them."""
 
 import re
+from pathlib import Path
 
 import pytest
 
+import train
 from tests.support.import_graph import ROOT
 
-PAGE = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
-EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+MAX_LINES = 25
+"""Of the code that opens a tutorial."""
+SMALL = {
+    "iterations": 2,
+    "selfplay.boards": 16,
+    "learner.steps": 4,
+    "evaluation.games": 4,
+    "evaluation.final_games": 4,
+    "evaluation.batch": 4,
+}
 
 
-def test_every_public_name_is_on_the_page():
-    import train
-
-    missing = [name for name in train.__all__ if not re.search(rf"\b{name}\b", PAGE)]
-    assert missing == []
+def examples(name: str) -> list[str]:
+    page = (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8")
+    return re.findall(r"```python\n(.*?)```", page, re.DOTALL)
 
 
-def test_a_function_of_ones_own_is_short():
-    (custom,) = (text for text in EXAMPLES if "def my_network" in text)
-    assert all(len(part.splitlines()) < 40 for part in re.split(r"\ndef ", custom))
+def run_all(name: str) -> None:
+    names = {"__name__": "__main__"}
+    for text in examples(name):
+        exec(compile(text, f"docs/{name}.md", "exec"), names)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch) -> Path:
+    """An empty folder with the configs of a clone, where the examples run."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "configs").symlink_to(ROOT / "configs")
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", ["tutorial_train", "tutorial_own"])
+def test_a_tutorial_opens_with_few_lines(name):
+    assert len([line for line in examples(name)[0].splitlines() if line]) <= MAX_LINES
 
 
 @pytest.mark.slow
-def test_the_examples_run(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "configs").symlink_to(ROOT / "configs")
-    names = {"__name__": "__main__"}
-    for text in EXAMPLES:
-        exec(compile(text, "docs/api.md", "exec"), names)
+def test_the_examples_of_the_interface_run(folder, capsys):
+    run_all("api")
     shown = capsys.readouterr().out
     assert "simulations: value" in shown
     assert "Part(name='stem'" in shown
+
+
+@pytest.mark.slow
+def test_the_tutorial_of_ones_own_functions_runs(folder, capsys):
+    run_all("tutorial_own")
+    assert len(capsys.readouterr().out.splitlines()) == 2
+
+
+@pytest.mark.slow
+def test_the_first_tutorial_runs(folder, monkeypatch):
+    """With the smallest board in the quickstart's place, and a few games."""
+    make_config, match = train.make_config, train.match
+    small = make_config("configs/tiny.toml", SMALL)
+    monkeypatch.setattr(train, "make_config", lambda **keys: make_config(small, **keys))
+    monkeypatch.setattr(train, "match", lambda *players, **_: match(*players, games=4))
+    run_all("tutorial_train")
+    assert (folder / "first.html").stat().st_size > 0

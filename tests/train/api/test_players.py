@@ -11,7 +11,7 @@ import train
 import wallgo_jax
 from tests.support.learner import tiny
 from tests.support.learner.saved import save_run
-from train.api import games, measures, searches, selfplay
+from train.api import games, measures, ratings, searches, selfplay
 from train.api.players import player_of_weights
 from train.api.states import check_rules
 from train.network.build import network_for
@@ -257,7 +257,8 @@ def test_refusals_inside_programs_are_one_line(measure, monkeypatch):
     def fail(*given, **named):
         raise jax.errors.JaxRuntimeError("INTERNAL: at\na.b.UsageError: too large\n")
 
-    monkeypatch.setattr(games, "make_players", fail)
+    for module in (games, ratings):
+        monkeypatch.setattr(module, "make_players", fail)
     for module in (measures, selfplay):
         monkeypatch.setattr(module, "make_player", fail)
     players = {

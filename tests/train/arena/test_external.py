@@ -81,7 +81,7 @@ def reasons(result: MatchResult) -> list[str]:
 
 def test_the_example_of_the_docs_plays_whole_games(tmp_path):
     """Against itself, by the slow referee."""
-    page = (ROOT / "docs" / "players.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "engine.md").read_text(encoding="utf-8")
     section = page.split("## Other programs as players")[1]
     text = re.findall(r"```python\n(.*?)```", section, re.DOTALL)[0]
     assert len([line for line in text.splitlines() if line.strip()]) <= 30

@@ -54,6 +54,8 @@ def counted(monkeypatch):
         ({"scaling": "1,4"}, "--plot"),
         ({"player": "wjx"}, "engine"),
         ({"target": "h100"}, "compile"),
+        ({"plies_a_game": 30.0}, "compile"),
+        ({"what": "compile", "plies_a_game": 0.5}, "--plies-a-game"),
         ({"what": "env,learn", "simulations": 8}, "--simulations"),
         ({"what": "env", "against": "pgx,mctx"}, "mctx"),
         ({"what": "selfplay", "against": "parts"}, "full_search_prob"),

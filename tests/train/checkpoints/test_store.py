@@ -71,7 +71,8 @@ def test_best_and_every_fourth_are_kept(fresh, tmp_path):
 
 def test_the_learning_curve_of_the_documents_has_every_fourth_iteration():
     """Fifty iterations; the weights after 25, which played short matches, are saved besides."""
-    page = (Path(__file__).parents[3] / "docs" / "results.md").read_text(encoding="utf-8")
+    path = Path(__file__).parents[3] / "docs" / "results" / "learning_curve.md"
+    page = path.read_text(encoding="utf-8")
     (words,) = re.findall("^python -m train run --name curve (.*)$", page, re.MULTILINE)
     config = read_config(None, words.split())
     every, short = config.checkpoint.every, config.evaluation.every

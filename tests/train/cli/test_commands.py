@@ -11,7 +11,7 @@ from tests.support.learner import tiny
 from tests.support.learner.commands import RULES, Said, command, complaint
 from train.__main__ import main
 from train.arena.result import wilson_interval
-from train.cli.commands import GROUPS, OLD_NAMES, PROGRAM, renamed
+from train.cli.commands import GROUPS, OLD_NAMES, OPEN_GROUPS, PROGRAM, renamed
 from train.config import read_config
 from wallgo_jax.formats import records
 from wallgo_jax.game.rules import PRESETS
@@ -89,7 +89,7 @@ def help_page(words, capsys, monkeypatch) -> str:
     return capsys.readouterr().out
 
 
-NAMES = [name for name in PROGRAM.commands if name not in GROUPS]
+NAMES = [name for name in PROGRAM.commands if name not in {*GROUPS} - {*OPEN_GROUPS}]
 NAMES += [f"{group} {name}" for group in GROUPS for name in GROUPS[group].commands]
 
 
@@ -134,7 +134,10 @@ def test_old_names_are_those_of_commands_that_are_there():
     assert not names & set(OLD_NAMES)
     assert {words[0] for words in OLD_NAMES.values()} <= names
     assert renamed(["late", "a", "--out=b", "--seed", "3", "c"]) == (
-        ["accuracy", "--late=b", "--seed", "3", "--prove", "a", "c"]
+        ["accuracy", "--late=b", "--seed=3", "--prove", "a", "c"]
+    )
+    assert renamed(["gate", "--transfer", "a@64", "--against", "b", "--sprt", "-20,0"]) == (
+        ["match", "a@64", "b", "--gate", "--transfer", "--sprt=-20,0"]
     )
     assert renamed(["late", "--help"]) == ["accuracy", "--help"]
 

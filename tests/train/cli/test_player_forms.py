@@ -231,7 +231,7 @@ def test_accuracy_takes_the_weights_of_heuristics_from_a_config(words, tmp_path,
     path = tmp_path / "weights.toml"
     path.write_text("[heuristics.wjx]\nboundary = 7\n")
 
-    def make(name, rules, *, heuristics):
+    def make(name, rules, *, heuristics, **options):
         raise UsageError(f"{name}: {heuristics.wjx.boundary}, {heuristics.ethen.boundary}")
 
     monkeypatch.setattr(registry, "make_player", make)

@@ -11,13 +11,16 @@ from tests.support.learner import matches, tiny
 from tests.support.learner.commands import RULES, command, complaint
 from tests.support.learner.saved import save_run
 from train.api import games
-from train.cli.games import ratings
-from train.cli.games.match import Gate
+from train.api import ratings as api_ratings
+from train.api.results import PlayedMatch
+from train.config.sprt import Sprt
 from train.players import registry
 from train.players.basic import Player
 from train.ratings import pool as pool_lib
 from train.runtime.errors import UsageError
 from train.runtime.interrupts import EXIT_INTERRUPTED
+from train.ui.games import levels as level_names
+from train.ui.games.levels import Level
 
 ELO = ["--rules", RULES, "--games", "4", "--simulations", "2", "--anchors", "random", "greedy"]
 TRIO = json.dumps({"size": 3, "players": 3, "stones": 1, "order": [0, 1, 2]})
@@ -96,18 +99,11 @@ def test_an_axis_that_metrics_cannot_serve_is_refused_before_the_games(run, metr
     assert plays == [] and not (run / "out").exists()
 
 
-@pytest.mark.parametrize(
-    ("players", "is_told"),
-    [
-        (["random", "search:{run}@8", "net:{run}"], False),
-        (["random", "{run}"], True),
-        (["random", "{run}/checkpoints/9"], True),
-        (["{run}/checkpoints/9@8"], False),
-    ],
-)
-def test_the_caption_tells_a_budget_that_some_player_has(run, players, is_told):
-    named = tuple(player.format(run=run) for player in players)
-    assert ratings.Elo(players=named)._is_budget_used() == is_told
+def test_the_caption_tells_a_budget_that_some_player_has(run, plays, tmp_path):
+    words = ["--cache", tmp_path / "games.jsonl", *ELO, "--budget", "24"]
+    for player, is_told in ((f"search:{run}@8", False), (f"{run}/checkpoints/9", True)):
+        said = command("elo", player, *words)
+        assert said.code == 0 and ("simulations" in said.out) == is_told
 
 
 @pytest.mark.parametrize(
@@ -129,10 +125,13 @@ def test_the_time_of_a_programs_moves_is_a_term_of_its_games(
             asked.append(settings)
             raise UsageError("no games here")
 
-    monkeypatch.setattr(games, "ResultsCache", Cache)
+    monkeypatch.setattr(api_ratings, "ResultsCache", Cache)
     words = [player, *ELO, "--move-seconds", seconds, "--cache", tmp_path / "games.jsonl"]
     assert complaint(command("elo", *words)) == "no games here"
     assert asked == [pool_lib.settings_of(tiny.RULES, opening_plies=2, seed=0) | terms]
+
+
+GATE = {"test": Sprt(-100, 0), "total": 2000}
 
 
 @pytest.mark.parametrize(
@@ -144,33 +143,16 @@ def test_the_time_of_a_programs_moves_is_a_term_of_its_games(
         ([1] * 2000, True, EXIT_INTERRUPTED, "gate passed: wjx is not weaker than random\n"),
     ],
 )
-def test_gate_tells_by_its_exit_code(outcome, is_stopped, code, said, monkeypatch):
-    result = matches.of_two("wjx", "random", tiny.RULES, outcome)
-    monkeypatch.setattr(Gate, "play", lambda self, names: (result, is_stopped))
-    assert command("gate", "wjx", "--sprt", "-100,0") == (code, said, "")
-
-
-@pytest.mark.parametrize(
-    ("player", "against"),
-    [
-        ("pretrained:wallzero-4stone@3?symmetries=8", "pretrained:wallzero-4stone@3"),
-        ("pretrained:wallzero-4stone@0.5s", "pretrained:wallzero-4stone@0.5s"),
-        ("net:pretrained:wallzero-4stone", "net:pretrained:wallzero-4stone"),
-        ("wjx", "pretrained:wallzero-4stone@64"),
-    ],
-)
-def test_gate_is_held_by_the_shipped_player_with_the_same_budget(player, against, monkeypatch):
-    asked = []
-
-    def play(self, names):
-        asked.append((self, names))
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(Gate, "play", play)
-    command("gate", player, "--seed", "3")
-    ((gate, names),) = asked
-    assert names == [player, against]
-    assert (gate.sprt, gate.seed, gate.opening_plies) == ("-10,0", 3, 4)
+def test_a_gate_tells_by_its_exit_code(outcome, is_stopped, code, said, monkeypatch):
+    result = PlayedMatch(
+        **vars(matches.of_two("wjx", "random", tiny.RULES, outcome)),
+        **GATE,
+        is_interrupted=is_stopped,
+    )
+    monkeypatch.setattr(games, "match", lambda *players, **options: result)
+    found = command("gate", "wjx", "--against", "random", "--sprt", "-100,0")
+    assert found.code == code and found.out.endswith(said)
+    assert "is now" in found.err and "match --gate" in found.err
 
 
 @pytest.mark.parametrize(
@@ -179,19 +161,25 @@ def test_gate_is_held_by_the_shipped_player_with_the_same_budget(player, against
         ("wjx", "pretrained:wallzero-4stone@64"),
         ("pretrained:wallzero-4stone-v1@3", "pretrained:wallzero-4stone@3"),
         ("pretrained:wallzero-empty@3", "pretrained:wallzero-empty@3"),
+        ("pretrained:wallzero-4stone@3?symmetries=8", "pretrained:wallzero-4stone@3"),
+        ("pretrained:wallzero-4stone@0.5s", "pretrained:wallzero-4stone@0.5s"),
+        ("net:pretrained:wallzero-4stone", "net:pretrained:wallzero-4stone"),
     ],
 )
 def test_the_shipped_player_is_the_opponent_where_none_is_named(player, against, monkeypatch):
-    met = []
+    asked = []
 
     def match(*players, **options):
-        met.extend(each.name for each in players)
+        how = options["sprt"], options["seed"], options["games"], options["opening_plies"]
+        asked.append(([each.name for each in players], how))
         raise UsageError("enough")
 
     monkeypatch.setattr(registry, "make_player", lambda name, *_, **__: Player(name, (), None))
     monkeypatch.setattr(games, "match", match)
     assert complaint(command("match", player)) == "enough"
-    assert met == [player, against]
+    assert complaint(command("match", player, "--gate", "--seed", "3")) == "enough"
+    names = [player, against]
+    assert asked == [(names, ("", 0, 400, 2)), (names, ("-10,0", 3, 20_000, 4))]
 
 
 def test_match_stops_when_it_is_decided(matched, tmp_path):
@@ -215,3 +203,34 @@ def test_accuracy_of_the_random_player(tmp_path):
     record = json.loads((tmp_path / "accuracy.json").read_text())
     # The slow solver meets the same number, see test_solver.py.
     assert "69138" in json.dumps(record)
+
+
+LEVELS = {"low": Level("low", 1, 2.0), "high": Level("high", 2, 0.0)}
+
+
+@pytest.fixture
+def model(finished, tmp_path, monkeypatch):
+    """A tiny model, with two levels to rate and one anchor."""
+    run, _ = finished
+    folder = tmp_path / "mine"
+    assert command("export", run, folder).code == 0
+    monkeypatch.setattr(level_names, "LEVELS", LEVELS)
+    monkeypatch.setattr(level_names, "ZERO", "random")
+    return folder
+
+
+def test_levels_are_rated_into_the_card(model, plays, tmp_path):
+    words = ["experiment", "levels", model, "--games", 4, "--budget", 16]
+    said = command(*words, "--card", "--json", tmp_path / "levels.json")
+    assert said.code == 0, said.err
+    card = json.loads((model / "card.json").read_text())
+    figures = json.loads((tmp_path / "levels.json").read_text())
+    rows = {row["player"]: row for row in figures["players"]}
+    assert rows["random"]["elo"] == 0
+    assert list(card["levels"]) == list(LEVELS)
+    for name, level in card["levels"].items():
+        assert level == {key: round(rows[name][key]) for key in ("elo", "low", "high")}
+    assert card["levels_measured"]["zero"] == "random"
+    assert (figures["games"], len(plays)) == (16, 4)
+    assert "16 games, 0 of them new" in command(*words).out
+    assert len(plays) == 4

@@ -15,8 +15,8 @@ import pytest
 from tests.support.learner import tiny
 from tests.support.learner.commands import CONFIG, RULES, command, complaint, contents
 from tests.support.reference.games import random_game
-from train.cli.common import options
-from train.cli.games.match import Match
+from train.api import games
+from train.cli import options
 from wallgo_jax.formats import records
 from wallgo_jax.formats.records import Record
 
@@ -258,10 +258,10 @@ def test_a_run_without_a_checkpoint_keeps_its_config(finished, tmp_path):
 
 
 def test_a_failure_inside_a_program_is_one_line(monkeypatch):
-    def fail(self, names):
+    def fail(*players, **options):
         raise jax.errors.JaxRuntimeError("INTERNAL: at\na.b.UsageError: too large\n")
 
-    monkeypatch.setattr(Match, "play", fail)
+    monkeypatch.setattr(games, "match", fail)
     assert complaint(command("match", "random", "random")) == "too large"
 
 

@@ -245,6 +245,25 @@ def test_reply_is_the_next_ply_of_the_same_game():
     assert sample_plies(replay_state, fake_variant(BOARDS), jax.random.key(0), size=4).reply is None
 
 
+@pytest.mark.parametrize("iterations", [1, 2, 5])
+def test_newest_draws_all_plies_of_the_games_that_ended_last_and_no_others(iterations):
+    rng = np.random.default_rng(4)
+    ended = rng.random((iterations * LENGTH, BOARDS)) < 0.15
+    ended[:, 0] = False  # no game of this board ends
+    replay_state = fill(fake_plies(0, ended), rows=ROWS, length=LENGTH)
+    draw = jax.jit(replay.sample, static_argnames=("size", "newest"))
+    sample = draw(replay_state, fake_variant(BOARDS), jax.random.key(0), size=2000, newest=LENGTH)
+    expected = set()
+    for board in range(BOARDS):
+        ends = np.flatnonzero(ended[:, board])
+        old, new = ends[ends < len(ended) - LENGTH], ends[ends >= len(ended) - LENGTH]
+        first = max(old[-1] + 1 if len(old) else 0, len(ended) - ROWS)
+        expected |= {(row, board) for row in range(first, new[-1] + 1 if len(new) else first)}
+    assert set(map(tuple, np.asarray(sample.position.stones).tolist())) == expected
+    counts = jax.jit(replay.newly_finished, static_argnums=1)(replay_state, LENGTH)
+    assert counts.sum() == len(expected) and counts[0] == 0
+
+
 @pytest.mark.parametrize("steps", [0, 1, 3])
 def test_values_are_read_steps_later_for_the_player_to_move_before(steps):
     """By players in any order; where the game is over by then there is no value."""
@@ -290,7 +309,7 @@ def test_long_games_are_drawn_from_as_often_as_they_are_played():
     for number, piece in enumerate(made):
         replay_state = add(replay_state, piece)
         finished = int(replay_state.finished.sum())
-        steps = steps_due(config, FinishedPlies(finished, finished))
+        steps = steps_due(config, FinishedPlies(finished, finished, 0))
         first = number if first is None and steps else first
         assert (steps > 0) == ended[: (number + 1) * length].any()
         variant = fake_variant(boards)

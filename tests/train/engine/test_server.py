@@ -13,7 +13,7 @@ import pytest
 
 from tests.support import compiling
 from tests.support.learner import tiny
-from train.cli.games.engine import Engine
+from train.cli.engine import Engine
 from train.engine import programs, server
 from train.engine.options import EngineOptions
 from train.engine.protocol import MAX_MESSAGE

@@ -22,6 +22,8 @@ from train.experiments import (
 )
 from train.experiments.lib.work import SelfplayGames
 from train.experiments.scales import read_scales
+from train.players.registry import load_network
+from train.search.config import SearchConfig
 from wallgo_jax.formats.records import Record
 from wallgo_jax.game.rules import PRESETS, Rules
 from wallgo_jax.game.sizes import first_placement
@@ -248,16 +250,22 @@ def _balance(games: SelfplayGames) -> balance.Balance:
     return balance.balance_of(games, tree, areas=np.tile([[30, 10]], (4, 1)))
 
 
+def match_of(rate: float) -> adversary.PlayedMatch:
+    """Ten games, the first ones won, the rest lost; games n and n + 5 share an opening."""
+    outcomes = [1] * round(10 * rate) + [-1] * round(10 - 10 * rate)
+    return adversary.PlayedMatch([[]] * 10, outcomes, [True], [0, 1, 2, 3, 4] * 2)
+
+
 def attack_of(name: str, *rates: float, lost: tuple[list[float], ...]) -> adversary.Attack:
-    """An attack with ten games a seed, none drawn."""
-    played = [
-        adversary.PlayedMatch(
-            [[]] * 10, [1] * round(10 * rate) + [-1] * round(10 - 10 * rate), [True]
-        )
-        for rate in rates
-    ]
+    """An attack with ten games a seed, none drawn; the untrained copy wins half of them."""
+    played = [match_of(rate) for rate in rates]
     errors = [adversary.Errors(games, []) for games in lost]
-    return adversary.Attack(adversary.Victim(name, name, FOUR, None), [], {5: played}, [], errors)
+    victim = adversary.Victim(name, name, FOUR, None)
+    ends = {
+        adversary.Setting(False, 2): [match_of(0.5) for _ in rates],
+        adversary.Setting(True, 2): played,
+    }
+    return adversary.Attack(victim, [], {5: played}, [], errors, ends)
 
 
 def test_attack_rates_and_errors_count_seeds():
@@ -273,8 +281,30 @@ def test_attack_rates_and_errors_count_seeds():
     assert line.startswith("`B` is beaten +10.0 points more often than `A` (+10.0 to +10.0)")
 
 
+def test_an_attack_is_what_training_adds_to_an_untrained_copy():
+    """Rates 0.7 and 0.9 over 0.5: gains of 0.2 and 0.4, whose half width is 12.706 times 0.1."""
+    attack = attack_of("A", 0.7, 0.9, lost=([], []))
+    assert attack.gain(2) == pytest.approx((0.3, 0.3 - 1.2706, 0.3 + 1.2706, 2), rel=1e-4)
+    assert "+30.0 (-97.1 to +157.1) points" in adversary.gain_line(attack, 2)
+    assert adversary.gain_line(attack, 2).endswith("no attack is shown.")
+    (row,) = adversary._end_table([attack]).rows
+    assert row[0] == "`A`" and row[4] == "50.0 %" and row[-1] == "6, 0 of 10"
+    alone = attack_of("A", 0.7, lost=([],))
+    assert alone.gain(2).points() == "+20.0"
+    assert adversary.gain_line(alone, 2).endswith("no attack is shown.")
+
+
+def test_an_untrained_copy_has_the_victims_weights_and_the_adversarys_search():
+    name = "pretrained:wallzero-4stone-v1@4"
+    search = SearchConfig(simulations=5, max_considered_actions=3)
+    copy, victim = adversary.untrained_copy(name, search), load_network(name)
+    assert copy.digest == victim.digest and copy.config.network == victim.config.network
+    assert copy.config.search == search != victim.config.search
+
+
 def test_lost_games_are_those_that_the_adversary_won():
-    played = adversary.PlayedMatch([[1], [2], [3]], [1, 0, -1], [True, False, False])
+    played = adversary.PlayedMatch([[1], [2], [3]], [1, 0, -1], [True, False, False], [0, 0, 1])
+    assert played.by_opening == [0.75, 0.0]
     assert played.counts == [1, 1, 1] and played.rate == 0.5
     assert [(r.actions, r.result) for r in played.records(FOUR, only=1)] == [((1,), (1.0, -1.0))]
     assert [r.result for r in played.records(FOUR)] == [(1.0, -1.0), (0.0, 0.0), (1.0, -1.0)]

@@ -252,7 +252,7 @@ SMALL = {
     "adversary": TRAININGS
     | {
         "blocks": ["R"],
-        "victim_simulations": 2,
+        "victim_simulations": 3,
         "config": {key: value for key, value in CONFIG.items() if key != "rules"},
     },
     "mixed": TRAININGS | {"config": {"network": CONFIG["network"]}, "minutes": 0.01},

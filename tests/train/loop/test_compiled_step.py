@@ -13,7 +13,9 @@ from train.data import replay
 from train.data.config import SelfPlayConfig
 from train.data.selfplay import first_boards, make_selfplay
 from train.loop.compiled_step import learn_ahead, make_step
-from train.loop.train_step import FinishedPlies, sample, steps_due
+from train.loop.numbers import numbers_of
+from train.loop.train_step import FinishedPlies, sample, steps_due, validation_batch
+from train.loop.training import run_iteration
 from train.players.basic import make_random_search
 from train.runtime.devices import all_devices
 
@@ -81,6 +83,35 @@ def test_values_of_samples_are_those_of_td_steps_later(memory):
     )
 
 
+@pytest.mark.parametrize("memory", ["device", "host"])
+def test_validation_is_of_games_that_no_step_has_seen_and_changes_nothing(memory):
+    """Every second iteration has its figures: the losses, by the weights that played, of a batch of
+    the games that ended in it."""
+    words = ("--learner.ema_decay=0.5", f"--replay.memory={memory}")
+
+    def run(every: int):
+        step = make_step(tiny.config(*words, f"--learner.validation_every={every}"))
+        state, rows, drawn = step.init(), [], None
+        for iteration in range(4):
+            player = jax.device_get(state.learner.player)
+            state, row = run_iteration(step, state, iteration)
+            rows.append(row)
+        draw = jax.jit(functools.partial(validation_batch, step.parts))
+        keys = jax.device_get(step.keys(3).learn)
+        drawn = draw(jax.device_get(state.replay_state), step.parts.variants, keys)
+        check = step.parts.learner(numbers_of(step.config)).validation_losses
+        return state.learner.player, rows, jax.device_get(jax.jit(check)(player, drawn))
+
+    learned, rows, expected = run(2)
+    assert ["validation_loss" in row for row in rows] == [False, True, False, True]
+    for name in ("loss", "policy_loss", "value_loss", "ownership_loss"):
+        found = rows[-1][f"validation_{name}"]
+        np.testing.assert_allclose(found, getattr(expected, name), rtol=1e-4)
+    plain, others, _ = run(0)
+    assert not any("validation_loss" in row for row in others)
+    jax.tree.map(np.testing.assert_array_equal, jax.device_get(learned), jax.device_get(plain))
+
+
 @pytest.fixture
 def events(monkeypatch):
     """What happens, in order."""
@@ -129,4 +160,4 @@ def test_no_batch_is_sampled_in_vain(events, steps):
 def test_few_finished_plies_make_few_steps(every, least, expected):
     """Eight steps for the 128 plies of an iteration; none while a device has no finished game."""
     config = tiny.config("--selfplay.boards=16", "--learner.steps=8")
-    assert steps_due(config, FinishedPlies(every, least)) == expected
+    assert steps_due(config, FinishedPlies(every, least, 0)) == expected

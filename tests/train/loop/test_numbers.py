@@ -24,9 +24,10 @@ ON = (
     *("--selfplay.random_opening_prob=0.5", "--selfplay.temperature=1"),
     *("--selfplay.plies=16", "--iterations=4", "--selfplay.boards=16"),
     *("--search.simulations=8", "--search.max_considered_actions=4", "--search.c_base=2"),
+    "--search.least_spread=0.5",
 )
 _PUCT = {key for key in NUMBERS if key.startswith(("search.c_", "search.d", "search.t"))}
-_GUMBEL = {"search.value_scale", "search.visit_offset"}
+_GUMBEL = {"search.value_scale", "search.visit_offset", "search.least_spread"}
 _SGD = {"learner.momentum"}
 _DRAWN = {"selfplay.final_temperature", "selfplay.temperature_halflife"}
 """Numbers that one kind of search or optimizer reads, that another one leads to, that a run reads

@@ -16,8 +16,8 @@ from tests.support.learner.commands import command, complaint
 from tests.support.learner.reports import report_of
 from tests.support.reference.referee import Game
 from tests.support.reference.solver import Solver
-from train.cli.games import puzzles as puzzles_command
-from train.cli.games.puzzles import Puzzles
+from train.cli import puzzles as puzzles_command
+from train.cli.puzzles import Puzzles
 from train.data.record_dataset import RecordedGames
 from train.puzzles import check, find
 from train.puzzles.check import PuzzleOptions, check_puzzles, exact_judge, state_of

@@ -90,6 +90,7 @@ def test_visits_below_follow_the_policy_of_a_modelled_opponent():
         SearchConfig(),
         SearchConfig(value_scale=1.0, visit_offset=20.0),
         SearchConfig(value_scale=0.5, rescale_values=False),
+        SearchConfig(least_spread=1.5),
     ],
 )
 def test_completed_values_are_mctxs(config):
@@ -110,6 +111,7 @@ def test_completed_values_are_mctxs(config):
             value_scale=config.value_scale,
             maxvisit_init=config.visit_offset,
             rescale_values=config.rescale_values,
+            epsilon=config.least_spread,
         )
         return jnp.asarray(found)
 
@@ -127,6 +129,7 @@ def test_completed_values_by_hand():
     complete = jax.jit(completed_values, static_argnums=1)
     for config, expected in (
         (SearchConfig(), 0.1 * 53 * (values + 0.2) / 0.8),
+        (SearchConfig(least_spread=1.6), 0.1 * 53 * (values + 0.2) / 1.6),
         (SearchConfig(rescale_values=False), 0.1 * 53 * values),
         (SearchConfig(value_scale=1.0, rescale_values=False), 53 * values),
         (SearchConfig(visit_offset=0.0, rescale_values=False), 0.3 * values),

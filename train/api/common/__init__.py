@@ -1,1 +1,0 @@
-"""What functions of the interface share: tables, progress, keys."""

@@ -1,0 +1,164 @@
+"""The command about positions whose value is known: it measures players there, and proves late
+positions of games (`accuracy`)."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Annotated
+
+from train.cli import options
+from train.cli.options import Positional, arg
+from train.config import SHIPPED, read_config
+from train.runtime.errors import UsageError
+from train.runtime.interrupts import EXIT_INTERRUPTED
+
+MIN_WALLS = 4
+PROVEN = 2000
+SOLVED_RULES = '{"size": 3, "stones": 1, "order": [0, 1]}'
+_OF_PROOFS = ("per_game", "max_plies_left", "node_limit", "sample", "sample_positions")
+
+
+@dataclasses.dataclass(frozen=True)
+class Accuracy:
+    """Measure how often a player keeps the value of the game: over all positions of a solved
+    board, over sampled ones of a larger board, or over proven late positions of games. With
+    --prove, prove late positions: their value, and all plays that keep it."""
+
+    EXAMPLES = (
+        "accuracy search:runs/tiny@64",
+        "accuracy search:runs/tiny_4x4@64 --positions 5000",
+        "accuracy --late out/late.jsonl",
+        "accuracy runs/quickstart/checkpoints/* --late out/late.jsonl",
+        "accuracy --prove out/games.jsonl.gz --late out/late.jsonl",
+    )
+
+    players: Annotated[
+        Positional[tuple[str, ...]], arg("[PLAYER ...]", f"(default: {SHIPPED})")
+    ] = (SHIPPED,)
+    """Players to measure, named as in docs/players.md; more than one with --late alone, which the
+    default needs, too: its board is not solved."""
+    rules: Annotated[str, arg("RULES", f"(default: the player's own, else {SOLVED_RULES})")] = ""
+    """Rules of a board that can be solved: JSON object, or file (JSON or TOML)."""
+    positions: Annotated[int, arg(hint="")] = 0
+    """Positions of random games to sample, each solved by alpha-beta (one stone each, at most 4x4
+    cells), in place of all positions of a board that is solved as a whole (3x3); with --prove,
+    proven positions to stop at (2,000)."""
+    min_walls: int = MIN_WALLS
+    """Fewest walls of a sampled position; fewer take alpha-beta longer."""
+    late: options.OptionalFile = None
+    """File of proven late positions, to measure there instead; with --prove, the file that each
+    game is added to once its positions are proven, where games that it has are skipped."""
+    prove: Annotated[tuple[Path, ...], arg("FILE ...", "")] = ()
+    """Record files, such as `match --records` writes: prove late positions of their games, and
+    measure nobody."""
+    per_game: int = 4
+    """Positions tried in each game that is proven."""
+    max_plies_left: int = 12
+    """Most plies before the end of its game that a position to prove is taken from."""
+    node_limit: int = 50_000
+    """Positions that one proof may look at."""
+    sample: options.OptionalFile = None
+    """File for a share of the proven positions, spread over plies left, with those first in which
+    a play can err; may end in .gz."""
+    sample_positions: int = 1000
+    """Positions of that share."""
+    batch: int = 512
+    """Positions evaluated in parallel."""
+    seed: options.Seed = 0
+    config: options.WeightsFile = None
+    json: options.Json = None
+
+    def run(self) -> int:
+        """Returns the exit code."""
+        numbers = ("per_game", "max_plies_left", "node_limit", "sample_positions")
+        options.check_least(self, **dict.fromkeys(numbers, 1))
+        if self.prove:
+            unused = ("players", "rules", "min_walls", "batch", "config", "json")
+            options.refuse_unused(self, *unused, where="with --prove")
+            return self._prove()
+        options.refuse_unused(self, *_OF_PROOFS, where="without --prove")
+        if not self.players:
+            raise UsageError("accuracy: name a player, see docs/players.md")
+        if self.late is not None:
+            options.refuse_unused(self, "rules", "positions", "min_walls", where="with --late")
+        elif len(self.players) > 1:
+            raise UsageError("accuracy: more than one player needs --late")
+        elif not self.positions:
+            options.refuse_unused(self, "min_walls", where="without --positions")
+        options.check_files(self.json, inputs=(self.rules, self.late, self.config))
+        return self._measure()
+
+    def _measure(self) -> int:
+        """Measure one player after another, and write the figures of those that are measured."""
+        from train.analysis.accuracy import players_table
+        from train.analysis.late_positions import load_late
+        from train.api.measures import SOLVED_RULES, accuracy
+        from train.api.players import make_player, rules_for
+        from train.runtime.display import Display
+
+        late = None if self.late is None else load_late(self.late)
+        rules = late.rules if late else rules_for(self.players, self.rules, default=SOLVED_RULES)
+        heuristics, results, code = read_config(self.config).heuristics, [], 0
+        for name in self.players:
+            result = accuracy(
+                make_player(name, rules, heuristics=heuristics),
+                positions=self.positions,
+                min_walls=self.min_walls,
+                late=late,
+                batch=self.batch,
+                seed=self.seed,
+                progress=Display(),
+            )
+            code = options.show(result)
+            results.append(result)
+            records = [result.summary() for result in results]
+            options.write_json(self.json, records if len(self.players) > 1 else records[0])
+        if len(results) > 1:
+            Display().console.print(players_table(results))
+        return code
+
+    def _prove(self) -> int:
+        from train.analysis import late_positions
+        from train.api.checks import key_of
+        from train.api.progress import follow
+        from train.experiments import late_proofs
+        from train.runtime.display import Display
+
+        key_of("accuracy", self.seed)
+        if self.late is None:
+            raise UsageError("accuracy: --prove needs --late, the file that games are added to")
+        positions = self.positions or PROVEN
+        if positions < 1:
+            raise UsageError(f"accuracy: positions ({positions}) must be at least 1")
+        if self.sample is None:
+            options.refuse_unused(self, "sample_positions", where="without --sample")
+        recorded = late_proofs.read_games(self.prove)
+        options.check_files(self.late, self.sample)
+        # Games may be those of --late itself, which grows and loses nothing.
+        options.check_files(self.sample, inputs=self.prove)
+        how = late_proofs.ProofOptions(
+            positions, self.per_game, self.max_plies_left, self.node_limit, self.seed
+        )
+        title, answer = "proving late positions", "the games that are proven are kept"
+        with follow(Display(), title, positions, "positions", answer=answer) as work:
+
+            def on_progress(proven: int) -> None:
+                work.should_stop.keeps_work()
+                work.task(proven)
+
+            games = late_proofs.prove_games(
+                recorded, self.late, how, on_progress=on_progress, should_stop=work.should_stop
+            )
+        work.display.console.print(late_proofs.proofs_table(games))
+        if self.sample is not None:
+            chosen = late_positions.spread(
+                games,
+                self.sample_positions,
+                seed=self.seed,
+                preferred=late_proofs.telling_positions(games),
+            )
+            late_positions.write_late(self.sample, chosen)
+            proven = sum(len(game.proven) for game in chosen)
+            options.say_written(self.sample, f"{proven} positions")
+        return EXIT_INTERRUPTED if work.should_stop() else 0

@@ -1,0 +1,135 @@
+"""The command that answers other programs (`engine`)."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import CancelledError
+from typing import TYPE_CHECKING, Annotated, Any
+
+from train.cli import options
+from train.cli.options import arg
+from train.config import SHIPPED, read_config
+from train.engine.options import EngineOptions
+from train.runtime.errors import usage_errors
+from train.runtime.interrupts import leave
+from wallgo_jax.cli.parsing import Flag
+from wallgo_jax.game.rules import Rules, name_of
+
+if TYPE_CHECKING:
+    from train.engine.sessions import Sessions
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Engine:
+    """Answer other programs about positions and moves: JSON lines on standard input and output, as
+    docs/engine.md describes, until the input ends."""
+
+    EXAMPLES = (
+        "engine pretrained:wallzero-4stone@64",
+        "engine heuristic-search:wjx@32 --rules hkoi playwallgo-3p",
+    )
+
+    player: options.ShippedPlayer = SHIPPED
+    """Player with a network, or heuristic-search, named as in docs/players.md. Its budget is that
+    of an answer, unless the session or the request says another."""
+    rules: Annotated[
+        tuple[str, ...],
+        arg("RULES ...", f"(default: the player's own, else {options.DEFAULT_RULES})"),
+    ] = ()
+    """Preset's name, JSON object, or file: the first is for sessions that name no rules. Sessions
+    can have all rules of the same sizes (board, players, stones)."""
+    batch: str = "1,8,64,256"
+    """Numbers of sessions that are searched in one batch; each is compiled at the start."""
+    trees: int = 256
+    """Sessions whose trees are kept."""
+    nodes: int = 0
+    """Room of a tree; 0 for four times the budget, at least 1024."""
+    chunk: int = 16
+    """Simulations after which waiting sessions join a batch."""
+    fresh: Flag = False
+    """Search each position anew, without the tree of the moves before, as players of a match do."""
+    seed: int = 0
+    """Random seed of moves that are drawn with a temperature."""
+    config: options.WeightsFile = None
+    transfer: Flag = False
+    """Let networks play rules that they were not trained on."""
+
+    def run(self) -> int:
+        """Returns the exit code, 0 also at a SIGTERM before there are sessions."""
+        signal.signal(signal.SIGTERM, lambda signum, frame: leave(0))
+        from train.api.checks import key_of
+
+        key_of("engine", self.seed)
+        sizes = self._options()
+        # Whatever else is printed must not stand between the responses.
+        responses = os.dup(sys.stdout.fileno())
+        os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+        engines = self._engines(sizes)
+
+        from train.engine.protocol import Protocol
+        from train.engine.server import make_send, serve
+
+        send, source = make_send(responses), sys.stdin.fileno()
+        asyncio.run(serve(Protocol(engines), read_from=source, send=send, write_to=responses))
+        if any(engine.is_compiling for engine in engines):
+            leave(0)
+        return 0
+
+    def _options(self) -> EngineOptions:
+        with usage_errors():
+            return EngineOptions(
+                batch_sizes=tuple(sorted(set(options.numbers_of("batch", self.batch)))),
+                chunk=self.chunk,
+                nodes=self.nodes,
+                trees=self.trees,
+                keeps_trees=not self.fresh,
+                seed=self.seed,
+            )
+
+    def _engines(self, sizes: EngineOptions) -> list[Sessions]:
+        """Sessions of each shape that the rules have, compiled."""
+        from train.api.players import rules_for
+        from train.engine.sessions import Sessions
+        from train.players.registry import make_evaluating_player
+        from wallgo_jax.game.state import sizes_of
+
+        player = make_evaluating_player(
+            self.player, heuristics=read_config(self.config).heuristics, transfer=self.transfer
+        )
+        by_shape: dict[Any, Rules] = {}
+        for rules in [rules_for((self.player,), text) for text in self.rules or ("",)]:
+            by_shape.setdefault(sizes_of(rules), rules)
+        engines = []
+        for rules in by_shape.values():
+            began = time.perf_counter()
+            engines.append(Sessions(player, rules, sizes))
+            seconds = time.perf_counter() - began
+            _log(f"{player.name}: {name_of(rules)} compiled in {seconds:.1f} s")
+        _log("ready")
+        if len(sizes.batch_sizes) > 1:
+            # Only now, so that nothing else compiles more slowly for it.
+            for engine in engines:
+                engine.compile_rest()
+            threading.Thread(target=_tell_compiled, args=(engines,), daemon=True).start()
+        return engines
+
+
+def _tell_compiled(engines: Sequence[Sessions]) -> None:
+    """Tell once batches of all sizes are compiled; an engine that ends before cancels that."""
+    # A failure is told where it happens.
+    with contextlib.suppress(CancelledError, Exception):
+        for engine in engines:
+            engine.wait_for_all_sizes()
+        _log(f"batches of {engines[0].options.batch_sizes[-1]} sessions are compiled")
+
+
+def _log(text: str) -> None:
+    print(f"engine: {text}", file=sys.stderr, flush=True)

@@ -1,1 +1,0 @@
-"""Commands about games: matches, ratings, play, reviews, puzzles, the engine."""

@@ -1,0 +1,73 @@
+"""The command that opens a board to play on (`play`)."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.util
+from typing import Annotated
+
+from train.cli import options
+from train.cli.options import arg
+from train.runtime.errors import UsageError
+from wallgo_jax.cli.parsing import Flag
+
+_LIBRARIES = ("aiohttp", "prompt_toolkit")
+MAX_PORT = 65535
+
+
+@dataclasses.dataclass(frozen=True)
+class Play:
+    """Play against the machine or other people, on a local page or in the terminal."""
+
+    EXAMPLES = (
+        "play --rules playwallgo-3p",
+        "play --port 9000 --no-browser --puzzles out/puzzles.jsonl",
+        "play --terminal --level strong --colour Blue",
+    )
+
+    rules: options.RulesText = ""
+    """Rules of the first game: preset's name, JSON object, or file (JSON or TOML)."""
+    player: Annotated[str, arg("PLAYER", "(default: the rules' own)")] = ""
+    """The machine: a player that searches, as docs/players.md names it, without simulations."""
+    port: int = 8642
+    """Port at 127.0.0.1; 0 for any that is free."""
+    no_browser: Flag = False
+    """Print the page's address, but open no browser."""
+    terminal: Flag = False
+    """Play here in the terminal, without a page."""
+    level: str = "novice"
+    """With --terminal: level of the machine, or `person` for no machine."""
+    puzzles: options.OptionalFile = None
+    """File of puzzles for the page, in place of those that come with the package."""
+    colour: Annotated[str, arg("COLOUR")] = "Red"
+    """With --terminal: your colour."""
+
+    def run(self) -> int:
+        """Returns the exit code."""
+        if self.terminal:
+            options.refuse_unused(self, "port", "no_browser", "puzzles", where="with --terminal")
+        else:
+            options.refuse_unused(self, "level", "colour", where="without --terminal")
+        missing = [name for name in _LIBRARIES if importlib.util.find_spec(name) is None]
+        if missing:
+            raise UsageError(f"play needs {', '.join(missing)}: pip install 'wallgo-jax[play]'")
+        if not 0 <= self.port <= MAX_PORT:
+            raise UsageError(f"play: port ({self.port}) must be from 0 to {MAX_PORT}")
+        from train.api.players import rules_for
+
+        rules = rules_for([self.player] if self.player else [], self.rules)
+        if self.player:
+            from train.players.registry import check_rules, make_level_player
+
+            check_rules(make_level_player(self.player), rules)
+        if self.terminal:
+            from train.ui import terminal
+
+            return terminal.run(rules, player=self.player, level=self.level, colour=self.colour)
+        from train.puzzles.puzzle_file import read_puzzles, shipped_puzzles
+        from train.ui import server
+
+        puzzles = read_puzzles(self.puzzles) if self.puzzles else shipped_puzzles()
+        return server.run(
+            rules, player=self.player, port=self.port, opens=not self.no_browser, puzzles=puzzles
+        )

@@ -1,0 +1,131 @@
+"""The command that rates players in one pool (`elo`)."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from pathlib import Path
+from typing import Annotated, Literal
+
+from train.cli import options
+from train.cli.options import Positional, arg
+from train.runtime.errors import UsageError
+from train.runtime.files import names_of_runs
+
+ANCHORS = ("random", "greedy", "wjx", "heuristic-search:wjx@64")
+Axis = Literal["iteration", "positions"]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Elo(options.MatchSettings):
+    """Rate the checkpoints of runs, other players and some anchors in one pool, with 95 %
+    intervals. Games are kept, and a larger budget adds only new ones."""
+
+    EXAMPLES = (
+        "elo runs/quickstart --out out/elo",
+        "elo runs/a runs/b --budget 8000 --zero wjx --png out/curve.png",
+    )
+
+    players: Annotated[
+        Positional[tuple[str, ...]],
+        arg("[RUN|PLAYER ...]", "(default: the anchors alone)"),
+    ] = ()
+    """Run directories, each for all its checkpoints, and other players (docs/players.md)."""
+    games: int = 40
+    """Games at least each time that a pairing or a table is chosen, so that each opening is played
+    in every order of the players: half of them with each colour."""
+    budget: int = 4000
+    """Games in all, kept ones included."""
+    anchors: Annotated[tuple[str, ...], arg("PLAYER ...")] = ANCHORS
+    """Players that every pool has, the weakest first."""
+    zero: Annotated[str, arg("PLAYER")] = "random"
+    """Player whose rating is 0; if it is not in the pool, the mean rating is 0."""
+    simulations: int = 64
+    """Simulations a move of checkpoints and exported folders; 0 for their raw policy."""
+    checkpoints: int = 0
+    """Most checkpoints of a run to rate, evenly spread; 0 for all."""
+    cache: options.OptionalFile = None
+    """File that keeps the games; by default in the first run's directory."""
+    axis: Axis = "iteration"
+    """Horizontal axis of the curve: iterations or training positions."""
+    out: Annotated[Path | None, arg("FOLDER", "")] = None
+    """Directory to write elo.json and elo.png into."""
+    png: options.OptionalFile = None
+    """File to draw the curve into."""
+
+    def run(self) -> int:
+        """Returns the exit code."""
+        from train.api.players import rules_for
+        from train.api.ratings import MEAN, elo
+        from train.api.results import positions_after
+        from train.metrics.plot_style import save_figure
+        from train.ratings import pool
+        from train.runtime.display import Display
+
+        rules, runs = rules_for((*self.players, *self.anchors), self.rules), self._runs()
+        tables, pictures = self._files(self.json, "elo.json"), self._files(self.png, "elo.png")
+        if not pictures:
+            options.refuse_unused(self, "axis", where="without --png or --out")
+        for run in runs if self.axis == "positions" else ():
+            positions_after(run, [])  # What the curve needs is read before the games.
+        players = self.players_of([*dict.fromkeys((*self.anchors, *self._singles()))], rules)
+        folder = next(iter(runs), self.out)
+        if self.cache is None and folder is None:
+            raise UsageError("elo: no run is named: --cache FILE says where games are to be kept")
+        name = pool.CACHE_FILE if rules.players == 2 else pool.TABLES_FILE
+        cache = self.cache or Path(folder or "") / name
+        options.check_pictures(*pictures)
+        options.check_files(cache, *tables, *pictures, inputs=self.inputs)
+        zeros = {player.name for player in players}
+        is_there = self.zero in zeros or self.zero.rpartition("/")[0] in names_of_runs(runs)
+        rated = elo(
+            [*runs, *players],
+            rules=rules,
+            games=self.games,
+            budget=self.budget,
+            simulations=self.simulations,
+            checkpoints=self.checkpoints,
+            zero=self.zero if is_there else MEAN,
+            opening_plies=self.opening_plies,
+            seed=self.seed,
+            cache=cache,
+            transfer=self.transfer,
+            progress=Display(),
+        )
+        code = options.show(rated)
+        if code:
+            print(
+                f"stopped; the games of finished pairings are kept in {cache}; those of the "
+                f"pairing that was being played, {self.games} at most, are not",
+                file=sys.stderr,
+            )
+        for path in tables:
+            options.write_json(path, rated.summary())
+        for path in pictures:
+            save_figure(rated.figure(axis=self.axis), path, caption=rated.caption)
+            options.say_written(path, "curves")
+        return code
+
+    def _runs(self) -> list[Path]:
+        """The run directories."""
+        from train.checkpoints.weights import is_run
+
+        return [Path(text) for text in self.players if is_run(Path(text))]
+
+    def _singles(self) -> list[str]:
+        """Names of the players that are no runs; a bare path's budget is that of checkpoints."""
+        from train.checkpoints.weights import is_run
+        from train.players import registry
+
+        kind, budget = ("search", f"@{self.simulations}") if self.simulations else ("net", "")
+        names = [registry.read_name(text) for text in self.players if not is_run(Path(text))]
+        return [
+            f"{kind}:{name.target}{budget}{name.options_text}"
+            if name.is_bare and not name.has_budget
+            else name.text
+            for name in names
+        ]
+
+    def _files(self, path: Path | None, name: str) -> list[Path]:
+        named = [*([path] if path else []), *([self.out / name] if self.out else [])]
+        return list({path.resolve(): path for path in named}.values())

@@ -1,0 +1,189 @@
+"""The commands that review games (`review`) and calibrate win chances (`experiment calibrate`)."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Annotated, Literal
+
+from train.cli import options
+from train.cli.options import Positional, arg
+from train.config import SHIPPED
+from train.runtime.errors import UsageError
+from train.runtime.interrupts import EXIT_INTERRUPTED
+
+Theme = Literal["auto", "light", "dark"]
+DEFAULT_SIMULATIONS = 256
+LEAST_MEASURED = 256
+"""Positions from which on an interrupted calibration is worth its figures."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Review:
+    """Review a game: search every position, grade every move, write a page and figures."""
+
+    EXAMPLES = (
+        "review out/games.jsonl --game 2",
+        "review out/games.jsonl --player pretrained:wallzero-4stone@1024 --siblings 21",
+    )
+
+    source: Annotated[Positional[str], arg("GAME")]
+    """A record file, a file of moves or of an HKOI code, `-` for standard input, or the moves."""
+    player: Annotated[
+        str,
+        arg(
+            "PLAYER",
+            "(default: a model that ships for the rules, else "
+            f"heuristic-search:wjx, with {DEFAULT_SIMULATIONS} simulations)",
+        ),
+    ] = ""
+    """Player that searches, named as in docs/players.md."""
+    rules: Annotated[
+        options.SourceRules, arg(hint=f"(default: the game's, else {options.DEFAULT_RULES})")
+    ] = ""
+    game: options.GameNumber = 1
+    transfer: options.Flag = False
+    """Let a network review rules that it was not trained on."""
+    calibration: options.OptionalFile = None
+    """File that `experiment calibrate --json` wrote, in place of the calibration in the model's
+    card."""
+    siblings: Annotated[int | None, arg("PLY", "")] = None
+    """Ply whose step is compared with each of its walls."""
+    out: Annotated[Path, arg("FILE")] = Path("out/review.html")
+    """Page to write."""
+    json: Annotated[options.Json, arg(hint="(default: beside the page)")] = None
+    records: options.OptionalFile = None
+    """File to write the game's record to, with the value of each ply, as the replay page shows."""
+    theme: Theme = "auto"
+    """Colours of the page; `auto` is as the reader's system is set."""
+
+    def run(self) -> int:
+        """Returns the exit code."""
+        from train.api.reviews import load_source, review_game
+        from train.runtime.display import Display
+        from wallgo_jax.cli.sources import SourceRequest
+        from wallgo_jax.formats import records
+        from wallgo_jax.game.rules import PRESETS
+
+        if self.out.suffix.lower() != ".html":
+            raise UsageError(f"--out {self.out}: the page's ending must be .html")
+        default = PRESETS[options.DEFAULT_RULES]
+        request = SourceRequest(self.source, self.rules, game=self.game, default_rules=default)
+        loaded = load_source(request)
+        figures = self.json or self.out.with_suffix(".json")
+        read = self.source, self.rules, self.calibration
+        options.check_files(self.out, figures, self.records, inputs=read)
+        review = review_game(
+            loaded,
+            self.player,
+            transfer=self.transfer,
+            calibration=self.calibration,
+            siblings=self.siblings,
+            progress=Display(),
+        )
+        options.show(review)
+        review.write(self.out, theme=self.theme)
+        plies = len(loaded.game.actions)
+        options.say_written(self.out, f"a game of {plies} {'ply' if plies == 1 else 'plies'}")
+        options.write_json(figures, review.summary())
+        if self.records is not None:
+            records.write(self.records, [review.record])
+            options.say_written(self.records, "1 game")
+        return 0
+
+
+@dataclasses.dataclass(frozen=True)
+class Calibrate:
+    """Measure whether a player's win chances come true, before and after search, and fit them."""
+
+    EXAMPLES = (
+        "calibrate pretrained:wallzero-4stone@256 --png out/reliability.png",
+        "calibrate models/mine@64 --games out/games.jsonl.gz --card",
+    )
+
+    player: options.ShippedPlayer = SHIPPED
+    """Player that searches, named as in docs/players.md."""
+    games: Annotated[tuple[Path, ...], arg("FILE", "(default: it plays against itself)")] = ()
+    """Record files of finished games."""
+    rules: options.RulesText = ""
+    own_games: int = 400
+    """Games that it plays against itself where no file is given."""
+    own_simulations: int = 32
+    """Simulations of a move in those games."""
+    opening_plies: int = 4
+    """Random plies that each of those games begins with."""
+    positions: int = 4000
+    """Positions that are searched, drawn from all games."""
+    seed: options.Seed = 0
+    card: options.Flag = False
+    """Write the calibration into the card of the exported folder or of the model."""
+    json: options.OptionalFile = None
+    """File to write the figures to, as JSON, which `review --calibration` reads."""
+    png: options.OptionalFile = None
+    """File to draw the reliability curves to: .png, .svg or .pdf."""
+
+    def run(self) -> int:
+        """Returns the exit code."""
+        from train.api.checks import key_of
+        from train.api.players import rules_for
+        from train.api.progress import follow
+        from train.checkpoints.calibration import CARD_KEY
+        from train.checkpoints.exported import add_to_card
+        from train.review import own_games, reliability
+        from train.review.player import card_folder, make_analysis_player
+        from train.runtime.display import Display
+
+        of_own_games = ("own_games", "own_simulations", "opening_plies")
+        if self.games:
+            options.refuse_unused(self, *of_own_games, where="with --games")
+        key_of("calibrate", self.seed)
+        options.check_least(self, own_games=2, own_simulations=2, positions=2, opening_plies=0)
+        folder = card_folder(self.player) if self.card else None
+        options.check_pictures(self.png)
+        options.check_files(self.json, self.png, inputs=(self.rules, *self.games))
+        rules = rules_for([self.player], self.rules)
+        if rules.players != 2:
+            raise UsageError("calibrate: win chances are calibrated for two players")
+        player, display = make_analysis_player(self.player, rules), Display()
+        simulations = player.search.simulations
+        with follow(display, answer="the positions searched so far are measured") as work:
+            if self.games:
+                recorded = own_games.read_games(self.games, player)
+            else:
+                with display.task("own games", self.own_games, "games") as task:
+                    recorded = own_games.play_own_games(
+                        player,
+                        games=self.own_games,
+                        simulations=self.own_simulations,
+                        opening_plies=self.opening_plies,
+                        seed=self.seed,
+                        on_progress=task,
+                    )
+            plies = sum(len(record.actions) for record in recorded.records)
+            total = min(self.positions, plies) * simulations
+            with display.task("searching positions", total, "simulations") as task:
+
+                def on_progress(done: int) -> None:
+                    if done >= LEAST_MEASURED * simulations:
+                        work.should_stop.keeps_work()
+                    task(done)
+
+                measured = reliability.measure_reliability(
+                    player,
+                    recorded,
+                    positions=self.positions,
+                    seed=self.seed,
+                    on_progress=on_progress,
+                    should_stop=work.should_stop,
+                )
+        display.console.print(measured.table())
+        options.write_json(self.json, measured.to_dict())
+        if self.png is not None:
+            measured.draw(self.png)
+            options.say_written(self.png, "reliability curves")
+        if work.should_stop():
+            return EXIT_INTERRUPTED
+        if folder is not None:
+            add_to_card(folder, {CARD_KEY: measured.calibration._asdict()})
+            options.say_written(folder / "card.json", "calibration")
+        return 0
