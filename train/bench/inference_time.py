@@ -20,18 +20,17 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
 import jax
-import pydantic
 from pydantic import Field
 from rich.console import Console
 
 from train.analysis.describe import make_timer, random_planes
+from train.bench.script import run_script
 from train.bench.timing import CHECKSUM, Benchmark, BenchRow, take_turns
 from train.metrics.text_table import Table
 from train.network import NetworkConfig, compute_dtype, count_parameters, make_network
-from train.runtime.errors import message_of
+from train.runtime.errors import usage_errors
 from train.runtime.files import check_writable, write_json
 from wallgo_jax import planes as planes_lib
-from wallgo_jax.cli.parsing import read
 
 PLANES, PLAYERS = "BTR", 2
 Count = Annotated[int, Field(ge=1)]
@@ -102,18 +101,12 @@ class Options:
         return [NetworkConfig(blocks=row.name, **shape) for row in TABLE_1]
 
 
-def main(words: Sequence[str] | None = None) -> None:
-    """Measure and print; exit with 2 on bad input."""
-    program = "python -m train.bench.inference_time"
-    options, _ = read(Options, [*(sys.argv[1:] if words is None else words)], program=program)
-    try:
-        options = pydantic.TypeAdapter(Options).validate_python(dataclasses.asdict(options))
+def main(options: Options) -> None:
+    """Measure and print."""
+    with usage_errors():
         networks = options.networks
-        if options.json is not None:
-            check_writable(options.json)
-    except ValueError as error:
-        print(f"error: {message_of(error)}", file=sys.stderr)
-        raise SystemExit(2) from None
+    if options.json is not None:
+        check_writable(options.json)
     where = {
         "device": jax.devices()[0].device_kind,
         "dtype": compute_dtype(options.dtype).name,
@@ -182,4 +175,4 @@ def _table(measured: Sequence[InferenceTime]) -> Table:
 
 
 if __name__ == "__main__":
-    main()
+    run_script(main, Options, name="inference_time")

@@ -3,7 +3,7 @@
 import dataclasses
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import jax
@@ -41,13 +41,20 @@ def train_a_little(config: RunConfig, directory: Path, minutes: float | None) ->
     ]
 
 
-def train_for(config: RunConfig, runs: Path, *, seconds: float) -> tuple[list[Row], float]:
+def train_for(
+    config: RunConfig,
+    runs: Path,
+    *,
+    seconds: float,
+    on_row: Callable[[Row], None] = lambda row: None,
+) -> tuple[list[Row], float]:
     """Train a new run without matches until a time is over, or the run; save it.
 
     Args:
       config: the run.
       runs: directory of all runs.
       seconds: counted from the end of the first compiling; the iteration under way is finished.
+      on_row: gets each row of metrics.
 
     Returns:
       Rows of metrics, and the seconds that they took.
@@ -61,7 +68,10 @@ def train_for(config: RunConfig, runs: Path, *, seconds: float) -> tuple[list[Ro
         def gone() -> float:
             return time.perf_counter() - started
 
-        rows = [row for _, row in iterations(run, should_stop=lambda: gone() >= seconds)]
+        rows = []
+        for _, row in iterations(run, should_stop=lambda: gone() >= seconds):
+            rows.append(row)
+            on_row(row)
         return rows, gone()
 
 

@@ -3,6 +3,7 @@
 import pytest
 
 from train.bench import inference_time
+from train.bench.script import run_script
 from train.bench.timing import BenchRow
 
 
@@ -20,7 +21,7 @@ from train.bench.timing import BenchRow
 def test_bad_input_is_told_before_the_work(words, word, capsys, monkeypatch):
     monkeypatch.setattr(inference_time, "_measure", lambda *_: pytest.fail("it measured"))
     with pytest.raises(SystemExit) as stopped:
-        inference_time.main(words)
+        run_script(inference_time.main, inference_time.Options, name="inference_time", words=words)
     said = capsys.readouterr()
     assert stopped.value.code == 2 and said.out == ""
     assert word in said.err and "Traceback" not in said.err
