@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from train.ui.games.clocks import Clocks
 from train.ui.games.game_tree import GameTree, Node, path_to
 from train.ui.games.levels import GLANCE, HINT, LEVELS, Level
-from train.ui.games.machine import Machine
+from train.ui.games.machine import Compilation, Machine
 from train.ui.games.puzzles import OPEN, SHOWN, SOLVED, PuzzleTask
 from train.ui.games.seats import PERSON
 from wallgo_jax.notation import COLOURS, parse_action
@@ -21,6 +22,8 @@ PLAY, ANALYSE = "play", "analyse"
 PACE_SECONDS = 0.3
 """Least time of a machine's move, so that people see it."""
 _NO_TIME = "the time is over: analyse, or start a new game"
+_POLL_SECONDS = 0.2
+"""Between two looks at how much is compiled."""
 _LOG = logging.getLogger(__name__)
 
 
@@ -29,6 +32,8 @@ class ReviewStatus(NamedTuple):
 
     Attributes:
       tip: number of the last position of the line that is reviewed.
+      began: time in seconds, as `time.monotonic` gives it.
+      positions: that are searched.
       share: of the search that is done, 0 to 1.
       name: of the finished review on the server, or empty.
       accuracy: of each player in per cent, None where a player made no move; empty until it is
@@ -37,6 +42,8 @@ class ReviewStatus(NamedTuple):
     """
 
     tip: int
+    began: float = 0.0
+    positions: int = 0
     share: float = 0.0
     name: str = ""
     accuracy: tuple[int | None, ...] = ()
@@ -63,7 +70,9 @@ class GameSession:
       forfeit: a loss off the board as (player, reason), or None.
       shows_evaluation: whether each position is evaluated.
       hint: number of the position that a hint was asked for, or None.
-      is_thinking: whether a search goes on for this game.
+      is_thinking: whether somebody waits for a search of this game.
+      search: the level of the search that goes on and when it began, as `time.monotonic` gives it,
+        or None.
       error: why the machine cannot go on until something changes, or empty.
       review: progress of the latest review, or None.
     """
@@ -98,10 +107,12 @@ class GameSession:
         self.shows_evaluation = False
         self.hint: int | None = None
         self.is_thinking, self.error = False, ""
+        self.search: tuple[Level, float] | None = None
         self.review: ReviewStatus | None = None
         self._machine = machine
         self._listeners: list[Callable[[], None]] = []
         self._worker: asyncio.Task[None] | None = None
+        self._poller: asyncio.Task[None] | None = None
         self._alarm: asyncio.TimerHandle | None = None
 
     # Listeners.
@@ -115,6 +126,7 @@ class GameSession:
         """Call a function after each change from now on."""
         self._listeners.append(listener)
         self._set_clocks()
+        self._poll_compilation()
         self._go_on()
 
     def leave(self, listener: Callable[[], None]) -> None:
@@ -136,7 +148,7 @@ class GameSession:
     def close(self) -> None:
         """End the game: nothing is searched or timed for it any more."""
         self._listeners.clear()
-        for waiting in (self._worker, self._alarm):
+        for waiting in (self._worker, self._poller, self._alarm):
             if waiting is not None:
                 waiting.cancel()
         self._machine.forget(self.tree.root)
@@ -144,9 +156,9 @@ class GameSession:
     # The state of the game.
 
     @property
-    def is_preparing(self) -> bool:
-        """Whether a search waits for programs that are being compiled."""
-        return self.is_thinking and not self._machine.is_ready(self.tree.rules)
+    def compilation(self) -> Compilation | None:
+        """How far the machine's programs for these rules are compiled; None while none are."""
+        return self._machine.compilation(self.tree.rules)
 
     @property
     def is_over(self) -> bool:
@@ -364,6 +376,9 @@ class GameSession:
             while self.is_watched and (search := self._next_search()) is not None:
                 node, level, is_move = search
                 self.is_thinking = is_move or self.hint == node.number
+                self.search = level, time.monotonic()
+                self._machine.prepare(self.tree.rules)
+                self._poll_compilation()
                 self._notify()
                 await self._search(node, level, is_move=is_move)
         except ValueError as error:
@@ -372,9 +387,26 @@ class GameSession:
             _LOG.exception("the machine failed")
             self.error = "the machine failed; the console says why"
         finally:
-            self._worker, self.is_thinking = None, False
+            self._worker, self.is_thinking, self.search = None, False, None
             with contextlib.suppress(RuntimeError):  # The loop is closed at the end of the server.
                 self._update()
+
+    def _poll_compilation(self) -> None:
+        if self._poller is None and self.compilation is not None:
+            self._poller = asyncio.get_running_loop().create_task(self._tell_compilation())
+
+    async def _tell_compilation(self) -> None:
+        """Tell of each program that is compiled, until none are being compiled."""
+        told = None
+        try:
+            while self.is_watched and (state := self.compilation) is not None:
+                if state.done != told:
+                    told = state.done
+                    self._notify()
+                await asyncio.sleep(_POLL_SECONDS)
+        finally:
+            self._poller = None
+            self._notify()
 
     def _next_search(self) -> tuple[Node, Level, bool] | None:
         """The position to search next, at which level, and whether to move there."""
