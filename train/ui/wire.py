@@ -139,7 +139,7 @@ def count(number: int, word: str) -> str:
 
 def _review(status: ReviewStatus) -> dict[str, Any]:
     seconds = round(time.monotonic() - status.began, 1) if status.is_running else 0.0
-    doing = f"{status.share:.0%} searched" if status.share else "compiling the search"
+    doing = f"{100 * status.share:.0f} % searched" if status.share else "compiling the search"
     doing = doing if status.share < 1 else "drawing the page"
     text = f"Reviewing {count(status.positions, 'position')}: {doing}"
     return status._asdict() | {"text": text, "seconds": seconds}
@@ -220,6 +220,7 @@ def _puzzle(task: PuzzleTask) -> dict[str, Any]:
     view: dict[str, Any] = {
         "key": task.key,
         "difficulty": puzzle.difficulty,
+        "mover": task.mover,
         "state": task.state,
         "tried": [text(action) for action in task.tried],
     }
