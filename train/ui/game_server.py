@@ -13,9 +13,9 @@ from train.ui.games import saving
 from train.ui.games.clocks import ClockSettings
 from train.ui.games.game_session import PLAY, GameSession
 from train.ui.games.game_tree import GameTree
+from train.ui.games.levels import PERSON, Seat
 from train.ui.games.machine import Machine
 from train.ui.games.puzzles import OPEN, PuzzleBook
-from train.ui.games.seats import PERSON, Seat
 from train.ui.reviewing import Reviewer
 from wallgo_jax.game.rules import Rules
 

@@ -19,9 +19,8 @@ from train.ui import wire
 from train.ui.games import saving
 from train.ui.games.game_session import GameSession
 from train.ui.games.game_tree import GameTree, path_to
-from train.ui.games.levels import HINT, opponent_for
+from train.ui.games.levels import HINT, PERSON, opponent_for, seats_of_person
 from train.ui.games.machine import Machine
-from train.ui.games.seats import PERSON, seats_of_person
 from wallgo_jax import render
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.notation import COLOURS, format_action

@@ -55,7 +55,7 @@ def game_view(session: GameSession, name: str) -> dict[str, Any]:
         "isOver": node.snapshot.is_over or (node is session.tip and session.is_over),
         "isFinished": session.is_over,
         "status": status(session),
-        "thinking": session.is_thinking,
+        "thinking": session.search is not None,
         "activity": activity(session),
         "end": ending(session),
         "error": session.error,
@@ -101,7 +101,7 @@ def activity(session: GameSession) -> dict[str, Any] | None:
         text = f"The machine compiles its search for these rules{parts}"
         share = state.done / state.total if state.total else 0.0
         return {"text": text, "seconds": round(now - state.began, 1), "share": share}
-    if session.search is None or not session.is_thinking:
+    if session.search is None:
         return None
     level, began = session.search
     text = f"Searches with {count(level.simulations, 'simulation')}"

@@ -11,10 +11,9 @@ from typing import NamedTuple
 
 from train.ui.games.clocks import Clocks
 from train.ui.games.game_tree import GameTree, Node, path_to
-from train.ui.games.levels import GLANCE, HINT, LEVELS, Level
+from train.ui.games.levels import GLANCE, HINT, LEVELS, PERSON, Level
 from train.ui.games.machine import Compilation, Machine
 from train.ui.games.puzzles import OPEN, SHOWN, SOLVED, PuzzleTask
-from train.ui.games.seats import PERSON
 from wallgo_jax.notation import COLOURS, parse_action
 from wallgo_jax.view.illegality import illegality
 
@@ -70,9 +69,8 @@ class GameSession:
       forfeit: a loss off the board as (player, reason), or None.
       shows_evaluation: whether each position is evaluated.
       hint: number of the position that a hint was asked for, or None.
-      is_thinking: whether somebody waits for a search of this game.
-      search: the level of the search that goes on and when it began, as `time.monotonic` gives it,
-        or None.
+      search: the level of the search that somebody waits for and when it began, as
+        `time.monotonic` gives it; None while nobody waits.
       error: why the machine cannot go on until something changes, or empty.
       review: progress of the latest review, or None.
     """
@@ -102,11 +100,13 @@ class GameSession:
         """
         self.tree, self.mode, self.clocks, self.task = tree, mode, clocks, task
         self.tip = tree.current
-        self.seats = self._checked(seats)
+        if len(seats) != tree.rules.players:
+            raise ValueError(f"seats: {len(seats)} are given, for {tree.rules.players} players")
+        self.seats = tuple(seats)
         self.forfeit: tuple[int, str] | None = None
         self.shows_evaluation = False
         self.hint: int | None = None
-        self.is_thinking, self.error = False, ""
+        self.error = ""
         self.search: tuple[Level, float] | None = None
         self.review: ReviewStatus | None = None
         self._machine = machine
@@ -267,11 +267,6 @@ class GameSession:
         self.mode = mode
         self._changed()
 
-    def set_seats(self, seats: Sequence[str]) -> None:
-        """Change who plays each colour."""
-        self.seats = self._checked(seats)
-        self._changed()
-
     def resign(self) -> None:
         """Give the game up for the player to move, or the only person."""
         people = [player for player, seat in enumerate(self.seats) if seat == PERSON]
@@ -299,12 +294,6 @@ class GameSession:
         self._notify()
 
     # The course of the game.
-
-    def _checked(self, seats: Sequence[str]) -> tuple[str, ...]:
-        players = self.tree.rules.players
-        if len(seats) != players:
-            raise ValueError(f"seats: {len(seats)} are given, for {players} players")
-        return tuple(seats)
 
     def _why_not_play(self) -> str:
         if self.tree.current.snapshot.is_over or self.is_over:
@@ -375,8 +364,8 @@ class GameSession:
         try:
             while self.is_watched and (search := self._next_search()) is not None:
                 node, level, is_move = search
-                self.is_thinking = is_move or self.hint == node.number
-                self.search = level, time.monotonic()
+                is_awaited = is_move or self.hint == node.number
+                self.search = (level, time.monotonic()) if is_awaited else None
                 self._machine.prepare(self.tree.rules)
                 self._poll_compilation()
                 self._notify()
@@ -387,7 +376,7 @@ class GameSession:
             _LOG.exception("the machine failed")
             self.error = "the machine failed; the console says why"
         finally:
-            self._worker, self.is_thinking, self.search = None, False, None
+            self._worker = self.search = None
             with contextlib.suppress(RuntimeError):  # The loop is closed at the end of the server.
                 self._update()
 

@@ -12,9 +12,8 @@ from pydantic import BaseModel, Field, ValidationError
 from train.ui.games.clocks import Clocks, ClockSettings
 from train.ui.games.game_session import ANALYSE, PLAY, GameSession
 from train.ui.games.game_tree import MAX_NODES, GameTree, Node, actions_of, path_to
-from train.ui.games.levels import DEFAULT_LEVEL
+from train.ui.games.levels import DEFAULT_LEVEL, PERSON, Seat, name_of_seat
 from train.ui.games.machine import Machine
-from train.ui.games.seats import PERSON, Seat, name_of_seat
 from wallgo_jax.cli.sources import read_games_of_text
 from wallgo_jax.formats import diagram, records
 from wallgo_jax.game.rules import PRESETS, Rules, name_of, named
@@ -58,12 +57,6 @@ class SessionCopy(BaseModel):
     forfeit: tuple[int, Annotated[str, Field(max_length=40)]] | None = None
     evaluates: bool = False
     puzzle: dict[str, str] | None = None
-
-
-class _Variations(BaseModel):
-    """The variations of a record."""
-
-    tree: _Plies | None = None
 
 
 def read_model(model: type[_Model], fields: str | Mapping[str, Any]) -> _Model:
@@ -193,7 +186,7 @@ def read_game(text: str, machine: Machine, rules: Rules | None = None) -> GameSe
         return read_copy(fields | new, machine)
     loaded = next(read_games_of_text(text, name="the game", default_rules=rules))
     tree = GameTree(loaded.game.rules)
-    _grow(tree, read_model(_Variations, fields).tree or [])
+    _grow(tree, read_model(SessionCopy, {"plies": fields.get("tree") or []}).plies)
     tree.current = tree.root
     for action in loaded.game.actions:
         tree.play(in_own_grid(action, grid=loaded.game.grid, size=tree.rules.size))

@@ -193,8 +193,8 @@ async def test_a_machine_that_fails_is_not_asked_again_until_something_changes(e
     await until(session, lambda: session.error)
     await asyncio.sleep(0.02)
     assert (session.error, len(session._machine.asked)) == (told, 1)
-    assert not session.is_thinking
-    session.set_seats((PERSON, PERSON))
+    assert session.search is None
+    session.set_mode(ANALYSE)
     assert session.error == ""
     session.ask_hint()
     await until(session, lambda: session.error)

@@ -216,7 +216,7 @@ async def test_the_page_hears_how_far_new_rules_are_compiled_while_a_person_move
             await asyncio.sleep(0.01)
 
     await asyncio.wait_for(wait_for(lambda view: view and view["share"] == 0.25), 20)
-    assert session.may_play and not session.is_thinking
+    assert session.may_play and session.search is None
     assert views[-1]["text"].endswith("compiles its search for these rules: 1 of 4 parts")
     assert 0 <= views[-1]["seconds"] < 20
     locks[3].set()
