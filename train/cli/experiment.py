@@ -33,6 +33,8 @@ What = Literal[
     "corridors",
     "adversary",
     "mixed",
+    "setups",
+    "exact",
     "ablation",
 ]
 _OUT = Path("out/study")
@@ -49,6 +51,7 @@ class Experiment:
     EXAMPLES = (
         "experiment balance",
         "experiment footing --config configs/study/accelerator.toml --out out/large",
+        "experiment setups --players pretrained:wallzero-4stone runs/quickstart",
         "experiment ablation configs/ablations/recipe.toml --out out/recipe --screening",
         "experiment ablation configs/ablations/recipe.toml --out out/recipe --only width-64",
     )
@@ -59,7 +62,8 @@ class Experiment:
     reachability control and passing; footing: equal time, many simulations, what a doubling is
     worth; transfer: warm starts against training from nothing; padding: small boards inside a large
     grid; corridors: what frozen trunks know of far corridors; adversary: adversaries trained
-    against frozen victims; mixed: one network for several rule sets, and specialists; ablation:
+    against frozen victims; mixed: one network for several rule sets, and specialists; setups: how
+    the stones should be placed; exact: who wins small boards; ablation:
     every change of a LIST, and the base that they change, trained for the same wall time and
     matched, seed by seed."""
     changes: Annotated[
@@ -75,6 +79,10 @@ class Experiment:
         tyro.conf.arg(metavar="FOLDER", help_behavior_hint=f"(default: {_OUT}; ablation has none)"),
     ] = None
     """Directory of the trainings, the finished pieces and the pages."""
+    players: Annotated[
+        tuple[str, ...], tyro.conf.arg(metavar="NAME ...", help_behavior_hint="")
+    ] = ()
+    """size, balance, padding, setups: networks in place of the scale's."""
     only: Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME ...", help_behavior_hint="")] = ()
     """ablation: changes to compare; without it, all of the list."""
     screening: Flag = False
@@ -118,9 +126,11 @@ class Experiment:
             return self._read_ablation()
         refuse_unused(self, "changes", *_OF_ABLATION, where=f"with {self.what}")
         from train.experiments.catalogue import run_experiment
-        from train.experiments.scales import read_scales
+        from train.experiments.scales import read_scales, with_players
 
         scale, out = read_scales(self.config), self.out or _OUT
+        if self.players:
+            scale = with_players(scale, self.what, self.players)
         return lambda words: run_experiment(self.what, scale, out, command=words, task=_task)
 
     def _read_ablation(self) -> Callable[[str], tuple["Report", list[Path]]]:
@@ -133,7 +143,7 @@ class Experiment:
         from train.runtime.devices import machine
         from train.runtime.display import Display
 
-        refuse_unused(self, "config", where=f"with {ABLATION}")
+        refuse_unused(self, "config", "players", where=f"with {ABLATION}")
         if self.changes is None or self.out is None:
             raise UsageError(f"experiment: {ABLATION} needs a LIST and --out FOLDER")
         minutes, seeds = (5.0, 1) if self.screening else (10.0, 6)
