@@ -74,7 +74,7 @@ class Networks(NamedTuple):
                     player.evaluate, player.search, simulations=simulations
                 )
                 found = search(player.variables, states, jax.random.key(0))
-                return (found.best_values[:, 0],)
+                return (jnp.asarray(found.best_values)[:, 0],)
             own = player.evaluate(player.variables, states).value[:, 0]
             return (jnp.where(states.position.player == 0, own, -own),)
 
@@ -151,6 +151,7 @@ def report(work: Work) -> Report:
         check_without_budget(name)
         check_two_players(name)
     rules = named(scale.rules) if scale.rules else common_rules(scale.players)
+    assert rules is not None  # Networks have learned some.
     networks, turns = Networks(work, rules, scale.players), len(placements.turns_of(rules))
     if not len(scale.beam) + 1 == len(scale.frontier) == turns:
         raise UsageError(

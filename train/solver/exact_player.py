@@ -46,8 +46,10 @@ def make_placement_values(
       UsageError: the rules cannot be solved; from the result, the search exceeds its limit.
     """
     check_solvable(rules)
-    search = None if rules.size == SIZE else AlphaBeta(rules, node_limit=node_limit)
-    setup = None if search else np.asarray(tables_of(rules).setup)
+    if rules.size == SIZE:
+        search, setup = None, np.asarray(tables_of(rules).setup)
+    else:
+        search, setup = AlphaBeta(rules, node_limit=node_limit), np.zeros(0)
 
     def values(placed: Sequence[int]) -> dict[int, int]:
         own: tuple[list[int], list[int]] = ([], [])
@@ -55,7 +57,7 @@ def make_placement_values(
             own[player].append(row * rules.size + column)
         for player, cell in zip(rules.order, placed, strict=False):
             own[player].append(cell)
-        if setup is None:
+        if search is not None:
             red, blue = (cells[0] if cells else NOT_PLACED for cells in own)
             return _placement_values(search, (red, blue), len(placed))
         mover, masks = rules.order[len(placed)], [sum(1 << cell for cell in cells) for cells in own]

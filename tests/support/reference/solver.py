@@ -108,7 +108,7 @@ def _turned_key(game: Game) -> Any:
     """A key that all turned copies of a position share."""
     walls, stones, player = key_of(game)
     copies = [
-        (sum(map(bits.get, walls)), [sum(map(bits.get, own)) for own in stones])
+        (sum(bits[wall] for wall in walls), [sum(bits[cell] for cell in own) for own in stones])
         for bits in _turned_bits(game.rules["size"])
     ]
     least = min(copies)

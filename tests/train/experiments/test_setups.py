@@ -2,6 +2,7 @@
 
 import functools
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -66,7 +67,7 @@ def test_a_player_keeps_its_best_choices_of_each_parent():
 def test_a_book_opens_matches_and_holds_no_turned_copies(tmp_path):
     cells = np.array([[16, 17, 18, 19], [30, 31, 32, 33], [2, 3, 4, 9]], np.int32)
     # Half a turn, which keeps the start, and Red's stones in the other order.
-    turned = symmetry.turn_cells(cells[0], np.int32(2), make_variant(FOUR))
+    turned = symmetry.turn_cells(jnp.asarray(cells[0]), jnp.int32(2), make_variant(FOUR))
     copy = np.asarray(turned)[[3, 2, 1, 0]]
     distinct = placements.distinct(FOUR, np.stack([*cells, copy]))
     assert distinct.tolist() == cells.tolist()
