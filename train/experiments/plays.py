@@ -93,7 +93,7 @@ def _reach_of(states: State) -> tuple[jax.Array, jax.Array]:
 
 def reach_of(states: State) -> Reach:
     """What both sides can do in states [N]."""
-    return Reach(*_in_batches(_reach_of, states, 8 * POSITIONS))
+    return Reach(*in_batches(_reach_of, states, 8 * POSITIONS))
 
 
 @jax.jit
@@ -129,16 +129,16 @@ def _kinds_of(states: State) -> tuple[jax.Array, jax.Array, jax.Array]:
 
 def kinds_of(states: State, on_progress: Callable[[int], Any] = lambda done: None) -> Kinds:
     """Classify every play from states [N] after setup."""
-    return Kinds(*_in_batches(_kinds_of, states, POSITIONS, on_progress))
+    return Kinds(*in_batches(_kinds_of, states, POSITIONS, on_progress))
 
 
-def _in_batches(
-    program: Callable[[State], tuple[jax.Array, ...]],
-    states: State,
+def in_batches(
+    program: Callable[[Any], tuple[jax.Array, ...]],
+    states: Any,
     size: int,
     on_progress: Callable[[int], Any] = lambda done: None,
 ) -> list[np.ndarray]:
-    """A program's arrays [N] of states [N]."""
+    """A program's arrays [N] of states [N], or of other arrays."""
     parts, done = [], 0
     for some, own in batches(states, size):
         parts.append([x[:own] for x in fetch(program(some))])

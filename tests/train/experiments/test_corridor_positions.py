@@ -16,7 +16,7 @@ from train.experiments.corridor_positions import (
     read_corridors,
     write_corridors,
 )
-from train.experiments.mazes import WINDOW
+from train.experiments.lib.mazes import WINDOW
 from train.runtime.errors import UsageError
 from wallgo_jax import observation
 from wallgo_jax.formats import diagram

@@ -116,11 +116,11 @@ def tree_of(games: SelfplayGames, *, depth: int) -> Tree:
             # A prefix of the smallest copy is the smallest copy of the prefix.
             old = nodes.get(path, Node(0, 0.0))
             nodes[path] = Node(old.games + 1, old.points + float(gained))
-        setups[min(_setup(rules, copy[:placements]) for copy in copies)] += 1
+        setups[min(setup_of(rules, copy[:placements]) for copy in copies)] += 1
     return Tree(rules, len(points), nodes, dict(setups))
 
 
-def _setup(rules: Rules, placed: Sequence[int]) -> Path:
+def setup_of(rules: Rules, placed: Sequence[int]) -> Path:
     """Who stands where after the placements, in whatever order: player, cell, player, cell, ..."""
     pairs = sorted(zip(rules.order, placed, strict=False))
     return tuple(number for pair in pairs for number in pair)
