@@ -37,6 +37,8 @@ What = Literal[
     "corridors",
     "adversary",
     "mixed",
+    "setups",
+    "exact",
 ]
 _OUT = Path("out/study")
 
@@ -50,6 +52,7 @@ class Experiment:
     EXAMPLES = (
         "experiment balance",
         "experiment footing --config configs/study/accelerator.toml --out out/large",
+        "experiment setups --players pretrained:wallzero-4stone runs/quickstart",
         "experiment ablation configs/ablations/recipe.toml --out out/recipe --screening",
     )
 
@@ -59,21 +62,26 @@ class Experiment:
     reachability control and passing; footing: equal time, many simulations, what a doubling is
     worth; transfer: warm starts against training from nothing; padding: small boards inside a large
     grid; corridors: what frozen trunks know of far corridors; adversary: adversaries trained
-    against frozen victims; mixed: one network for several rule sets, and specialists. ablation:
+    against frozen victims; mixed: one network for several rule sets, and specialists; setups: how
+    the stones should be placed; exact: who wins small boards. ablation:
     changes of a config; levels: Elo of the levels of `play`; calibrate: win chances of a player
     (each with --help)."""
     config: Annotated[options.OptionalFile, arg(hint="(default: the scale of a CPU)")] = None
     """TOML file with the scale (configs/study/)."""
     out: Annotated[Path, arg("FOLDER")] = _OUT
     """Directory of the trainings, the finished pieces and the pages."""
+    players: Annotated[tuple[str, ...], arg("NAME ...", "")] = ()
+    """size, balance, padding, setups: networks in place of the scale's."""
 
     def run(self) -> int:
         """Returns the exit code."""
         from train.api.progress import follow
         from train.experiments.catalogue import run_experiment
-        from train.experiments.scales import read_scales
+        from train.experiments.scales import read_scales, with_players
 
         scale, task = read_scales(self.config), functools.partial(follow, True)
+        if self.players:
+            scale = with_players(scale, self.what, self.players)
 
         def work(words: str) -> tuple[Report, list[Path]]:
             return run_experiment(self.what, scale, self.out, command=words, task=task)

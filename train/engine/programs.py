@@ -6,7 +6,7 @@ batches are searched; nothing that is asked compiles anything.
 
 import functools
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
@@ -40,8 +40,21 @@ class Programs:
       start: the first position of the rules, one board.
     """
 
-    def __init__(self, player: Player, rules: Rules, options: EngineOptions) -> None:
+    def __init__(
+        self,
+        player: Player,
+        rules: Rules,
+        options: EngineOptions,
+        on_compiled: Callable[[int, int], None] = lambda done, total: None,
+    ) -> None:
         """Begin to compile those of the smallest batches, in other threads.
+
+        Args:
+          player: searches.
+          rules: of the first position.
+          options: sizes, and how it searches.
+          on_compiled: called by those threads with the number of programs of the smallest batches
+            that are compiled, and of all of them.
 
         Raises:
           UsageError: the trees do not fit in the memory.
@@ -65,6 +78,11 @@ class Programs:
         self._compile(threads, "make", 0, make, self._finished)
         self._compile_size(threads, sizes[0])
         threads.shutdown(wait=False)
+        first = list(self._programs.values())
+        for program in first:
+            program.add_done_callback(
+                lambda _: on_compiled(sum(each.done() for each in first), len(first))
+            )
 
     def compile_rest(self) -> None:
         """Begin to compile those of larger batches, in the background."""

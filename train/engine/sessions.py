@@ -12,7 +12,7 @@ stays free; whatever is asked while it runs joins its batch at the next chunk of
 
 import asyncio
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Any
 
@@ -38,6 +38,7 @@ def make_sessions(
     options: EngineOptions = _DEFAULTS,
     heuristics: HeuristicsConfig | None = None,
     transfer: bool = False,
+    on_compiled: Callable[[int, int], None] = lambda done, total: None,
 ) -> "Sessions":
     """Make the sessions of a player, compiled and ready.
 
@@ -48,13 +49,15 @@ def make_sessions(
       options: sizes, and how it searches.
       heuristics: weights of `ethen` and `wjx`.
       transfer: let networks play rules that they were not trained on.
+      on_compiled: called by other threads with the number of programs that are compiled, and of
+        all that the smallest batches need.
 
     Raises:
       UsageError: there is no such player, it cannot evaluate positions, or not by these rules; or
         the trees do not fit in the memory.
     """
     searching = make_evaluating_player(player, heuristics=heuristics, transfer=transfer)
-    sessions = Sessions(searching, rules, options)
+    sessions = Sessions(searching, rules, options, on_compiled)
     sessions.compile_rest()
     return sessions
 
@@ -65,8 +68,14 @@ class Sessions:
     Methods may be called from any one thread, which is that of the event loop where there is one.
     """
 
-    def __init__(self, player: Player, rules: Rules, options: EngineOptions = _DEFAULTS) -> None:
-        """Compile what the smallest batches need.
+    def __init__(
+        self,
+        player: Player,
+        rules: Rules,
+        options: EngineOptions = _DEFAULTS,
+        on_compiled: Callable[[int, int], None] = lambda done, total: None,
+    ) -> None:
+        """Compile what the smallest batches need; the arguments are those of `make_sessions`.
 
         Raises:
           UsageError: the player cannot play these rules, its own budget is too large, or the trees
@@ -77,7 +86,7 @@ class Sessions:
         self.options = options.for_budget(player.simulations)
         self._games: dict[str, SessionGame] = {}
         self._numbers = itertools.count(1)
-        self._programs = Programs(player, rules, self.options)
+        self._programs = Programs(player, rules, self.options, on_compiled)
         warm_up(rules)
         self._searcher = Searcher(self._programs, player, self.options)
 

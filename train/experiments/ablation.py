@@ -269,10 +269,10 @@ class Ablation:
             players.append(make_player(name, rules))
         plies = step.opening_plies or 0
         games = self.options.games // len(self.options.opening_plies)
-        sizes = {"games": games, "opening_plies": plies}
         # All matches of a seed start from the same openings.
         key = jax.random.fold_in(jax.random.key(step.seed), plies)
-        return counts_of(play_games(self.work, players, rules, key=key, **sizes))
+        result = play_games(self.work, players, rules, games=games, opening_plies=plies, key=key)
+        return counts_of(result)
 
     def lines(self) -> list[ChangeResult]:
         """A line for each change, the base first."""

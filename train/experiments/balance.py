@@ -12,8 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from train.arena.result import wilson_interval
-from train.experiments import openings
-from train.experiments.lib import pages, stats
+from train.experiments.lib import openings, pages, stats
 from train.experiments.lib.pages import Report, Table
 from train.experiments.lib.stats import Estimate
 from train.experiments.lib.work import SelfplayGames, Work, check_two_players, selfplay_games

@@ -10,12 +10,14 @@ from train.experiments import (
     balance,
     blocks,
     corridors,
+    exact,
     features,
     footing,
     game_size,
     mixed,
     mobility,
     padding,
+    setups,
     transfer,
 )
 from train.experiments.lib.cache import ResultCache
@@ -37,6 +39,8 @@ EXPERIMENTS: Mapping[str, Callable[[Work], Report]] = {
     "corridors": corridors.report,
     "adversary": adversary.report,
     "mixed": mixed.report,
+    "setups": setups.report,
+    "exact": exact.report,
 }
 
 

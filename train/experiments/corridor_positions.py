@@ -29,7 +29,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from train.experiments.mazes import MazeBoard, MazeTree, draw_maze, make_board, shape_of, walk
+from train.experiments.lib.mazes import (
+    MazeBoard,
+    MazeTree,
+    draw_maze,
+    make_board,
+    shape_of,
+    walk,
+)
 from train.runtime.devices import broadcast_boards
 from train.runtime.files import write_lines
 from train.runtime.host import fetch
@@ -101,7 +108,7 @@ def half_of(shape: Sequence[int]) -> str:
     """TRAINING or HELD_OUT, for ever the same: the half that a corridor's shape belongs to.
 
     Args:
-      shape: as `train.experiments.mazes.shape_of` gives it.
+      shape: as `train.experiments.lib.mazes.shape_of` gives it.
     """
     return (TRAINING, HELD_OUT)[hashlib.sha256(bytes(shape)).digest()[0] % 2]
 

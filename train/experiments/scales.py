@@ -21,6 +21,7 @@ from train.experiments.lib.scale import (
     refuse_keys,
     validated,
 )
+from train.runtime.errors import UsageError
 from train.runtime.files import read_toml
 from wallgo_jax.game.rules import PRESETS, Rules
 
@@ -48,6 +49,10 @@ def _preset(name: str) -> str:
     if name not in PRESETS:
         raise ValueError(f"known presets: {', '.join(sorted(PRESETS))}")
     return name
+
+
+def _known_preset(name: str) -> str:
+    return name and _preset_for_two(name)
 
 
 def _preset_for_two(name: str) -> str:
@@ -232,6 +237,36 @@ class MixedScale(TrainingScale):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class SetupsScale(Scale):
+    """Values of setups by networks, games from the best ones, and a book of balanced ones.
+
+    `beam` and `frontier` count choices of each turn of placements, 0 for all: those that are kept,
+    in every turn but the last, and those whose setups are searched again.
+    """
+
+    players: SomeNames  # networks
+    rules: Annotated[str, AfterValidator(_known_preset)]  # preset; empty for what they have learned
+    beam: tuple[Plies, ...]
+    frontier: tuple[Plies, ...]
+    rounds: Count  # of searches, at most
+    simulations: Count  # of a search
+    lines: Count  # first placements whose lines are played, the best for Red first
+    games: Games  # from each of these lines
+    book: Count  # setups of the book
+    book_games: Games  # from each of them
+    game_simulations: Count  # of a move in games
+    temperature: Annotated[float, Field(ge=0, allow_inf_nan=False)]  # of a move in games
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ExactScale(Scale):
+    """Exact values of small boards."""
+
+    boards: Annotated[tuple[dict[str, Any], ...], Field(min_length=1)]  # tables of rules
+    node_limit: Count  # of one question to alpha-beta search
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Scales(Scale):
     """The scale of each experiment."""
 
@@ -247,6 +282,8 @@ class Scales(Scale):
     corridors: CorridorsScale
     adversary: AdversaryScale
     mixed: MixedScale
+    setups: SetupsScale
+    exact: ExactScale
 
 
 def read_scales(source: Path | Mapping[str, Any] | None = None) -> Scales:
@@ -261,6 +298,19 @@ def read_scales(source: Path | Mapping[str, Any] | None = None) -> Scales:
         is_table = isinstance(value, Mapping) and isinstance(fields.get(key), dict)
         fields[key] = {**fields[key], **value} if is_table else value
     return validated(Scales, fields, where=str(source) if is_file else "scale")
+
+
+def with_players(scales: Scales, name: str, players: tuple[str, ...]) -> Scales:
+    """The scales with other networks for an experiment.
+
+    Raises:
+      UsageError: the experiment takes none, or not these.
+    """
+    table = getattr(scales, name)
+    if "players" not in {field.name for field in dataclasses.fields(table)}:
+        raise UsageError(f"experiment: --players is not for {name}")
+    fields = dataclasses.asdict(table) | {"players": players}
+    return dataclasses.replace(scales, **{name: validated(type(table), fields, where=name)})
 
 
 def _shipped() -> Path:

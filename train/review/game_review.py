@@ -263,16 +263,24 @@ def review_game(
       player: searches; made for the game's rules.
       game: a finished game, or one that goes on.
       players: their names.
-      on_progress: as in `search_positions`.
+      on_progress: called with the simulations done so far, summed over positions. With more than
+        two players every simulation counts half, since the moves are searched by themselves, too.
     """
     live = [state for state in game.states if not state.position.terminated]
-    searched = search_positions(player, live, on_progress=on_progress)
+    is_pair, total = game.rules.players == 2, len(live) * player.search.simulations
+
+    def on_moves(done: int) -> None:
+        on_progress((total + done) // 2)
+
+    searched = search_positions(
+        player, live, on_progress=lambda done: on_progress(done if is_pair else done // 2)
+    )
     reports, snapshots = [*searched], tuple(take_snapshot(state) for state in game.states)
     if game.is_over:
         reports.append(report_finished_game(game.states[-1], tuple(game.rewards)))
     values = np.array([report.best_values for report in reports], np.float64)
     chances, owners = player.chance(values), tuple(report.owners for report in reports)
-    afters = _chances_after(player, game, searched, chances)
+    afters = _chances_after(player, game, searched, chances, on_moves)
     moves = []
     for ply, (action, mover) in enumerate(zip(game.actions, game.movers, strict=True)):
         before, after, report = float(chances[ply, mover]), afters[ply], searched[ply]
@@ -298,7 +306,11 @@ def review_game(
 
 
 def _chances_after(
-    player: Player, game: Game, searched: Sequence[SearchReport], chances: np.ndarray
+    player: Player,
+    game: Game,
+    searched: Sequence[SearchReport],
+    chances: np.ndarray,
+    on_progress: Callable[[int], None],
 ) -> list[float]:
     """The mover's win chance after each of T plies.
 
@@ -308,7 +320,9 @@ def _chances_after(
     if game.rules.players == 2:
         return [float(chances[ply + 1, mover]) for ply, mover in enumerate(game.movers)]
     before = [report.state for report in searched[: len(game.actions)]]
-    alone = search_positions(player, before, excluded=game.actions, is_only=True)
+    alone = search_positions(
+        player, before, excluded=game.actions, is_only=True, on_progress=on_progress
+    )
     afters = [report.candidates[0].win_chance for report in alone]
     if game.is_over:
         afters[-1] = float(chances[-1, game.movers[-1]])

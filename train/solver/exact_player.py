@@ -1,7 +1,7 @@
 """The exact player: it picks one of the plays that keep the value of the game, uniformly."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -9,8 +9,17 @@ import jax.numpy as jnp
 import numpy as np
 
 from train.runtime.errors import UsageError
-from train.solver.alphabeta import AlphaBeta
-from train.solver.boards import BY_SEARCH, BY_TABLES, Board, board_of, check_solvable, openings_of
+from train.solver.alphabeta import NODE_LIMIT, AlphaBeta
+from train.solver.boards import (
+    BY_SEARCH,
+    BY_TABLES,
+    LOSS,
+    WIN,
+    Board,
+    board_of,
+    check_solvable,
+    openings_of,
+)
 from train.solver.tablebase import SIZE, Tables, make_tables, optimal_slots
 from wallgo_jax.board import bitboard
 from wallgo_jax.game import actions, chance
@@ -26,6 +35,47 @@ from wallgo_jax.game.state import (
 )
 
 NAME = "exact"
+
+
+def make_placement_values(
+    rules: Rules, *, node_limit: int = NODE_LIMIT
+) -> Callable[[Sequence[int]], dict[int, int]]:
+    """Solve the placements of a small board.
+
+    Args:
+      rules: see `check_solvable`.
+      node_limit: of alpha-beta search, see `AlphaBeta`.
+
+    Returns:
+      (cells of the placements so far) -> the value of a placement on each free cell, for the player
+      who makes it.
+
+    Raises:
+      UsageError: the rules cannot be solved; from the result, the search exceeds its limit.
+    """
+    check_solvable(rules, BY_SEARCH | BY_TABLES)
+    if rules.size == SIZE:
+        search, setup = None, np.asarray(tables_of(rules).setup)
+    else:
+        search, setup = AlphaBeta(rules, node_limit=node_limit), np.zeros(0)
+
+    def values(placed: Sequence[int]) -> dict[int, int]:
+        stones: tuple[list[int], list[int]] = ([], [])
+        for row, column, player in rules.start:
+            stones[player].append(row * rules.size + column)
+        for player, cell in zip(rules.order, placed, strict=False):
+            stones[player].append(cell)
+        if search is not None:
+            red, blue = (cells[0] if cells else NOT_PLACED for cells in stones)
+            return _placement_values(search, (red, blue), len(placed))
+        mover, by_cell = rules.order[len(placed)], {}
+        masks = [sum(1 << cell for cell in cells) for cells in stones]
+        for cell in set(range(SIZE**2)) - set(stones[0]) - set(stones[1]):
+            after = [mask | (1 << cell) * (who == mover) for who, mask in enumerate(masks)]
+            by_cell[cell] = int(setup[after[0], after[1]]) * (WIN if mover == 0 else LOSS)
+        return by_cell
+
+    return values
 
 
 def make_exact_act(rules: Rules) -> tuple[Any, Callable[..., jax.Array]]:

@@ -14,7 +14,7 @@ from train.ui.games import saving
 from train.ui.games.game_session import GameSession
 
 MAX_ERROR = 400
-_NOT_IN_PUZZLES = ("takeback", "mode", "seats", "resign", "hint", "review")
+_NOT_IN_PUZZLES = ("takeback", "mode", "resign", "hint", "review")
 _LOG = logging.getLogger(__name__)
 
 
@@ -122,7 +122,6 @@ _ACTIONS: dict[str, Callable[[GameSession, Message], None]] = {
     "go": lambda session, message: session.go(message.node),
     "remove": lambda session, message: session.remove(message.node),
     "mode": lambda session, message: session.set_mode(message.mode),
-    "seats": lambda session, message: session.set_seats(message.seats or ()),
     "resign": lambda session, message: session.resign(),
     "hint": lambda session, message: session.ask_hint(),
     "solution": lambda session, message: session.show_solution(),

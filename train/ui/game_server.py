@@ -10,15 +10,13 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Field
 
 from train.ui.games import saving
-from train.ui.games.clocks import Clocks, ClockSettings
+from train.ui.games.clocks import ClockSettings
 from train.ui.games.game_session import PLAY, GameSession
 from train.ui.games.game_tree import GameTree
-from train.ui.games.levels import DEFAULT_LEVEL
+from train.ui.games.levels import PERSON, Seat
 from train.ui.games.machine import Machine
 from train.ui.games.puzzles import OPEN, PuzzleBook
-from train.ui.games.seats import PERSON, Seat
 from train.ui.reviewing import Reviewer
-from wallgo_jax.formats import diagram
 from wallgo_jax.game.rules import Rules
 
 MAX_GAMES = 32
@@ -122,15 +120,9 @@ class GameServer:
         return name, session
 
     def _start(self, message: Message) -> GameSession:
-        if message.position is not None:
-            state = diagram.parse(message.position)
-            tree = GameTree(diagram.rules_of(state), state)
-        else:
-            tree = GameTree(self._rules_of(message))
-        players = tree.rules.players
-        seats = message.seats or (PERSON, *[DEFAULT_LEVEL] * (players - 1))
-        clocks = message.clock and Clocks(message.clock, players)
-        return GameSession(tree, seats, self._machine, clocks=clocks, mode=message.mode)
+        fields = message.model_dump(include={"rules", "position", "seats", "clock", "mode"})
+        fields["rules"] = fields["rules"] or saving.rules_fields(self.default_rules)
+        return saving.read_copy(fields, self._machine)
 
     def _load(self, message: Message) -> GameSession:
         if not message.text.strip():
@@ -142,6 +134,7 @@ class GameServer:
         tree = GameTree(task.puzzle.record.rules)
         for action in task.puzzle.record.actions:
             tree.play(action)
+        task.mover = tree.current.snapshot.player
         return GameSession(tree, [PERSON] * tree.rules.players, self._machine, task=task)
 
     def _restore(self, message: Message) -> GameSession:

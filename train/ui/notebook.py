@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 from train.players.registry import check_rules, make_level_player
 from train.runtime.errors import UsageError, usage_errors
 from train.ui.games import saving
-from train.ui.games.levels import DEFAULT_LEVEL
+from train.ui.games.levels import DEFAULT_LEVEL, seats_of_person
 from train.ui.games.machine import Machine
-from train.ui.games.seats import seats_of_person
 from wallgo_jax.game.rules import PRESETS, Rules
 
 if TYPE_CHECKING:

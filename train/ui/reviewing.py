@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 import secrets
+import time
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -71,14 +72,17 @@ class Reviewer:
             raise ValueError("there is no move to review")
         if theme not in (AUTO, *THEMES):
             raise ValueError(f"theme: {theme!r} is not one of {', '.join((AUTO, *THEMES))}")
-        session.set_review(ReviewStatus(line[-1].number))
-        task = asyncio.get_running_loop().create_task(self._run(session, line, theme))
+        positions = sum(not node.snapshot.is_over for node in line)
+        status = ReviewStatus(line[-1].number, time.monotonic(), positions)
+        session.set_review(status)
+        task = asyncio.get_running_loop().create_task(self._run(session, line, status, theme))
         self._running.add(task)
         task.add_done_callback(self._running.discard)
 
-    async def _run(self, session: GameSession, line: list[Node], theme: str) -> None:
-        loop, status = asyncio.get_running_loop(), ReviewStatus(line[-1].number)
-        sent = 0.0
+    async def _run(
+        self, session: GameSession, line: list[Node], status: ReviewStatus, theme: str
+    ) -> None:
+        loop, sent = asyncio.get_running_loop(), 0.0
 
         def on_share(share: float) -> None:
             nonlocal sent

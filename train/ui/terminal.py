@@ -11,6 +11,7 @@ from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 from prompt_toolkit.patch_stdout import patch_stdout
 from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from train.runtime.errors import UsageError
 from train.runtime.interrupts import leave
@@ -18,9 +19,8 @@ from train.ui import wire
 from train.ui.games import saving
 from train.ui.games.game_session import GameSession
 from train.ui.games.game_tree import GameTree, path_to
-from train.ui.games.levels import HINT, opponent_for
+from train.ui.games.levels import HINT, PERSON, opponent_for, seats_of_person
 from train.ui.games.machine import Machine
-from train.ui.games.seats import PERSON, seats_of_person
 from wallgo_jax import render
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.notation import COLOURS, format_action
@@ -35,6 +35,7 @@ COMMANDS = {
     "moves": "list the moves so far",
     "save": "write the game to a file: save FILE",
     "resign": "give the game up",
+    "again": "begin another game",
     "help": "list the commands",
     "quit": "leave",
 }
@@ -82,15 +83,15 @@ def completions(snapshot: Snapshot, typed: str) -> list[str]:
 class _Completer(Completer):
     """Completes moves of a game's position."""
 
-    def __init__(self, session: GameSession) -> None:
-        self._session = session
+    def __init__(self, game: _TerminalGame) -> None:
+        self._game = game
 
     def get_completions(
         self, document: Document, complete_event: CompleteEvent
     ) -> Iterable[Completion]:
         """Yield the completions of the word before the cursor."""
         typed = document.text_before_cursor.strip()
-        for text in completions(self._session.tree.current.snapshot, typed):
+        for text in completions(self._game.session.tree.current.snapshot, typed):
             yield Completion(text, start_position=-len(typed))
 
 
@@ -100,7 +101,7 @@ class _TerminalGame:
     def __init__(self, rules: Rules, seats: Sequence[str], machine: Machine, player: str) -> None:
         self._console = Console(highlight=False)
         self._machine = machine
-        self._session = GameSession(GameTree(rules), seats, machine)
+        self.session = GameSession(GameTree(rules), seats, machine)
         self._is_done = False
         self._drawn: object = None
         level = next((seat for seat in seats if seat != PERSON), None)
@@ -109,14 +110,15 @@ class _TerminalGame:
 
     async def run(self) -> None:
         """Play until the game is left."""
-        session = self._session
         read = self._prompt() if sys.stdin.isatty() else _read_line
+        if set(self.session.seats) != {PERSON}:
+            self._machine.prepare(self.session.tree.rules)  # While the person places stones.
         try:
             while not self._is_done:
-                await self._wait_while(lambda: session.is_machines_turn, "the machine is thinking")
+                await self._wait_while(lambda: self.session.is_machines_turn)
                 self._draw()
-                if session.error:
-                    raise UsageError(session.error)
+                if self.session.error:
+                    raise UsageError(self.session.error)
                 await self._answer((await read()).strip())
         except EOFError:
             pass
@@ -126,14 +128,14 @@ class _TerminalGame:
                 leave(0)
             raise
         finally:
-            session.close()
+            self.session.close()
             self._machine.shut_down()
         if self._machine.is_compiling:
             leave(0)  # The loop's end would wait for minutes.
 
     def _prompt(self) -> Callable[[], Awaitable[str]]:
         prompt: PromptSession[str] = PromptSession(
-            completer=_Completer(self._session), complete_while_typing=True
+            completer=_Completer(self), complete_while_typing=True
         )
 
         async def read() -> str:
@@ -142,22 +144,40 @@ class _TerminalGame:
 
         return read
 
-    async def _wait_while(self, is_waiting: Callable[[], bool], text: str) -> None:
-        if is_waiting():
-            with self._console.status(text):
-                await self._session.wait_while(is_waiting)
+    async def _wait_while(self, is_waiting: Callable[[], bool]) -> None:
+        """Wait, and show what the machine does and for how long."""
+        if not is_waiting():
+            return
+        columns = SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
+        with Progress(*columns, console=self._console, transient=True) as bars:
+            bar = bars.add_task("The machine is thinking", total=None)
+
+            def show() -> None:
+                if (now := wire.activity(self.session)) is not None:
+                    bars.update(bar, description=now["text"])
+
+            self.session.listen(show)
+            try:
+                await self.session.wait_while(is_waiting)
+            finally:
+                self.session.leave(show)
 
     def _draw(self) -> None:
         """Draw the board, unless it is the one drawn last."""
-        node = self._session.tree.current
-        shown = node.number, self._session.forfeit
+        node = self.session.tree.current
+        shown = self.session, node.number, self.session.forfeit
         if shown == self._drawn:
             return
         self._drawn = shown
         colour = self._console.is_terminal and not self._console.no_color
         self._console.file.write(f"\n{render.text(node.state, color=colour).rstrip()}\n")
-        if self._session.forfeit is not None:
-            self._print(wire.status(self._session))
+        if (end := wire.ending(self.session)) is not None:
+            cells = ", ".join(f"{c} {n}" for c, n in zip(COLOURS, end["cells"], strict=False))
+            ratio = "" if end["ratio"] is None else f" (ratio {end['ratio']})"
+            self._print(
+                f"{end['title']} after {wire.count(end['plies'], 'ply')}. Cells: {cells}{ratio}."
+            )
+            self._print("'again' begins another game; 'save FILE' keeps this one for a review.")
 
     async def _answer(self, line: str) -> None:
         word, _, rest = line.partition(" ")
@@ -167,13 +187,13 @@ class _TerminalGame:
             if name in COMMANDS:
                 await self._do(name, rest.strip())
             elif line:
-                self._session.play(line)
+                self.session.play(line)
         except (ValueError, OSError) as error:
             is_word = line.isalpha() and name not in COMMANDS
             self._print(f"{error}; 'help' lists the commands" if is_word else f"{error}")
 
     async def _do(self, name: str, rest: str) -> None:
-        session = self._session
+        session = self.session
         if name == "quit":
             self._is_done = True
         elif name == "board":
@@ -182,6 +202,10 @@ class _TerminalGame:
             session.take_back()
         elif name == "resign":
             session.resign()
+        elif name == "again":
+            session.close()
+            tree = GameTree(session.tree.rules)
+            self.session = GameSession(tree, session.seats, self._machine)
         elif name == "save":
             if not rest:
                 raise ValueError("save: name a file, such as save game.jsonl")
@@ -200,13 +224,13 @@ class _TerminalGame:
 
     async def _evaluate(self, name: str) -> None:
         """Print the answer to `hint` or `eval`."""
-        session, node = self._session, self._session.tree.current
+        session, node = self.session, self.session.tree.current
         session.ask_hint()
 
         def is_shallow() -> bool:
             return node.report is None or node.report.simulations < HINT.simulations
 
-        await self._wait_while(is_shallow, "searching")
+        await self._wait_while(is_shallow)
         if node.report is None or session.error:
             return
         view = wire.evaluation_view(node.report)
@@ -214,10 +238,13 @@ class _TerminalGame:
             chances = zip(COLOURS, view["chances"], strict=False)
             self._print(", ".join(f"{colour} {chance:.0%}" for colour, chance in chances))
             return
+        colour = COLOURS[node.snapshot.player]
+        self._print(f"moves, {view['order']}:")
         for idea in view["ideas"][:_HINTS]:
             move, *after = idea["line"]
             then = f", then {' '.join(after[:3])}" if after else ""
-            self._print(f"  {move:16}wins {idea['winChance']:.0%}{then}")
+            visits = f", {wire.count(idea['visits'], 'visit')}" if idea["visits"] else ""
+            self._print(f"  {move:16}{colour} {idea['winChance']:.0%}{visits}{then}")
 
     def _print(self, text: str) -> None:
         self._console.print(text, markup=False)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
 
 from train.search.report import SearchReport
 from train.ui.game_server import GameServer
-from train.ui.games.game_session import GameSession
+from train.ui.games.game_session import GameSession, ReviewStatus
 from train.ui.games.game_tree import Node
 from train.ui.games.levels import DEFAULT_LEVEL, HINT, LEVELS, ZERO, opponent_for
 from train.ui.games.puzzles import OPEN, PuzzleTask
@@ -54,8 +55,9 @@ def game_view(session: GameSession, name: str) -> dict[str, Any]:
         "isOver": node.snapshot.is_over or (node is session.tip and session.is_over),
         "isFinished": session.is_over,
         "status": status(session),
-        "thinking": session.is_thinking,
-        "preparing": session.is_preparing,
+        "thinking": session.search is not None,
+        "activity": activity(session),
+        "end": ending(session),
         "error": session.error,
         "clocks": clocks
         and {
@@ -68,7 +70,7 @@ def game_view(session: GameSession, name: str) -> dict[str, Any]:
         "hintSimulations": HINT.simulations,
         "result": _result(node.snapshot.payoff),
         "puzzle": session.task and _puzzle(session.task),
-        "review": session.review and session.review._asdict(),
+        "review": session.review and _review(session.review),
         "copy": write_copy(session),
     }
 
@@ -89,6 +91,58 @@ def status(session: GameSession) -> str:
         return f"{colour} (machine) is thinking"
     text = captions.status(snapshot)
     return text[:1].upper() + text[1:]
+
+
+def activity(session: GameSession) -> dict[str, Any] | None:
+    """What the machine does now, for how many seconds, and the share that is done or None."""
+    now = time.monotonic()
+    if (state := session.compilation) is not None:
+        parts = f": {state.done} of {state.total} parts" if state.total else ""
+        text = f"The machine compiles its search for these rules{parts}"
+        share = state.done / state.total if state.total else 0.0
+        return {"text": text, "seconds": round(now - state.began, 1), "share": share}
+    if session.search is None:
+        return None
+    level, began = session.search
+    text = f"Searches with {count(level.simulations, 'simulation')}"
+    return {"text": text, "seconds": round(now - began, 1), "share": None}
+
+
+def ending(session: GameSession) -> dict[str, Any] | None:
+    """How the game that is played ended: who won, the cells of each player, the winner's cells over
+    the mean of the others' (None without one winner, or where others have none), and plies."""
+    snapshot, forfeit = session.tip.snapshot, session.forfeit
+    if not session.is_over or session.task is not None:
+        return None
+    cells, players, ratio = snapshot.territory, range(snapshot.players), None
+    if forfeit is not None:
+        others = [player for player in players if player != forfeit[0]]
+        winners = others if len(others) == 1 else []
+        title = f"{COLOURS[forfeit[0]]} {forfeit[1]}"
+        title = f"{COLOURS[winners[0]]} won: {title}" if winners else title
+    else:
+        payoff = snapshot.payoff or ()
+        winners = [player for player, reward in enumerate(payoff) if reward > 0]
+        title = captions.result_text(payoff)
+        rest = sum(cells) - sum(cells[winner] for winner in winners)
+        if len(winners) == 1 and rest:
+            ratio = round(cells[winners[0]] * (len(cells) - 1) / rest, 2)
+    title = title[:1].upper() + title[1:]
+    return {"title": title, "cells": cells, "ratio": ratio, "plies": snapshot.ply}
+
+
+def count(number: int, word: str) -> str:
+    """A number of things, such as `1 ply` and `2 plies`."""
+    many = f"{word[:-1]}ies" if word.endswith("y") else f"{word}s"
+    return f"{number:,} {word if number == 1 else many}"
+
+
+def _review(status: ReviewStatus) -> dict[str, Any]:
+    seconds = round(time.monotonic() - status.began, 1) if status.is_running else 0.0
+    doing = f"{100 * status.share:.0f} % searched" if status.share else "compiling the search"
+    doing = doing if status.share < 1 else "drawing the page"
+    text = f"Reviewing {count(status.positions, 'position')}: {doing}"
+    return status._asdict() | {"text": text, "seconds": seconds}
 
 
 def _rules(rules: Rules) -> dict[str, Any]:
@@ -166,6 +220,7 @@ def _puzzle(task: PuzzleTask) -> dict[str, Any]:
     view: dict[str, Any] = {
         "key": task.key,
         "difficulty": puzzle.difficulty,
+        "mover": task.mover,
         "state": task.state,
         "tried": [text(action) for action in task.tried],
     }
@@ -176,13 +231,16 @@ def _puzzle(task: PuzzleTask) -> dict[str, Any]:
 
 
 def evaluation_view(report: SearchReport) -> dict[str, Any]:
-    """A search of a position that shows what the moves are worth, the search's choice first."""
+    """A search of a position that shows what the moves are worth, the moves of the most visits
+    first, of equal visits the search's choice."""
     grid, slots = report.state.grid, np.flatnonzero(report.legal)
-    ideas = [(each.line, each.win_chance, each.policy) for each in report.candidates if each.visits]
+    by_visits = sorted(report.candidates, key=lambda each: -each.visits)
+    seen = [each for each in by_visits if each.visits]
+    ideas = [(each.line, each.win_chance, each.policy, each.visits) for each in seen]
     if not ideas:  # A search without visits, such as the raw policy.
         order = slots[np.argsort(-report.policy[slots], kind="stable")]
         policy = ((int(report.actions[slot]), float(report.policy[slot])) for slot in order)
-        ideas = [((action,), report.win_chance, share) for action, share in policy]
+        ideas = [((action,), report.win_chance, share, 0) for action, share in policy]
     cells = None
     if report.owners is not None:
         cells = report.owners.reshape(-1, report.owners.shape[-1]).tolist()
@@ -190,14 +248,16 @@ def evaluation_view(report: SearchReport) -> dict[str, Any]:
         "simulations": report.simulations,
         "chances": [round(chance, 4) for chance in report.win_chances],
         "owners": cells and [[round(share, 3) for share in shares] for shares in cells],
+        "order": "the most visited first" if seen else "the likeliest first",
         "ideas": [
             {
                 **dict(zip(("origin", "target", "side"), _parts(line[0], grid), strict=True)),
                 "winChance": round(chance, 4),
                 "share": round(share, 4),
+                "visits": visits,
                 "line": [format_action(action, grid=grid) for action in line],
             }
-            for line, chance, share in ideas[:MAX_HINTS]
+            for line, chance, share, visits in ideas[:MAX_HINTS]
         ],
     }
 

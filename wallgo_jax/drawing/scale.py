@@ -116,7 +116,7 @@ def draw(scale: Scale, theme: Theme, *, x: float, y: float, width: float) -> str
 def draw_row(scales: Sequence[Scale], theme: Theme, *, y: float, width: float) -> list[str]:
     """Draw bars side by side, centred in a page of that width."""
     space = 34.0
-    each = min(240.0, (width - space) / len(scales) - space)
+    each = min(240.0, (width - space) / max(1, len(scales)) - space)
     left = (width - len(scales) * (each + space) + space) / 2
     return [
         draw(scale, theme, x=left + i * (each + space), y=y, width=each)

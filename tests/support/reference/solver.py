@@ -1,9 +1,11 @@
 """A slow solver in plain Python: every position up to wall colour, by the slow referee alone."""
 
+import functools
+import itertools
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from tests.support.reference.referee import Board, Cell, Edge, Game
+from tests.support.reference.referee import DOWN, RIGHT, Board, Cell, Edge, Game, edge
 
 Key = tuple[frozenset[Edge], tuple[frozenset[Cell], ...], int]
 """Walls, stones by player, player to move."""
@@ -66,6 +68,78 @@ class Solver:
             turned = not after.over and after.player != game.player
             self._afters[key] = -value if turned else value
         return self._afters[key]
+
+
+class Prover:
+    """Proves bounds of values for two players, up to the symmetries of the square, by the slow
+    referee alone.
+
+    Attributes:
+      known: by position and target, whether the player to move reaches at least the target.
+    """
+
+    def __init__(self) -> None:
+        self.known: dict[tuple[Any, int], bool] = {}
+
+    def reaches(self, game: Game, target: int) -> bool:
+        """Whether the player to move of a game that is not over reaches at least the target."""
+        key = _turned_key(game), target
+        if key not in self.known:
+            afters: dict[Any, tuple[int, Game]] = {}
+            for action in game.turns():
+                after = copy_of(game)
+                paid = after.act(action)
+                if after.over and paid[game.player] >= target:
+                    self.known[key] = True
+                    return True
+                if not after.over:
+                    afters.setdefault(_turned_key(after), (_lead(after, game.player), after))
+            ordered = sorted(afters.values(), key=lambda pair: -pair[0])
+            self.known[key] = any(self._keeps(game, after, target) for _, after in ordered)
+        return self.known[key]
+
+    def _keeps(self, game: Game, after: Game, target: int) -> bool:
+        if after.player == game.player:
+            return self.reaches(after, target)
+        return not self.reaches(after, 1 - target)
+
+
+def _turned_key(game: Game) -> Any:
+    """A key that all turned copies of a position share."""
+    walls, stones, player = key_of(game)
+    copies = [
+        (sum(bits[wall] for wall in walls), [sum(bits[cell] for cell in own) for own in stones])
+        for bits in _turned_bits(game.rules["size"])
+    ]
+    least = min(copies)
+    return least[0], *least[1], player
+
+
+@functools.cache
+def _turned_bits(size: int) -> list[dict[Any, int]]:
+    """For each symmetry of the square the bit of each turned cell and edge."""
+    cells = [(row, column) for row in range(size) for column in range(size)]
+    edges = [edge(cell, side) for cell in cells for side in (DOWN, RIGHT)]
+    number = {each: 1 << place for place, each in enumerate([*cells, *edges])}
+    tables = []
+    for swap, flip, mirror in itertools.product((False, True), repeat=3):
+
+        def turned(cell: Cell, swap=swap, flip=flip, mirror=mirror) -> Cell:
+            row, column = cell[::-1] if swap else cell
+            return size - 1 - row if flip else row, size - 1 - column if mirror else column
+
+        bits = {cell: number[turned(cell)] for cell in cells}
+        inner = [each for each in edges if each <= frozenset(cells)]
+        tables.append(bits | {each: number[frozenset(map(turned, each))] for each in inner})
+    return tables
+
+
+def _lead(game: Game, player: int) -> int:
+    """Cells that a player's stones are nearer to, less those that the other's are."""
+    own, other = (game.board.distances(who) for who in (player, 1 - player))
+    far = len(game.board.cells())
+    gaps = [own.get(cell, far) - other.get(cell, far) for cell in game.board.cells()]
+    return sum(gap < 0 for gap in gaps) - sum(gap > 0 for gap in gaps)
 
 
 def copy_of(game: Game) -> Game:

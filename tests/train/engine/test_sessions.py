@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
-from tests.support.learner import saved
+from tests.support.learner import saved, tiny
 from tests.support.learner.engines import LEAD, OWNERS, two_players
 from tests.support.learner.searching import FOUR_STONES
 from train.engine.options import EngineOptions
@@ -99,6 +99,16 @@ def test_owners_and_margin_are_told_from_the_first_players_side(sessions):
     assert told.owners == pytest.approx(expected, abs=1e-5)
     assert told.margin == pytest.approx(-9 * LEAD)
     assert told.mover == 1
+
+
+def test_each_program_of_the_smallest_batches_is_told():
+    told: list[tuple[int, int]] = []
+    options = EngineOptions(batch_sizes=(1,), trees=2, nodes=128)
+    made = make_sessions(
+        "heuristic-search:wjx", tiny.RULES, options=options, on_compiled=lambda *n: told.append(n)
+    )
+    made.shut_down()
+    assert sorted(told)[-1] == (4, 4) and len(told) == 4
 
 
 def test_rules_that_the_network_has_not_learned_are_refused(tmp_path):

@@ -15,7 +15,7 @@ from train.experiments.corridor_positions import (
     make_corridors,
     write_corridors,
 )
-from train.experiments.mazes import WINDOW
+from train.experiments.lib.mazes import WINDOW
 from wallgo_jax import observation
 from wallgo_jax.formats import diagram
 from wallgo_jax.game import actions

@@ -17,9 +17,9 @@ from train.experiments import (
     footing,
     game_size,
     mobility,
-    openings,
     plays,
 )
+from train.experiments.lib import openings
 from train.experiments.lib.work import SelfplayGames
 from train.experiments.scales import read_scales
 from train.players.registry import load_network

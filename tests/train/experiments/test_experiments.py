@@ -87,6 +87,7 @@ def test_a_finished_piece_is_made_once(tmp_path):
         ({"mixed": {"rules": ["hkoi", "playwallgo-3p"]}}, "entry 2"),
         ({"mixed": {"unseen": THREE}}, "unseen"),
         ({"mixed": {"minutes": 0}}, "minutes"),
+        ({"setups": {"rules": "playwallgo-3p"}}, "two players"),
         ({"seed": -1}, "seed"),
     ],
 )
@@ -207,6 +208,7 @@ def test_an_interrupted_experiment_goes_on_from_python_too(made, tmp_path):
         (["size", "--minutes", "3"], "--minutes"),
         (["ablation", "--out", "x"], "LIST"),
         (["ablation", "list.toml"], "--out"),
+        (["features", "--players", SHIPPED], "--players"),
     ],
 )
 def test_wrong_words_are_one_line(words, word):
@@ -256,6 +258,18 @@ SMALL = {
         "config": {key: value for key, value in CONFIG.items() if key != "rules"},
     },
     "mixed": TRAININGS | {"config": {"network": CONFIG["network"]}, "minutes": 0.01},
+    "setups": {
+        "players": [SHIPPED, f"{SHIPPED}-v1"],
+        "beam": [1, 2],
+        "frontier": [1, 1, 1],
+        "simulations": 2,
+        "lines": 1,
+        "games": 2,
+        "book": 1,
+        "book_games": 2,
+        "game_simulations": 1,
+    },
+    "exact": {"boards": [tiny.RULES.to_dict()]},
 }
 SMALL["size"] |= {"simulations": 1}
 

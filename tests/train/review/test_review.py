@@ -133,7 +133,11 @@ def test_a_move_among_three_is_measured_by_a_search_from_before_it():
     played = replay_moves(rules, parse_moves("A1 C1 C3 A1->A2:W1", grid=3))
     act, options = act_by(make_random_search()), SearchConfig(simulations=4)
     player = Player("any@4", (), act, evaluate=random_evaluator, search=options, rules=rules)
-    found, review = compare_siblings(player, played, 4), review_game(player, played)
+    done: list[int] = []
+    found = compare_siblings(player, played, 4)
+    review = review_game(player, played, on_progress=done.append)
+    # Five positions, and the four moves by themselves; all count half.
+    assert done == sorted(done) and done[-1] == (4 * 5 + 4 * 4) // 2
     before, chances = played.states[3:4], []
     for action in [None, *(each.action for each in found.each[1:])]:
         (alone,) = search_positions(player, before, excluded=[action], is_only=True)

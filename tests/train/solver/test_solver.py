@@ -10,15 +10,25 @@ import numpy as np
 import pytest
 
 from tests.support.learner.exact import look_up_all
-from tests.support.reference.referee import DOWN, MOVES, RIGHT, SIDES, TIES, Game, edge, neighbour
-from tests.support.reference.solver import Key, Solved, Solver
+from tests.support.reference.referee import (
+    DOWN,
+    MOVES,
+    RIGHT,
+    SIDES,
+    TIES,
+    Board,
+    Game,
+    edge,
+    neighbour,
+)
+from tests.support.reference.solver import Key, Prover, Solved, Solver, game_at
 from train.players.registry import make_player
 from train.runtime.devices import BY_BOARD, EVERYWHERE, all_devices
 from train.runtime.errors import UsageError
 from train.solver import exact_player
 from train.solver.alphabeta import AlphaBeta
 from train.solver.boards import BY_TABLES, check_solvable
-from train.solver.exact_player import best_slots, tables_of
+from train.solver.exact_player import best_slots, make_placement_values, tables_of
 from train.solver.positions import reachable_levels
 from train.solver.tablebase import make_tables
 from wallgo_jax.game import referee
@@ -149,6 +159,34 @@ def test_search_agrees_with_tables_from_the_first_placement_on():
     _, best, _ = look_up_all(tables, stack(states))
     for state, mask in zip(states, best, strict=True):
         assert sorted(best_slots(search, state.position)) == np.flatnonzero(mask).tolist()
+
+
+@pytest.mark.parametrize(
+    ("rules", "value"), [(ONE, 1), pytest.param(TWO, 0, marks=pytest.mark.slow)]
+)
+def test_values_of_the_start_are_proven_by_the_slow_referee(rules, value):
+    """Red wins 3x3 with a stone each; with two stones each, placed in turn as RBBR, it is drawn."""
+    assert max(make_placement_values(rules)(()).values()) == value
+    prover, start = Prover(), Game(rules.to_dict())
+    assert prover.reaches(start, value)
+    assert value == 1 or not prover.reaches(start, value + 1)
+
+
+def test_placements_agree_between_tables_and_search():
+    search = AlphaBeta(ONE)
+    values = make_placement_values(ONE)
+    assert values(()) == exact_player._placement_values(search, (NOT_PLACED, NOT_PLACED), 0)
+    assert values((4,)) == exact_player._placement_values(search, (4, NOT_PLACED), 1)
+
+
+@pytest.mark.slow
+def test_blue_wins_4x4_with_a_stone_each():
+    """Blue answers in the centre, or next to it; the slow referee proves that Red gets no draw."""
+    assert set(make_placement_values(LARGE)(()).values()) == {-1}
+    prover = Prover()
+    for red, blue in (((0, 0), (1, 2)), ((0, 1), (1, 1)), ((1, 1), (1, 2))):
+        board = Board(4, [[red], [blue]], {})
+        assert not prover.reaches(game_at(LARGE.to_dict(), board, 0), 0)
 
 
 def keys_of(level: State) -> list[Key]:

@@ -102,19 +102,87 @@ def test_by_keyboard_alone(open_page):
     assert page.inner_text("#says").startswith("B6 picked. Pick where it goes")
 
 
+def test_typed_moves_wait_for_their_turn(open_page, monkeypatch):
+    page = open_page()
+
+    def type_moves(*names):
+        for name in names:
+            page.fill("#typed", name)
+            page.press("#typed", "Enter")
+
+    start(page, "person", "person")
+    type_moves("A1", "A7", "G1", "G7")  # None of them waits for the answer of the one before.
+    assert wait_for_moves(page, 4) == ["A1", "A7", "G1", "G7"]
+    type_moves("B9")
+    page.wait_for_selector("#error:visible")
+    assert page.input_value("#typed") == "B9", "to be mended"
+    assert len(moves(page)) == 4 and page.inner_text("#typed-waits") == ""
+    monkeypatch.setattr(game_session, "PACE_SECONDS", 1.0)
+    start(page, "person", "expert")
+    type_moves("D4", "G7")
+    page.wait_for_function(
+        "() => document.querySelector('#status').textContent.includes('machine')"
+    )
+    assert page.inner_text("#typed-waits").startswith("Waits for your turn: G7")
+    # Blue places twice running.
+    assert wait_for_moves(page, 4) == ["D4", "A1", "B1", "G7"]
+    assert page.inner_text("#typed-waits") == ""
+
+
+NO_SERVER = "window.WebSocket = class extends EventTarget { send() {} };"
+
+
+def test_a_board_is_there_before_the_game(browser, address):
+    page = browser.new_page()
+    page.add_init_script(NO_SERVER)
+    page.goto(address)
+    assert page.locator("#board .hit").count() == 49
+    page.wait_for_selector("#activity:visible")
+    assert re.fullmatch(r"Setting up the game, \d+ s", page.inner_text("#activity p"))
+    assert page.get_attribute("header nav", "inert") is not None
+    assert page.get_attribute("#game-panel", "inert") is not None
+    page.close()
+
+
+def test_the_rules_are_explained_in_pictures_to_who_is_new(open_page):
+    page = open_page()
+    page.click("text=New to WallGo?")
+    assert page.locator("#pictures svg").count() == 3
+    assert "1. Move a stone" in page.inner_text("#pictures")
+    page.click("#keys-close")
+    start(page, "person", "person")
+    place(page, "C3")
+    wait_for_moves(page, 1)
+    start(page, "person", "person")
+    page.wait_for_selector("#offer button")
+    assert "New to WallGo?" not in page.inner_text("#offer")
+
+
+def test_hint_and_undo_are_on_the_first_screen_of_a_phone(open_page):
+    # What a browser's own bars leave of 844.
+    page = open_page(viewport={"width": 390, "height": 664}, has_touch=True, is_mobile=True)
+    start(page, "person", "person")
+    for name in ("#hint", "#step-back", "#takeback"):
+        box = page.locator(name).bounding_box()
+        assert box["y"] + box["height"] <= 664, name
+
+
 def test_hint_evaluation_and_territory(open_page):
     page = open_page()
     start(page, "person", "person")
     play_four(page)
     page.click("#hint")
     page.wait_for_selector("#ideas li")
-    assert "wins 50%" in page.inner_text("#ideas")
+    shown = page.inner_text("#ideas")
+    assert "the most visited first" in shown and "1 visit" in shown
+    assert "Red 50\u202f%" in shown
+    assert "R 50\u202f%" in page.locator(".over text").all_text_contents()
     assert page.locator(".over polygon").count() > 1
     page.hover("#ideas li:nth-child(2)")
     assert page.locator(".over polygon").count() <= 1
     page.click("#bar")
     page.wait_for_selector("#evaluation .part")
-    assert "Red 50%" in page.get_attribute("#evaluation", "aria-label")
+    assert "Red 50\u202f%" in page.get_attribute("#evaluation", "aria-label")
     page.click("#land")
     page.wait_for_selector(".land g")
     page.locator("#ideas button").first.click()
@@ -200,7 +268,7 @@ def test_a_review_opens(open_page):
     figures = json.loads(kept.value.path().read_text())
     assert [move["move"] for move in figures["moves"]] == ["A1", "A7", "G1", "G7"]
     page.click("#review-close")
-    assert re.search(r"R \d+%\s+B \d+%", page.inner_text("#review-box").replace("\n", " "))
+    assert re.search(r"R \d+\s%\s+B \d+\s%", page.inner_text("#review-box").replace("\n", " "))
     page.click("#review-open")
     page.wait_for_selector("#review-dialog[open]")
 
@@ -212,7 +280,7 @@ def test_puzzles_are_solved(open_page):
     page.click('#puzzles-all [aria-label="puzzle 1"]')
     page.wait_for_selector("#puzzle:not([hidden])")
     assert page.is_disabled("#hint")
-    for side, told in ((3, "B6->B5:left does not win"), (0, "Solved: B6->B5:up wins 93%")):
+    for side, told in ((3, "B6->B5:left does not win"), (0, "Solved: B6->B5:up, Red 93\u202f%")):
         cell(page, "B6").click()
         cell(page, "B5").click()
         page.locator(f'[data-side="{side}"]').click()
@@ -267,6 +335,16 @@ def test_a_whole_game_of_custom_rules_against_machines_by_clicks(open_page):
             assert len(moves(page)) > before
     assert turns > 2
     assert page.inner_text("#status").startswith("Game over: ")
+    end = page.inner_text("#end")
+    assert re.search(r"(won|A draw)", end) and end.count("cell") >= 3
+    assert f"{len(moves(page))} plies" in end
+    page.click("#again")
+    page.wait_for_selector("#end", state="hidden")
+    assert page.inner_text("#players").startswith("R\nRed · you")
+    page.once("dialog", lambda dialog: dialog.accept())
+    page.click("#resign")
+    page.wait_for_selector("#end:visible")
+    assert "Red resigned" in page.inner_text("#end h2")
     page.click("#rematch")
     page.wait_for_function(
         "() => document.querySelector('#players').textContent.includes('Red · machine')"

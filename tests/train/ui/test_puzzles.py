@@ -73,7 +73,7 @@ async def test_the_right_move_is_played_with_what_follows():
 
 async def test_nothing_gives_the_solution_away_until_it_is_asked_for():
     connection, session = await open_puzzle()
-    for kind in ("hint", "takeback", "mode", "seats", "resign", "review"):
+    for kind in ("hint", "takeback", "mode", "resign", "review"):
         with pytest.raises(ValueError, match="this is a puzzle"):
             await send(connection, kind)
     await send(connection, "show", evaluation=True)

@@ -1,13 +1,15 @@
 """The line of a game that is reviewed, refusals, and finished reviews."""
 
 import asyncio
+import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from tests.support.play import PlainMachine
 from train.runtime.errors import UsageError
-from train.ui import reviewing
+from train.ui import reviewing, wire
 from train.ui.games.game_session import ANALYSE, GameSession
 from train.ui.games.game_tree import GameTree
 from train.ui.reviewing import MAX_REVIEWS, Reviewer, game_of, reviewed_line
@@ -68,6 +70,9 @@ def reviewed(monkeypatch, session, review, times=1, **options):
     return asyncio.run(body())
 
 
+NO_MARK = SimpleNamespace(grade=SimpleNamespace(name="good"))
+
+
 class Found:
     moves = ()
     accuracy = (87.6, None)
@@ -87,6 +92,28 @@ def test_a_finished_review_is_kept_and_the_oldest_is_dropped(monkeypatch):
     assert session.tip.mark == "??"
     assert reviewer.find(names[0]) is None
     assert reviewer.find(names[-1]) == ("<p>dark", '{"moves": 1}\n')
+
+
+def test_a_review_says_what_it_does_and_how_far_it_is(monkeypatch):
+    told = []
+    session = session_of("A1", "B2")
+    session.listen(lambda: told.append(wire.game_view(session, "game")["review"]))
+
+    def search(on_share):
+        for share in (0.25, 1.0):
+            on_share(share)
+            time.sleep(0.05)
+        return Found()
+
+    monkeypatch.setattr(Found, "moves", [NO_MARK] * 2)
+    reviewed(monkeypatch, session, search)
+    assert [each["text"].removeprefix("Reviewing 3 positions: ") for each in told[:3]] == [
+        "compiling the search",
+        "25 % searched",
+        "drawing the page",
+    ]
+    assert [each["share"] for each in told[:3]] == [0.0, 0.25, 1.0]
+    assert all(0 <= each["seconds"] < 60 for each in told)
 
 
 def test_what_fails_is_said_at_the_session(monkeypatch):

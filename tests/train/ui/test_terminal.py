@@ -53,10 +53,27 @@ def test_a_game_through_a_pipe(typed, tmp_path):
     path = tmp_path / "game.jsonl"
     out = typed(f"D4\nB6\nhint\neval\nmoves\nback\nsave {path}\nquit\n")
     assert "Red already stands on B6" in out
-    assert "wins 50%" in out
+    assert "moves, the most visited first:" in out
+    assert "Blue 50%, 1 visit" in out
     assert "Red 50%, Blue 50%" in out
     assert "1. D4" in out
     assert path.read_text().startswith('{"variant": "wallzero-4stone", "actions": []')
+
+
+def test_a_game_ends_with_a_card_and_another_begins(typed):
+    out = typed("D4\nresign\nagain\nD5\nmoves\nquit\n")
+    assert "Red won: Blue resigned after 1 ply. Cells: Red 0, Blue 0." in out
+    assert "'again' begins another game" in out
+    assert out.rstrip().endswith("1. D5")
+
+
+def test_the_machine_is_compiled_while_the_person_places_stones(typed, monkeypatch):
+    prepared = []
+    monkeypatch.setattr(PlainMachine, "prepare", lambda self, rules: prepared.append(rules))
+    typed("quit\n")
+    assert prepared == []
+    typed("quit\n", level="expert")
+    assert prepared == [RULES]
 
 
 def test_the_machine_answers(typed):

@@ -14,7 +14,8 @@ from train.experiments.lib.stats import Estimate
 from train.metrics.intervals import Interval, intervals_figure
 from train.metrics.plot_style import save_figure
 from train.metrics.text_table import Table
-from train.runtime.files import plain_data, replace_text, write_json
+from train.runtime.files import plain_data, replace_bytes, replace_text, write_json
+from wallgo_jax import render
 from wallgo_jax._version import __version__
 
 PAGE, DATA = "README.md", "result.json"
@@ -22,7 +23,8 @@ FORMATS = ("svg", "png")
 
 
 class Picture(NamedTuple):
-    """A figure of matplotlib with the name of its files and a line of small print."""
+    """A figure of matplotlib, or a drawing as SVG, with the name of its files and a line of small
+    print, which a drawing has itself."""
 
     name: str
     caption: str
@@ -39,6 +41,7 @@ class Report:
       tables: in the order of the page.
       pictures: in the order of the page.
       data: figures for JSON, more than the tables show; named tuples become objects.
+      files: further ones of the folder, their text by name.
     """
 
     title: str
@@ -46,6 +49,7 @@ class Report:
     tables: Sequence[Table]
     pictures: Sequence[Picture]
     data: Mapping[str, Any]
+    files: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     def _repr_markdown_(self) -> str:
         parts = [f"### {self.title}", *self.text, *(table.markdown() for table in self.tables)]
@@ -83,7 +87,15 @@ def write_report(
     for picture in report.pictures:
         for ending in FORMATS:
             written.append(directory / f"{picture.name}.{ending}")
-            save_figure(picture.figure, written[-1], caption=picture.caption)
+            if not isinstance(picture.figure, str):
+                save_figure(picture.figure, written[-1], caption=picture.caption)
+            elif ending == "svg":
+                replace_text(written[-1], picture.figure)
+            else:
+                replace_bytes(written[-1], render.png(picture.figure))
+    for name, content in report.files.items():
+        written.append(directory / name)
+        replace_text(written[-1], content)
     origin = {
         "command": command,
         "scale": plain_data(scale),

@@ -13,6 +13,7 @@ import jax
 import numpy as np
 
 from train.arena.match import MatchOptions, play_match, play_meeting
+from train.arena.openings import Positions
 from train.arena.result import MatchResult
 from train.data.record_dataset import Examples, RecordedGames, make_examples
 from train.experiments.lib.cache import ResultCache
@@ -77,7 +78,8 @@ def play_games(
     rules: Rules,
     *,
     games: int,
-    opening_plies: int,
+    opening_plies: int = 0,
+    positions: Positions | None = None,
     key: jax.Array | None = None,
 ) -> MatchResult:
     """Play a match of two players, with a bar.
@@ -88,9 +90,10 @@ def play_games(
       rules: of the games.
       games: an even number.
       opening_plies: random plies that both games of a pair start with.
+      positions: that games start from in place of random plies.
       key: decides openings and draws; by default it follows from the names and the work's seed.
     """
-    options = MatchOptions(games, min(games, _BATCH), opening_plies)
+    options = MatchOptions(games, min(games, _BATCH), opening_plies, positions=positions)
     title = " against ".join(player.name for player in players)
     with work.task(title, games, "games") as on_progress:
         if key is not None:

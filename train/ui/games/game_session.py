@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from train.ui.games.clocks import Clocks
 from train.ui.games.game_tree import GameTree, Node, path_to
-from train.ui.games.levels import GLANCE, HINT, LEVELS, Level
-from train.ui.games.machine import Machine
+from train.ui.games.levels import GLANCE, HINT, LEVELS, PERSON, Level
+from train.ui.games.machine import Compilation, Machine
 from train.ui.games.puzzles import OPEN, SHOWN, SOLVED, PuzzleTask
-from train.ui.games.seats import PERSON
 from wallgo_jax.notation import COLOURS, parse_action
 from wallgo_jax.view.illegality import illegality
 
@@ -21,6 +21,8 @@ PLAY, ANALYSE = "play", "analyse"
 PACE_SECONDS = 0.3
 """Least time of a machine's move, so that people see it."""
 _NO_TIME = "the time is over: analyse, or start a new game"
+_POLL_SECONDS = 0.2
+"""Between two looks at how much is compiled."""
 _LOG = logging.getLogger(__name__)
 
 
@@ -29,6 +31,8 @@ class ReviewStatus(NamedTuple):
 
     Attributes:
       tip: number of the last position of the line that is reviewed.
+      began: time in seconds, as `time.monotonic` gives it.
+      positions: that are searched.
       share: of the search that is done, 0 to 1.
       name: of the finished review on the server, or empty.
       accuracy: of each player in per cent, None where a player made no move; empty until it is
@@ -37,6 +41,8 @@ class ReviewStatus(NamedTuple):
     """
 
     tip: int
+    began: float = 0.0
+    positions: int = 0
     share: float = 0.0
     name: str = ""
     accuracy: tuple[int | None, ...] = ()
@@ -63,7 +69,8 @@ class GameSession:
       forfeit: a loss off the board as (player, reason), or None.
       shows_evaluation: whether each position is evaluated.
       hint: number of the position that a hint was asked for, or None.
-      is_thinking: whether a search goes on for this game.
+      search: the level of the search that somebody waits for and when it began, as
+        `time.monotonic` gives it; None while nobody waits.
       error: why the machine cannot go on until something changes, or empty.
       review: progress of the latest review, or None.
     """
@@ -93,15 +100,19 @@ class GameSession:
         """
         self.tree, self.mode, self.clocks, self.task = tree, mode, clocks, task
         self.tip = tree.current
-        self.seats = self._checked(seats)
+        if len(seats) != tree.rules.players:
+            raise ValueError(f"seats: {len(seats)} are given, for {tree.rules.players} players")
+        self.seats = tuple(seats)
         self.forfeit: tuple[int, str] | None = None
         self.shows_evaluation = False
         self.hint: int | None = None
-        self.is_thinking, self.error = False, ""
+        self.error = ""
+        self.search: tuple[Level, float] | None = None
         self.review: ReviewStatus | None = None
         self._machine = machine
         self._listeners: list[Callable[[], None]] = []
         self._worker: asyncio.Task[None] | None = None
+        self._poller: asyncio.Task[None] | None = None
         self._alarm: asyncio.TimerHandle | None = None
 
     # Listeners.
@@ -115,6 +126,7 @@ class GameSession:
         """Call a function after each change from now on."""
         self._listeners.append(listener)
         self._set_clocks()
+        self._poll_compilation()
         self._go_on()
 
     def leave(self, listener: Callable[[], None]) -> None:
@@ -136,7 +148,7 @@ class GameSession:
     def close(self) -> None:
         """End the game: nothing is searched or timed for it any more."""
         self._listeners.clear()
-        for waiting in (self._worker, self._alarm):
+        for waiting in (self._worker, self._poller, self._alarm):
             if waiting is not None:
                 waiting.cancel()
         self._machine.forget(self.tree.root)
@@ -144,9 +156,9 @@ class GameSession:
     # The state of the game.
 
     @property
-    def is_preparing(self) -> bool:
-        """Whether a search waits for programs that are being compiled."""
-        return self.is_thinking and not self._machine.is_ready(self.tree.rules)
+    def compilation(self) -> Compilation | None:
+        """How far the machine's programs for these rules are compiled; None while none are."""
+        return self._machine.compilation(self.tree.rules)
 
     @property
     def is_over(self) -> bool:
@@ -255,11 +267,6 @@ class GameSession:
         self.mode = mode
         self._changed()
 
-    def set_seats(self, seats: Sequence[str]) -> None:
-        """Change who plays each colour."""
-        self.seats = self._checked(seats)
-        self._changed()
-
     def resign(self) -> None:
         """Give the game up for the player to move, or the only person."""
         people = [player for player, seat in enumerate(self.seats) if seat == PERSON]
@@ -287,12 +294,6 @@ class GameSession:
         self._notify()
 
     # The course of the game.
-
-    def _checked(self, seats: Sequence[str]) -> tuple[str, ...]:
-        players = self.tree.rules.players
-        if len(seats) != players:
-            raise ValueError(f"seats: {len(seats)} are given, for {players} players")
-        return tuple(seats)
 
     def _why_not_play(self) -> str:
         if self.tree.current.snapshot.is_over or self.is_over:
@@ -363,7 +364,10 @@ class GameSession:
         try:
             while self.is_watched and (search := self._next_search()) is not None:
                 node, level, is_move = search
-                self.is_thinking = is_move or self.hint == node.number
+                is_awaited = is_move or self.hint == node.number
+                self.search = (level, time.monotonic()) if is_awaited else None
+                self._machine.prepare(self.tree.rules)
+                self._poll_compilation()
                 self._notify()
                 await self._search(node, level, is_move=is_move)
         except ValueError as error:
@@ -372,9 +376,26 @@ class GameSession:
             _LOG.exception("the machine failed")
             self.error = "the machine failed; the console says why"
         finally:
-            self._worker, self.is_thinking = None, False
+            self._worker = self.search = None
             with contextlib.suppress(RuntimeError):  # The loop is closed at the end of the server.
                 self._update()
+
+    def _poll_compilation(self) -> None:
+        if self._poller is None and self.compilation is not None:
+            self._poller = asyncio.get_running_loop().create_task(self._tell_compilation())
+
+    async def _tell_compilation(self) -> None:
+        """Tell of each program that is compiled, until none are being compiled."""
+        told = None
+        try:
+            while self.is_watched and (state := self.compilation) is not None:
+                if state.done != told:
+                    told = state.done
+                    self._notify()
+                await asyncio.sleep(_POLL_SECONDS)
+        finally:
+            self._poller = None
+            self._notify()
 
     def _next_search(self) -> tuple[Node, Level, bool] | None:
         """The position to search next, at which level, and whether to move there."""

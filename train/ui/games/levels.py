@@ -1,13 +1,18 @@
-"""Levels of the machine by name: how long it searches, and how far it strays from its best move."""
+"""Who plays a colour: a person, or the machine at a level of so many simulations."""
 
 from __future__ import annotations
 
 import functools
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
+
+from pydantic import AfterValidator
 
 from train.checkpoints import pretrained
+from train.runtime.errors import UsageError
 from wallgo_jax.game.rules import Rules
+from wallgo_jax.notation import COLOURS
 
+PERSON = "person"
 HEURISTIC = "heuristic-search:wjx"
 """Plays the rules that no weights come for."""
 
@@ -80,3 +85,35 @@ def opponent_for(rules: Rules) -> Opponent:
             measured = pretrained.read_card(model).get(CARD_KEY, {})
             return Opponent(f"pretrained:{model}", {k: Rating(**v) for k, v in measured.items()})
     return Opponent(HEURISTIC, {})
+
+
+def check_seat(seat: str) -> str:
+    """Refuse what is neither PERSON nor the name of a level with a ValueError."""
+    if seat not in (*LEVELS, PERSON):
+        raise ValueError(f"level {seat!r} is not one of {', '.join((*LEVELS, PERSON))}")
+    return seat
+
+
+Seat = Annotated[str, AfterValidator(check_seat)]
+"""PERSON, or the name of the machine's level."""
+
+
+def name_of_seat(seat: str) -> str:
+    """The player's name in records."""
+    return seat if seat == PERSON else f"machine ({seat})"
+
+
+def seats_of_person(rules: Rules, *, level: str, colour: str) -> tuple[str, ...]:
+    """The seats of a person who plays one colour, the others at a level or PERSON.
+
+    Raises:
+      UsageError: there is no such level, or the rules have no such colour.
+    """
+    try:
+        check_seat(level)
+    except ValueError as error:
+        raise UsageError(f"play: {error}") from None
+    colours = COLOURS[: rules.players]
+    if colour.capitalize() not in colours:
+        raise UsageError(f"play: colour {colour!r} is not one of {', '.join(colours)}")
+    return tuple(PERSON if each == colour.capitalize() else level for each in colours)

@@ -6,6 +6,7 @@ import asyncio
 import dataclasses
 import itertools
 import secrets
+import time
 
 from train.engine.options import EngineOptions
 from train.engine.sessions import Sessions, make_sessions
@@ -17,6 +18,25 @@ from wallgo_jax.game.state import Sizes, sizes_of
 
 MAX_ENGINES = 4
 _Engine = asyncio.Future[Sessions]
+
+
+@dataclasses.dataclass
+class Compilation:
+    """How far an engine is compiled.
+
+    Attributes:
+      began: time in seconds, as `time.monotonic` gives it.
+      done: programs that are compiled.
+      total: programs in all; 0 until that is known.
+    """
+
+    began: float
+    done: int = 0
+    total: int = 0
+
+    def note(self, done: int, total: int) -> None:
+        """Note how many programs are compiled, from any thread."""
+        self.done, self.total = max(done, self.done), total
 
 
 class Machine:
@@ -34,7 +54,7 @@ class Machine:
         """
         self._player = player
         self._engines: dict[tuple[str, Sizes], _Engine] = {}  # the one asked last comes last
-        self._compiling: set[_Engine] = set()
+        self._compiling: dict[_Engine, Compilation] = {}
         self._games: dict[tuple[Node, bool], tuple[Sessions, str]] = {}  # by root and is_move
         self._turns: dict[Node, asyncio.Lock] = {}
 
@@ -84,8 +104,7 @@ class Machine:
 
     def prepare(self, rules: Rules) -> _Engine:
         """The engine for these rules, compiled in a thread when it is first asked for."""
-        player = self._player or opponent_for(rules).name
-        key = player, sizes_of(rules)
+        key = player, _ = self._key_of(rules)
         engine = self._engines.pop(key, None)
         if engine is None:
             if len(self._engines) >= MAX_ENGINES:
@@ -94,16 +113,23 @@ class Machine:
             options = EngineOptions(
                 batch_sizes=(1,), trees=16, nodes=2048, seed=secrets.randbelow(2**31)
             )
-            compiling = asyncio.to_thread(make_sessions, player, rules, options=options)
+            state = Compilation(time.monotonic())
+            compiling = asyncio.to_thread(
+                make_sessions, player, rules, options=options, on_compiled=state.note
+            )
             engine = asyncio.ensure_future(compiling)
-            self._compiling.add(engine)
+            self._compiling[engine] = state
             engine.add_done_callback(self._note)
         self._engines[key] = engine
         return engine
 
-    def is_ready(self, rules: Rules) -> bool:
-        """Whether everything for these rules is compiled."""
-        return self.prepare(rules).done()
+    def compilation(self, rules: Rules) -> Compilation | None:
+        """How far the engine for these rules is compiled; None where none is being compiled."""
+        engine = self._engines.get(self._key_of(rules))
+        return None if engine is None else self._compiling.get(engine)
+
+    def _key_of(self, rules: Rules) -> tuple[str, Sizes]:
+        return self._player or opponent_for(rules).name, sizes_of(rules)
 
     async def _sessions(self, rules: Rules) -> Sessions:
         """The sessions for these rules, once they are compiled. Until the caller waits again,
@@ -117,7 +143,7 @@ class Machine:
     def _note(self, engine: _Engine) -> None:
         """Note that an engine is compiled. One that failed is forgotten: the next search tries
         again."""
-        self._compiling.discard(engine)
+        self._compiling.pop(engine, None)
         if engine.cancelled() or engine.exception() is not None:
             self._engines = {k: other for k, other in self._engines.items() if other is not engine}
 

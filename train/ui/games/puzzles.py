@@ -18,12 +18,14 @@ class PuzzleTask:
     Attributes:
       key: names the puzzle in any file.
       puzzle: position and solution.
+      mover: the player to move.
       state: OPEN until it is SOLVED or its solution is SHOWN.
       tried: wrong moves as public actions, the last one last.
     """
 
     key: str
     puzzle: Puzzle
+    mover: int = 0
     state: str = OPEN
     tried: list[int] = dataclasses.field(default_factory=list)
 

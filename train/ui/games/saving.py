@@ -12,8 +12,8 @@ from pydantic import BaseModel, Field, ValidationError
 from train.ui.games.clocks import Clocks, ClockSettings
 from train.ui.games.game_session import ANALYSE, PLAY, GameSession
 from train.ui.games.game_tree import MAX_NODES, GameTree, Node, actions_of, path_to
+from train.ui.games.levels import DEFAULT_LEVEL, PERSON, Seat, name_of_seat
 from train.ui.games.machine import Machine
-from train.ui.games.seats import PERSON, Seat, name_of_seat
 from wallgo_jax.cli.sources import read_games_of_text
 from wallgo_jax.formats import diagram, records
 from wallgo_jax.game.rules import PRESETS, Rules, name_of, named
@@ -32,34 +32,31 @@ _Model = TypeVar("_Model", bound=BaseModel)
 
 
 class SessionCopy(BaseModel):
-    """A whole game session as JSON: a page keeps it for a server that is started anew.
+    """A whole game session as JSON: a page keeps it for a server that is started anew. One without
+    plies is a new game.
 
     Attributes:
+      rules: those of the position, where there is one.
       plies: the place of the position before each ply, and its action. A position's place is its
         number among all, parents before their children.
+      seats: by default a person against the machine, or people in analysis.
       left: seconds of each clock.
       puzzle: key and state of the puzzle that is set.
     """
 
-    rules: RulesFields
+    rules: RulesFields | None = None
     position: str | None = None
-    plies: _Plies
-    current: _Place
-    tip: _Place
+    plies: _Plies = []
+    current: _Place = 0
+    tip: _Place = 0
     mode: Mode = PLAY
-    seats: tuple[Seat, ...]
+    seats: tuple[Seat, ...] | None = None
     names: tuple[str, ...] | None = None
     clock: ClockSettings | None = None
     left: tuple[_Seconds, ...] | None = None
     forfeit: tuple[int, Annotated[str, Field(max_length=40)]] | None = None
     evaluates: bool = False
     puzzle: dict[str, str] | None = None
-
-
-class _Variations(BaseModel):
-    """The variations of a record."""
-
-    tree: _Plies | None = None
 
 
 def read_model(model: type[_Model], fields: str | Mapping[str, Any]) -> _Model:
@@ -126,17 +123,22 @@ def read_copy(fields: Mapping[str, Any], machine: Machine) -> GameSession:
       ValueError: what is wrong with them.
     """
     copy = read_model(SessionCopy, fields)
-    rules = read_rules(copy.rules)
-    players = rules.players
-    tree = GameTree(rules, None if copy.position is None else diagram.parse(copy.position))
-    nodes = _grow(tree, copy.plies)
+    if copy.position is None:
+        tree = GameTree(read_rules(copy.rules))
+    else:
+        state = diagram.parse(copy.position)
+        tree = GameTree(diagram.rules_of(state), state)
+    players, nodes = tree.rules.players, _grow(tree, copy.plies)
+    rivals = PERSON if copy.mode == ANALYSE else DEFAULT_LEVEL
+    default = (PERSON, *[rivals] * (players - 1))
     for counted in (copy.names, copy.left):
         if counted is not None and len(counted) != players:
             raise ValueError(f"names and left: {players} of each are needed, one a player")
     tree.names = _short_names(copy.names)
     tree.current = _at(nodes, copy.tip)
     clocks = copy.clock and Clocks(copy.clock, players, left=copy.left)
-    session = GameSession(tree, copy.seats, machine, clocks=clocks, mode=copy.mode)
+    seats = default if copy.seats is None else copy.seats
+    session = GameSession(tree, seats, machine, clocks=clocks, mode=copy.mode)
     tree.current = _at(nodes, copy.current)
     session.shows_evaluation = copy.evaluates
     if copy.forfeit is not None and copy.forfeit[0] in range(players):
@@ -177,21 +179,18 @@ def read_game(text: str, machine: Machine, rules: Rules | None = None) -> GameSe
       ValueError: what is wrong, where, and what is allowed.
     """
     fields = _first_object(text)
-    if "position" in fields:
-        seats = [PERSON] * read_rules(fields.get("rules")).players
-        copy = fields | {"seats": seats, "current": fields.get("tip"), "mode": ANALYSE}
-        return read_copy(copy, machine)
     if _DIAGRAM.match(text):
-        state = diagram.parse(text)
-        tree = GameTree(diagram.rules_of(state), state)
-    else:
-        loaded = next(read_games_of_text(text, name="the game", default_rules=rules))
-        tree = GameTree(loaded.game.rules)
-        _grow(tree, read_model(_Variations, fields).tree or [])
-        tree.current = tree.root
-        for action in loaded.game.actions:
-            tree.play(in_own_grid(action, grid=loaded.game.grid, size=tree.rules.size))
-        tree.names = _short_names(loaded.players)
+        fields = {"position": text}
+    if "position" in fields:
+        new = {"seats": None, "current": fields.get("tip", 0), "mode": ANALYSE}
+        return read_copy(fields | new, machine)
+    loaded = next(read_games_of_text(text, name="the game", default_rules=rules))
+    tree = GameTree(loaded.game.rules)
+    _grow(tree, read_model(SessionCopy, {"plies": fields.get("tree") or []}).plies)
+    tree.current = tree.root
+    for action in loaded.game.actions:
+        tree.play(in_own_grid(action, grid=loaded.game.grid, size=tree.rules.size))
+    tree.names = _short_names(loaded.players)
     return GameSession(tree, [PERSON] * tree.rules.players, machine, mode=ANALYSE)
 
 

@@ -2,9 +2,10 @@
 
 import * as geometry from "./geometry.js";
 import * as shapes from "./shapes.js";
+import { percent } from "./html.js";
 import { cellsToPick, sidesToPick, stageOf, stonesToPick } from "./picking.js";
 
-const { TILE, GAP, STONE, COLOURS } = geometry;
+const { TILE, GAP, STONE, COLOURS, LETTERS } = geometry;
 const KEYS = { ArrowUp: 0, ArrowRight: 1, ArrowDown: 2, ArrowLeft: 3 };
 const LAYERS = ["ground", "land", "marks", "walls", "stones", "over", "hits", "edges"];
 
@@ -27,7 +28,7 @@ export class Board {
     this.fill("over", this.over(this.stage));
   }
 
-  // scene: { position, pick, active, ideas, owners, allEdges, wallPlayer }.
+  // scene: { position, pick, active, ideas, owners, allEdges }.
   draw(scene) {
     this.scene = scene;
     if (scene.position.size !== this.size) this.build(scene.position.size);
@@ -62,7 +63,6 @@ export class Board {
   }
 
   buildGround(size) {
-    const span = size * geometry.PITCH - GAP, from = geometry.HEAD - GAP + 2;
     const ground = this.layers.ground;
     for (let index = 0; index < size; index++) {
       const along = geometry.centre(index, size)[0];
@@ -71,10 +71,7 @@ export class Board {
         shapes.element("text", { ...style, x: along, y: 14 }, geometry.columnName(index)),
         shapes.element("text", { ...style, x: 9, y: along + 4.5 }, String(index + 1)));
     }
-    ground.append(shapes.element("rect", {
-      x: from, y: from, width: span + 2 * GAP - 4, height: span + 2 * GAP - 4, rx: 7, fill: "none",
-      stroke: "var(--frame)", "stroke-width": 3,
-    }));
+    ground.append(shapes.frame(size));
     for (let cell = 0; cell < size * size; cell++) ground.append(shapes.tile(cell, size, "var(--tile)"));
   }
 
@@ -186,7 +183,8 @@ export class Board {
       if (told.has(idea.target)) continue;
       told.add(idea.target);
       const [x, y] = geometry.centre(idea.target, this.size);
-      drawn.push(shapes.label(x + this.labelShift(idea, ideas), y + this.labelDrop(idea), `${Math.round(100 * idea.winChance)}%`));
+      drawn.push(shapes.label(x + this.labelShift(idea, ideas), y + this.labelDrop(idea), 
+        `${LETTERS[this.scene.position.player]} ${percent(idea.winChance)}`, { "font-size": 11 }));
     }
     return drawn;
   }
@@ -210,7 +208,7 @@ export class Board {
   }
 
   edges(stage) {
-    const { position, pick, allEdges, wallPlayer } = this.scene;
+    const { position, pick, allEdges } = this.scene;
     if (allEdges) {
       return geometry.innerEdges(this.size).map((place) => {
         const box = geometry.wallBox(place, this.size), wide = 7;
@@ -224,12 +222,12 @@ export class Board {
       });
     }
     if (stage !== "wall") return [];
-    return sidesToPick(position, pick).map((side) => this.wallButton(pick.target, side, wallPlayer));
+    return sidesToPick(position, pick).map((side) => this.wallButton(pick.target, side));
   }
 
-  wallButton(cell, side, player) {
+  wallButton(cell, side) {
     const place = geometry.wallOnSide(cell, side, this.size);
-    const ghost = shapes.wall(place, player, this.size);
+    const ghost = shapes.wall(place, this.scene.position.player, this.size);
     ghost.append(shapes.outline(place, this.size, { "stroke-width": 1.5, "stroke-dasharray": "4 3" }));
     const [x, y] = geometry.centre(cell, this.size);
     const half = geometry.PITCH / 2;
@@ -300,7 +298,7 @@ export class Board {
   }
 
   onArrow(side, stage, isEdit) {
-    const { position, pick, wallPlayer } = this.scene;
+    const { position, pick } = this.scene;
     if (isEdit) {
       if (geometry.neighbour(this.focus, side, this.size) !== null) {
         this.on.edge(geometry.wallOnSide(this.focus, side, this.size));
@@ -313,7 +311,7 @@ export class Board {
         return;
       }
       this.side = side;
-      this.fill("edges", sidesToPick(position, pick).map((s) => this.wallButton(pick.target, s, wallPlayer)));
+      this.fill("edges", sidesToPick(position, pick).map((s) => this.wallButton(pick.target, s)));
       this.on.say(`wall ${geometry.SIDE_NAMES[side]} ${geometry.cellName(pick.target, this.size)}: Enter builds it`);
       return;
     }

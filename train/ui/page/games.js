@@ -33,6 +33,9 @@ function keptGames() {
   return names.map((name) => ({ at: 0, copy: null, ...keptGame(name), name }));
 }
 
+// Whether this browser keeps a move of another game.
+export function playedBefore(name) { return keptGames().some((game) => game.name !== name && !isBlank(game.copy)); }
+
 let letGo = () => {};  // takes the mark away
 let marking = null, left = null;  // promises that marks are gone: that of this game, that of the one before
 

@@ -20,7 +20,12 @@ export function disc(player) {
   return make("b", { class: `disc p${player}`, "aria-hidden": "true" }, LETTERS[player]);
 }
 
-export function percent(chance) { return `${Math.round(100 * chance)}%`; }
+export function percent(chance) { return `${Math.round(100 * chance)}\u202f%`; }
+
+export function count(number, what) {
+  const many = what.endsWith("y") ? `${what.slice(0, -1)}ies` : `${what}s`;
+  return `${number} ${number === 1 ? what : many}`;
+}
 
 export function readStore(key, otherwise) {
   try {

@@ -1,46 +1,50 @@
 // The page: keeps the server's view of the game, and draws it with what is being picked.
 
-import { Board } from "./board.js";
 import { Connection } from "./connection.js";
 import { Editor } from "./editor.js";
 import { Files, download } from "./files.js";
-import { holdGame, isBlank, keepGame, keptGame, unfinishedGames } from "./games.js";
-import { COLOURS, cellName } from "./geometry.js";
+import { holdGame, isBlank, keepGame, keptGame, playedBefore, unfinishedGames } from "./games.js";
+import { COLOURS } from "./geometry.js";
 import { $, readStore, writeStore } from "./html.js";
 import { drawMoves, readTree, step } from "./moves.js";
 import * as panels from "./panels.js";
-import * as picking from "./picking.js";
+import { Picker } from "./picker.js";
 import { Puzzles } from "./puzzles.js";
-import { drawReview, expectReview } from "./review.js";
+import { drawReview, expectReview, isReviewing } from "./review.js";
+import { drawRules } from "./rules.js";
 import { Setup } from "./setup.js";
 
 const app = {
-  view: null, nodes: new Map(), pick: picking.NOTHING, received: 0, spoken: "",
-  move: null,  // played, and not answered yet
+  view: null, nodes: new Map(), received: 0, spoken: "",
+  typed: [],  // moves that wait for their turn
+  sent: "",  // the typed move that is not answered yet
   isAway: true,  // from the loss of a connection to the first view of the next
   wanted: "",  // the game that was asked for
+  began: performance.now(),  // when a game was asked for that is not there yet; null once it is
   offer: null,
-  get isWaiting() { return this.move !== null; },
   showsBar: readStore("bar", false), showsLand: readStore("land", false),
 };
-const hasPointer = matchMedia("(hover: hover)").matches;
 
-const board = new Board($("#board"), { cell: onCell, drag: onDrag, side: onSide, edge: onEdge, back: onBack, say });
+const picker = new Picker($("#board"), {
+  play: onPlay, changed: draw, say, status: () => (app.view ? statusText() : ""),
+  cell: (cell) => { if (editor.isOpen) editor.toggleStone(cell); return editor.isOpen; },
+  edge: (place) => { if (editor.isOpen) editor.toggleWall(place); },
+});
 const setup = new Setup({
-  start: (fields) => connection.send("new", fields),
+  start: (fields) => begin("new", fields),
   check: (rules) => connection.send("rules", { rules }),
 });
 const puzzles = new Puzzles({
-  open: (puzzle) => connection.send("puzzle", { puzzle }), solve: () => connection.send("solution"),
+  open: (puzzle) => begin("puzzle", { puzzle }), solve: () => connection.send("solution"),
 });
-const files = new Files({ load: (text) => connection.send("load", { text, rules: app.view.rules.fields }), say: complain });
+const files = new Files({ load: (text) => begin("load", { text, rules: app.view.rules.fields }), say: complain });
 const editor = new Editor({
   change: draw,
   check: (position) => connection.send("check", { position }),
   start: (position, mode) => {
     closeEditor();
     const keeps = app.view.rules.players === editor.preset.players;
-    connection.send("new", { position, mode, seats: keeps ? app.view.seats : undefined });
+    begin("new", { position, mode, seats: keeps ? app.view.seats : undefined });
   },
   close: closeEditor,
 });
@@ -68,34 +72,45 @@ function onWelcome(message) {
   openGame(location.hash.slice(1) || app.view?.game || "");
 }
 
+// Asks for another game: the first one of its rules takes seconds to set up.
+function begin(type, fields) {
+  app.began = performance.now();
+  connection.send(type, fields);
+}
+
 // Each tab has the game of its address; the server sets one up anew that it does not know any more.
 function openGame(game) {
   const copy = app.view?.game === game ? app.view.copy : keptGame(game)?.copy;
   app.wanted = game;
-  connection.send("open", { game, copy });
+  begin("open", { game, copy });
 }
 
 function onGame(view) {
-  const before = app.view, { move, isAway } = app;
+  const before = app.view, { isAway } = app, { move } = picker;
   const isNew = !before || before.game !== view.game;
   const isSame = !isNew && (isAway ? isSamePosition(before, view) : before.current === view.current);
-  if (!isSame) app.pick = picking.NOTHING;
-  app.move = null;
+  picker.show(view, isSame);
+  if (isAway) picker.move = null;  // It is played again below.
   app.isAway = false;
   app.view = view;
   app.nodes = readTree(view);
   app.received = performance.now();
+  if (isNew || isAway) app.began = null;
   if (isNew) {
+    app.typed = [];
+    for (const part of document.querySelectorAll("[inert]")) part.inert = false;
     history.replaceState(null, "", `#${view.game}`);
     if (view.evaluates !== wantsEvaluation()) sendShow();
     holdGame(view.game);
     offerGames();
   }
   keepGame(view, app.nodes.get(view.tip).depth);
-  hush();
+  if (!isSame) hush();
   draw();
   announce(before);
-  if (isAway && isSame && move !== null) play(move);
+  if (isAway && isSame && move !== null) picker.play(move);
+  else if (picker.move === null) app.sent = "";
+  playTyped();
 }
 
 // A server that was started anew numbers positions anew.
@@ -110,7 +125,7 @@ async function offerGames() {
   app.offer = null;
   const games = isBlank(view.copy) ? await unfinishedGames() : [];
   if (app.view.game !== view.game || isBlank(app.view.copy) !== isBlank(view.copy)) return;
-  app.offer = { isLost, games };
+  app.offer = { isLost, games, isFirst: isBlank(view.copy) && !playedBefore(view.game) };
   draw();
 }
 
@@ -120,35 +135,29 @@ function sendShow() { connection.send("show", { evaluation: wantsEvaluation() })
 
 // Drawing.
 
-function ideasShown() {
-  const { view } = app;
-  if (!view.hint || !view.evaluation || view.evaluation.simulations < view.hintSimulations) return null;
-  return view.evaluation.ideas;
-}
-
 function draw() {
   const { view } = app;
   if (!view) return;
-  const ideas = editor.isOpen ? null : ideasShown();
-  const position = editor.isOpen ? editor.scene() : view.position;
-  board.draw({
-    position, pick: app.pick, ideas: app.pick.origin === null ? ideas : null,
-    active: !editor.isOpen && view.mayPlay && !app.isWaiting, allEdges: editor.isOpen,
-    owners: app.showsLand && !editor.isOpen && !view.position.isOver ? view.evaluation?.owners : null,
-    wallPlayer: position.player,
-  });
-  panels.drawPlayers(view);
-  panels.drawEvaluation(view, app.showsBar && !editor.isOpen && view.puzzle?.state !== "open");
-  panels.drawIdeas(view, ideas, { play, preview: (idea) => board.preview(idea) });
-  panels.drawOffer(editor.isOpen ? null : app.offer, { open: openGame });
-  panels.drawNote(view, app.showsLand && view.puzzle?.state !== "open");
+  const ideas = editor.isOpen ? null : panels.hintsOf(view);
+  if (editor.isOpen) {
+    picker.draw({ position: editor.scene(), active: false, allEdges: true });
+  } else {
+    picker.draw({ ideas, owners: app.showsLand && !view.position.isOver ? view.evaluation?.owners : null });
+  }
+  panels.drawPlayers($("#players"), view);
+  panels.drawEvaluation($("#evaluation"), view, app.showsBar && !editor.isOpen && view.puzzle?.state !== "open");
+  panels.drawIdeas($("#ideas"), view, ideas, { play: (move) => picker.play(move), preview: (idea) => picker.board.preview(idea) });
+  panels.drawOffer($("#offer"), app.offer, { open: openGame, learn: () => $("#keys").showModal() });
   puzzles.draw(view);
   drawReview(view, app.nodes);
-  drawMoves(view, app.nodes, {
+  $("#end").hidden = !view.end || view.mode !== "play";
+  if (view.end) panels.drawEnd($("#end-told"), view);
+  drawMoves($("#moves"), view, app.nodes, {
     go: (node) => connection.send("go", { node }), remove: (node) => connection.send("remove", { node }),
-    showsChances: app.showsBar,
+    showsChances: view.puzzle?.state !== "open",
   });
   drawControls();
+  tick();
   if (editor.isOpen) editor.draw();
 }
 
@@ -157,12 +166,13 @@ function drawControls() {
   $("#rules").textContent = view.rules.text;
   $("#status").textContent = statusText();
   $("#advice").textContent = adviceText();
-  $("#step-back").disabled = app.pick === picking.NOTHING;
+  $("#note").textContent = noteText();
+  $("#note").hidden = !$("#note").textContent;
+  $("#step-back").disabled = !picker.hasPick;
   $("#takeback").disabled = view.nodes.length < 2 || posed;
   $("#hint").disabled = view.position.isOver || posed;
   $("#mode").disabled = posed;
   $("#resign").hidden = !playing || view.isOver || posed;
-  $("#rematch").hidden = !playing || !view.isOver || Boolean(view.puzzle);
   document.title = playing && view.mayPlay ? "Your move · WallGo" : "WallGo";
   $("#mode").textContent = playing ? "Analyse" : "Play on";
   $("#mode").title = playing ? "try any move, with variations; the machine does not move"
@@ -172,21 +182,38 @@ function drawControls() {
   $("#edit-panel").hidden = !editor.isOpen;
   $("#game-panel").hidden = editor.isOpen;
   document.body.classList.toggle("editing", editor.isOpen);
-  $("#typed").disabled = !view.mayPlay;
+  $("#typed-waits").textContent = app.typed.length ? `Waits for your turn: ${app.typed.join(", ")} (Escape drops it)` : "";
+}
+
+// What takes time and how far it is; told by the server, and counted on here.
+function tick() {
+  const { view } = app, passed = (performance.now() - app.received) / 1000;
+  const setUp = { text: "Setting up the game", seconds: (performance.now() - app.began) / 1000, share: null };
+  if (app.began !== null && $("#lost").hidden) panels.drawActivity($("#activity"), setUp, 0);
+  else panels.drawActivity($("#activity"), view?.activity ?? null, passed);
+  if (!view || !$("#lost").hidden) return;
+  panels.drawActivity($("#review-goes"), isReviewing(view) ? view.review : null, passed);
+  if (view.clocks) panels.drawClocks($("#players"), view, passed);
 }
 
 function adviceText() {
   const { view } = app;
-  if (editor.isOpen || app.isWaiting) return "";
-  if (view.mayPlay) return picking.advice(view.position, app.pick, hasPointer);
+  if (editor.isOpen || picker.move !== null) return "";
+  if (view.mayPlay) return picker.advice;
   return view.mode === "play" && view.current !== view.tip ? "Analyse tries other moves here; the last move goes on" : "";
+}
+
+function noteText() {
+  const { view } = app;
+  const missing = app.showsLand && view.evaluation && !view.evaluation.owners && !view.isOver;
+  return view.error || (missing ? "No territory estimate: the machine for these rules has no head for it." : "");
 }
 
 function statusText() {
   const { view } = app;
   if (editor.isOpen) return "Editing the board";
   const where = view.mode === "analyse" ? "Analysis · " : view.current !== view.tip ? "Earlier position · " : "";
-  return `${where}${view.status}${view.thinking && !view.status.includes("thinking") ? " · searching …" : ""}`;
+  return `${where}${view.status}`;
 }
 
 // What is said to screen readers, and what went wrong.
@@ -201,10 +228,14 @@ function announce(before) {
   app.spoken = words;
 }
 
+// A typed move that is refused comes back, to be mended.
 function complain(text) {
-  app.move = null;
+  if (!$("#typed").value) $("#typed").value = app.sent;
+  app.sent = "";
+  app.typed = [];
+  app.began = null;
   app.wanted = "";
-  app.pick = picking.NOTHING;
+  picker.refuse();
   draw();
   $("#error").textContent = text;
   $("#error").hidden = false;
@@ -214,55 +245,25 @@ function hush() { $("#error").hidden = true; }
 
 // Moves.
 
-// The pick stays on the board until the server answers, be it one that was started anew.
-function play(move) {
-  if (app.isWaiting) return;
-  app.move = move;
+function onPlay(move) {
   app.offer = null;
   if (!app.isAway) connection.send("play", { node: app.view.current, move });
-  draw();
 }
 
-function setPick(pick) {
-  app.move = null;  // Undone, it is not sent again.
-  app.pick = pick;
-  draw();
-  const picked = pick.target ?? pick.origin, { position } = app.view;
-  const named = picked === null || position.inSetup ? "" : `${cellName(picked, position.size)} picked. `;
-  say(`${named}${picking.advice(position, pick, hasPointer)}`);
-}
-
-function onCell(cell) {
-  if (editor.isOpen) {
-    editor.toggleStone(cell);
-    return;
+// Plays the first typed move, unless the machine moves first or another move is not answered yet.
+function playTyped() {
+  const { view, typed } = app, player = view.position.player;
+  const isMachines = view.mode === "play" && view.current === view.tip && !view.isOver && view.seats[player] !== "person";
+  if (typed.length && picker.move === null && !isMachines) {
+    app.sent = typed.shift();
+    picker.play(app.sent);
   }
-  const { view } = app;
-  if (!view || !view.mayPlay || app.isWaiting) {
-    if (view) say(statusText());
-    return;
-  }
-  const found = picking.chooseCell(view.position, app.pick, cell);
-  if (found.move) play(found.move);
-  else setPick(found.pick);
+  drawControls();
 }
 
-function onDrag(from, to) {
-  const { view } = app;
-  if (editor.isOpen || !view?.mayPlay || app.isWaiting || !picking.stonesToPick(view.position).includes(from)) return;
-  const picked = { origin: from, target: null };
-  setPick(picking.cellsToPick(view.position, picked).includes(to) ? { origin: from, target: to } : picked);
-}
-
-function onSide(side) {
-  const move = picking.chooseSide(app.view.position, app.pick, side);
-  if (move) play(move);
-}
-
-function onEdge(place) { if (editor.isOpen) editor.toggleWall(place); }
-
-function onBack() {
-  if (app.pick !== picking.NOTHING) setPick(picking.undo(app.pick).origin === null ? picking.NOTHING : picking.undo(app.pick));
+function dropTyped() {
+  app.typed = [];
+  drawControls();
 }
 
 function closeEditor() {
@@ -280,7 +281,7 @@ function toggle(key, store) {
 }
 
 function takeBack() {
-  if (app.pick !== picking.NOTHING) onBack();
+  if (picker.hasPick) picker.undo();
   else connection.send("takeback");
 }
 
@@ -289,12 +290,17 @@ function go(way) {
   if (node !== null) connection.send("go", { node });
 }
 
+function again(seats) {
+  const { copy, rules } = app.view;
+  begin("new", { rules: rules.fields, position: copy.position, seats, clock: copy.clock });
+}
+
 const actions = {
   "new": () => setup.open(),
   open: () => files.open(),
   save: () => connection.send("save"),
   edit: () => { editor.open(app.view); },
-  "step-back": onBack,
+  "step-back": () => picker.undo(),
   takeback: () => connection.send("takeback"),
   hint: () => connection.send("hint"),
   bar: () => toggle("showsBar", "bar"),
@@ -306,12 +312,9 @@ const actions = {
   },
   mode: () => connection.send("mode", { mode: app.view.mode === "play" ? "analyse" : "play" }),
   resign: () => { if (confirm("Resign this game?")) connection.send("resign"); },
-  rematch: () => {
-    const { copy, rules, seats } = app.view;
-    connection.send("new", {
-      rules: rules.fields, position: copy.position, seats: [...seats.slice(1), seats[0]], clock: copy.clock,
-    });
-  },
+  "end-review": () => $("#review").click(),
+  again: () => again(app.view.seats),
+  rematch: () => again([...app.view.seats.slice(1), app.view.seats[0]]),
   help: () => $("#keys").showModal(),
   "keys-close": () => $("#keys").close(),
   first: () => go("start"), previous: () => go("back"), next: () => go("on"), last: () => go("end"),
@@ -320,9 +323,9 @@ for (const [id, action] of Object.entries(actions)) $(`#${id}`).addEventListener
 
 const keys = {
   ArrowLeft: () => go("back"), ArrowRight: () => go("on"), Home: () => go("start"), End: () => go("end"),
-  Escape: onBack, u: takeBack, h: actions.hint, e: actions.bar, t: actions.land, a: actions.mode, n: actions.new,
+  Escape: () => (app.typed.length ? dropTyped() : picker.undo()), u: takeBack, h: actions.hint, e: actions.bar, t: actions.land, a: actions.mode, n: actions.new,
   r: () => $("#review").click(),
-  b: () => board.hits[board.focus].focus(), "?": actions.help,
+  b: () => picker.board.hits[picker.board.focus].focus(), "?": actions.help,
 };
 document.addEventListener("keydown", (event) => {
   const typing = /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName);
@@ -336,9 +339,11 @@ $("#error").addEventListener("click", hush);
 $("#type-move").addEventListener("submit", (event) => {
   event.preventDefault();
   const move = $("#typed").value.trim();
-  if (move) play(move);
+  if (move) app.typed.push(move);
   $("#typed").value = "";
+  playTyped();
 });
+$("#typed").addEventListener("keydown", (event) => { if (event.key === "Escape") dropTyped(); });
 
 const theme = $("#theme");
 theme.value = readStore("theme", "auto");
@@ -355,6 +360,6 @@ addEventListener("hashchange", () => {
   const game = location.hash.slice(1);
   if (app.view && game && game !== app.view.game) openGame(game);
 });
-setInterval(() => {
-  if (app.view?.clocks && $("#lost").hidden) panels.drawClocks(app.view, (performance.now() - app.received) / 1000);
-}, 100);
+setInterval(tick, 100);
+drawRules($("#pictures"));
+picker.draw();  // The empty board, until there is a game.

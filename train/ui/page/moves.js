@@ -1,6 +1,7 @@
 // The moves in notation: the main line, and variations set in below the move that they replace.
 
-import { $, disc, make, percent } from "./html.js";
+import { LETTERS } from "./geometry.js";
+import { disc, make, percent } from "./html.js";
 
 const MARKS = { "?!": "inaccuracy", "?": "mistake", "??": "blunder" };
 
@@ -21,8 +22,9 @@ export function readTree(view) {
   return nodes;
 }
 
-export function drawMoves(view, nodes, on) {
-  const list = $("#moves"), root = nodes.get(view.nodes[0][0]);
+// on has go(number), remove(number) and showsChances.
+export function drawMoves(list, view, nodes, on) {
+  const root = nodes.get(view.nodes[0][0]);
   const start = button(view, root, "start", on);
   list.replaceChildren(start, ...line(view, root, on));
   const here = list.querySelector("[aria-current]");
@@ -50,7 +52,7 @@ function variation(view, node, on) {
 
 function button(view, node, words, on) {
   const chance = node.chance === null || view.seats.length > 2 ? null
-    : make("small", { title: "Red's chance to win" }, percent(node.chance));
+    : make("small", { title: "Red's chance to win" }, `${LETTERS[0]} ${percent(node.chance)}`);
   return make("button", {
     "aria-current": node.number === view.current ? "step" : null,
     class: view.mode === "play" && node.number === view.tip ? "tip" : "",

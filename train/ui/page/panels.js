@@ -1,37 +1,35 @@
-// The panels beside the board: players, clocks, evaluation bar, hints, status.
+// What stands around a board, on the page and in a notebook: players, clocks, hints, what goes on, how it ended.
 
 import { COLOURS, LETTERS } from "./geometry.js";
-import { $, disc, make, percent } from "./html.js";
+import { count, disc, make, percent } from "./html.js";
 
 const FOLLOWING = 3;
 
-export function drawPlayers(view) {
+// chances: each player's, shown beside the names, or null.
+export function drawPlayers(list, view, chances = null) {
   const { position, seats, clocks } = view;
   const people = seats.filter((seat) => seat === "person").length;
-  $("#players").replaceChildren(...seats.map((seat, player) => {
-    const moves = !view.isOver && position.player === player;
+  list.replaceChildren(...seats.map((seat, player) => {
+    const isNext = !view.isOver && position.player === player;
     const person = people === 1 ? "you" : "person";
     const who = view.names?.[player] ?? (seat === "person" ? person : `machine, ${seat}`);
-    return make("li", { class: moves ? "moves" : "", "aria-label": `${COLOURS[player]}, ${who}` },
+    return make("li", { class: isNext ? "next" : "", "aria-label": `${COLOURS[player]}, ${who}` },
       disc(player), make("span", { class: "who", title: who }, `${COLOURS[player]} · ${who}`),
-      make("span", { class: "cells", title: "territory" }, count(position.territory[player], "cell")),
-      position.wallsLeft ? make("span", { class: "left" }, count(position.wallsLeft[player], "wall")) : null,
+      chances ? make("b", { title: "chance to win" }, percent(chances[player])) : null,
+      make("span", { class: "quiet", title: "territory" }, count(position.territory[player], "cell")),
+      position.wallsLeft ? make("span", { class: "quiet" }, count(position.wallsLeft[player], "wall")) : null,
       clocks ? make("span", { class: "clock", "data-player": player }) : null);
   }));
-  drawClocks(view, 0);
+  drawClocks(list, view, 0);
 }
 
-function count(number, what) { return `${number} ${what}${number === 1 ? "" : "s"}`; }
-
 // seconds: since the view came.
-export function drawClocks(view, seconds) {
-  if (!view.clocks) return;
-  for (const shown of document.querySelectorAll("#players .clock")) {
+export function drawClocks(list, view, seconds) {
+  for (const shown of list.querySelectorAll(".clock")) {
     const player = Number(shown.dataset.player);
     const left = view.clocks.left[player] - (player === view.clocks.running ? seconds : 0);
     shown.textContent = timeText(Math.max(0, left));
     shown.classList.toggle("short", left < 20);
-    shown.classList.toggle("runs", player === view.clocks.running);
   }
 }
 
@@ -41,12 +39,25 @@ export function timeText(seconds) {
   return seconds < 20 ? `${minutes}:${rest}.${Math.floor((seconds % 1) * 10)}` : `${minutes}:${rest}`;
 }
 
-export function drawEvaluation(view, isShown) {
-  const bar = $("#evaluation"), { evaluation } = view;
+// activity: null, or text, seconds so far, and the share that is done or null; passed: seconds since it was told.
+// The elements stay while it goes on, so that a bar is not said anew each time.
+export function drawActivity(box, activity, passed) {
+  const seconds = activity ? activity.seconds + passed : 0;
+  box.hidden = seconds < 1;
+  if (box.hidden) return;
+  if (!box.firstChild) box.replaceChildren(make("p"), make("progress", { max: "1" }));
+  const [words, bar] = box.children;
+  words.textContent = `${activity.text}, ${Math.floor(seconds)} s`;
+  bar.hidden = activity.share === null;
+  bar.setAttribute("aria-label", activity.text);
+  if (activity.share > 0) bar.value = activity.share;
+  else bar.removeAttribute("value");
+}
+
+export function drawEvaluation(bar, view, isShown) {
   bar.hidden = !isShown;
   if (!isShown) return;
-  const result = view.result;
-  const chances = result ?? evaluation?.chances;
+  const { result, evaluation } = view, chances = result ?? evaluation?.chances;
   if (!chances) {
     bar.setAttribute("aria-label", "evaluation: not yet known");
     bar.replaceChildren(make("span", { class: "unknown" }, view.isOver ? "the game is over" : "evaluating …"));
@@ -58,15 +69,20 @@ export function drawEvaluation(view, isShown) {
   const names = chances.length > 2 ? LETTERS : COLOURS;
   bar.replaceChildren(...chances.map((chance, player) => {
     const part = make("span", { class: `part p${player}` },
-      chance >= 0.12 ? make("span", {}, `${names[player]} ${percent(chance)}`) : null);
+      chance >= 0.18 ? make("span", {}, `${names[player]} ${percent(chance)}`) : null);
     part.style.flexGrow = result ? chance : Math.max(chance, 0.005);
     return part;
   }));
 }
 
+// The hints that a view has by now, or null.
+export function hintsOf(view) {
+  const { hint, evaluation } = view;
+  return hint && evaluation && evaluation.simulations >= view.hintSimulations ? evaluation.ideas : null;
+}
+
 // on has play(move) and preview(idea or null).
-export function drawIdeas(view, ideas, on) {
-  const box = $("#ideas");
+export function drawIdeas(box, view, ideas, on) {
   const waits = view.hint && view.thinking && !ideas;
   box.hidden = !ideas && !waits;
   if (box.hidden) return;
@@ -74,33 +90,36 @@ export function drawIdeas(view, ideas, on) {
     box.replaceChildren(make("p", {}, "Looking for a hint …"));
     return;
   }
-  const alone = (idea) => () => on.preview(idea);
-  box.replaceChildren(make("h2", {}, "Hint"), make("ol", {}, ...ideas.map((idea) => make("li", {
+  const alone = (idea) => () => on.preview(idea), colour = COLOURS[view.position.player];
+  box.replaceChildren(make("h2", {}, "Hint ", make("small", {}, view.evaluation.order)), make("ol", {}, ...ideas.map((idea) => make("li", {
     onmouseenter: alone(idea), onmouseleave: alone(null), onfocusin: alone(idea), onfocusout: alone(null),
   },
     make("button", { disabled: !view.mayPlay, onclick: () => on.play(idea.line[0]), title: "play this move" }, idea.line[0]),
-    make("span", { class: "chance" }, `wins ${percent(idea.winChance)}`),
+    make("b", { title: "chance to win" }, `${colour} ${percent(idea.winChance)}`),
+    idea.visits ? make("span", { class: "quiet" }, count(idea.visits, "visit")) : null,
     idea.line.length > 1 ? make("span", { class: "line" }, "then ",
       ...idea.line.slice(1, 1 + FOLLOWING).map((move) => make("span", {}, `${move} `))) : null))));
 }
 
-export function drawNote(view, wantsOwners) {
-  const note = $("#note");
-  const missing = wantsOwners && view.evaluation && !view.evaluation.owners && !view.isOver;
-  const words = missing ? "No territory estimate: the machine for these rules has no head for it." : "";
-  const preparing = "The machine is getting ready: its first move with new rules takes a while.";
-  note.textContent = view.error || (view.preparing ? preparing : words);
-  note.hidden = !note.textContent;
+// How the game ended: who won, cells, their ratio, plies.
+export function drawEnd(box, view) {
+  const { end, rules } = view, ratio = "the winner's cells over those of the others, on average";
+  box.replaceChildren(make("h2", {}, end.title),
+    make("p", {}, ...end.cells.flatMap((cells, player) => [disc(player), ` ${count(cells, "cell")} `])),
+    make("p", { class: "quiet" },
+      end.ratio === null ? null : make("span", { title: ratio }, `Ratio of cells ${end.ratio.toFixed(2)} · `),
+      `${count(end.plies, "ply")} · ${rules.name}`));
 }
 
-// offer: null, or games to go on with, and isLost where the page's own game could not be set up; on has open(name).
-export function drawOffer(offer, on) {
-  const box = $("#offer");
-  box.hidden = !offer || !(offer.isLost || offer.games.length);
+// offer: null, or games to go on with, isLost where the page's own game could not be set up, and isFirst where nothing
+// was played before; on has open(name) and learn().
+export function drawOffer(box, offer, on) {
+  box.hidden = !offer || !(offer.isLost || offer.isFirst || offer.games.length);
   if (box.hidden) return;
   const lost = "The game of this address could not be set up again; this is a new one.";
   const words = [offer.isLost ? lost : "", offer.games.length ? "Go on with an unfinished game:" : ""];
   box.replaceChildren(make("span", {}, words.join(" ").trim()),
     ...offer.games.map(({ name, rules, plies, at }) => make("button", { onclick: () => on.open(name) },
-      `${rules}, ${count(plies, "move")}, ${new Date(at).toLocaleString([], { dateStyle: "short", timeStyle: "short" })}`)));
+      `${rules}, ${count(plies, "move")}, ${new Date(at).toLocaleString([], { dateStyle: "short", timeStyle: "short" })}`)),
+    offer.isFirst ? make("button", { onclick: on.learn }, "New to WallGo? How to play") : null);
 }

@@ -27,7 +27,7 @@ export class Puzzles {
       : "No puzzles come with this version. python -m train puzzles finds some; play --puzzles FILE opens them here.";
     const levels = [...new Set(this.all.map(({ difficulty }) => difficulty))];
     $("#puzzles-all").replaceChildren(...levels.flatMap((level) => [
-      make("h3", {}, `${stars(level)} `, make("span", { class: "small" }, `difficulty ${level} of ${HARDEST}`)),
+      make("h3", {}, `${stars(level)} `, make("span", { class: "quiet" }, `difficulty ${level} of ${HARDEST}`)),
       make("div", { class: "puzzle-grid" }, ...this.all.map((puzzle, index) =>
         puzzle.difficulty === level ? this.button(puzzle, index) : null)),
     ]));
@@ -79,7 +79,8 @@ function told({ puzzle, position }) {
   }
   const played = puzzle.played && puzzle.played !== puzzle.solution ? ` The game went on with ${puzzle.played}.` : "";
   const begin = puzzle.state === "solved" ? "Solved" : "The solution";
-  return `${begin}: ${puzzle.solution} wins ${percent(puzzle.chance)}, the next best move ${percent(puzzle.nextBest)}.${played}`;
+  const side = COLOURS[puzzle.mover];
+  return `${begin}: ${puzzle.solution}, ${side} ${percent(puzzle.chance)}; the next best move, ${side} ${percent(puzzle.nextBest)}.${played}`;
 }
 
 function stars(difficulty) { return "★".repeat(difficulty) + "☆".repeat(HARDEST - difficulty); }

@@ -1,4 +1,4 @@
-// The review of the game: how far it is, the accuracy of each side, and its page in a frame.
+// The review of the game: the accuracy of each side, and its page in a frame.
 
 import { $, disc, make } from "./html.js";
 
@@ -10,35 +10,26 @@ dialog.addEventListener("close", () => $("#review-frame").removeAttribute("src")
 // The next review that is finished opens by itself.
 export function expectReview() { wanted = true; }
 
+export function isReviewing({ review }) { return Boolean(review && !review.name && !review.error); }
+
 export function drawReview(view, nodes) {
   const box = $("#review-box"), { review } = view;
-  $("#review").disabled = view.nodes.length < 2 || view.puzzle?.state === "open" || Boolean(review && !review.name && !review.error);
-  box.hidden = !review;
-  if (!review) return;
+  $("#review").disabled = view.nodes.length < 2 || view.puzzle?.state === "open" || isReviewing(view);
+  $("#end-review").disabled = $("#review").disabled;
+  box.hidden = !review || isReviewing(view);
+  if (box.hidden) return;
   if (review.error) {
     wanted = false;
     box.replaceChildren(make("p", {}, `No review: ${review.error}`));
-  } else if (!review.name) {
-    showProgress(box, review.share);
-  } else {
-    box.replaceChildren(
-      make("p", {}, ...review.accuracy.flatMap((share, player) => [
-        disc(player), ` ${share === null ? "–" : `${share}%`}  `,
-      ]), make("span", { class: "small" }, review.tip === view.tip ? "accuracy" : `accuracy to move ${nodes.get(review.tip)?.depth ?? "…"}`)),
-      make("button", { id: "review-open", onclick: () => openReview(review) }, "Open review"));
-    if (wanted) openReview(review);
-    wanted = false;
+    return;
   }
-}
-
-// The bar stays the same element while it grows, so that it is not said anew each time.
-function showProgress(box, share) {
-  let bar = box.querySelector("progress");
-  if (!bar) {
-    bar = make("progress", { max: "1", "aria-label": "progress of the review" });
-    box.replaceChildren(make("p", {}, "Reviewing the game …"), bar);
-  }
-  if (share > 0) bar.value = share;
+  box.replaceChildren(
+    make("p", {}, ...review.accuracy.flatMap((share, player) => [
+      disc(player), ` ${share === null ? "–" : `${share}\u202f%`}  `,
+    ]), make("span", { class: "quiet" }, review.tip === view.tip ? "accuracy" : `accuracy to move ${nodes.get(review.tip)?.depth ?? "…"}`)),
+    make("button", { id: "review-open", onclick: () => openReview(review) }, "Open review"));
+  if (wanted) openReview(review);
+  wanted = false;
 }
 
 function openReview(review) {

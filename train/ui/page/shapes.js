@@ -1,7 +1,7 @@
 // What lies on the board, as SVG: stones, walls, patterns of territory, arrows. Colour alone never
 // tells players apart: stones have letters, walls a line of their own, territory a pattern.
 
-import { STONE, TILE, LETTERS, HORIZONTAL, centre, corner, wallBox } from "./geometry.js";
+import { GAP, HEAD, PITCH, STONE, TILE, LETTERS, HORIZONTAL, centre, corner, wallBox } from "./geometry.js";
 
 const SPACE = "http://www.w3.org/2000/svg";
 const DASHES = [null, "none", "7 5", "0.1 5"];
@@ -18,6 +18,14 @@ export function element(name, attributes = {}, ...children) {
 export function tile(cell, size, fill, more = {}) {
   const [x, y] = corner(cell, size);
   return element("rect", { x, y, width: TILE, height: TILE, rx: 5, fill, ...more });
+}
+
+// The border of the board.
+export function frame(size) {
+  const from = HEAD - GAP + 2, side = size * PITCH + GAP - 4;
+  return element("rect", {
+    x: from, y: from, width: side, height: side, rx: 7, fill: "none", stroke: "var(--frame)", "stroke-width": 3,
+  });
 }
 
 export function stone(player, cell, size, more = {}) {

@@ -1,29 +1,28 @@
-// The board in a notebook: the page's board and its picking, told by the widget's Python side.
+// The board in a notebook: the page's board and its panels, told by the widget's Python side.
 
-import { Board } from "./board.js";
 import { COLOURS } from "./geometry.js";
-import { disc, make, percent } from "./html.js";
-import { readTree, step } from "./moves.js";
-import * as picking from "./picking.js";
+import { make } from "./html.js";
+import { drawMoves, readTree, step } from "./moves.js";
+import * as panels from "./panels.js";
+import { Picker } from "./picker.js";
 
 const NEW_GAME = "New game", LEVEL = "level of the machine", SEAT = "who begins";
 
 class Game {
   constructor(model, element) {
     this.model = model;
-    this.pick = picking.NOTHING;
-    this.isWaiting = false;
     this.nodes = new Map();
-    this.hasPointer = matchMedia("(hover: hover)").matches;
     this.build(element);
     this.changed = () => this.onView();
     this.told = (message) => this.onMessage(message);
+    this.timer = setInterval(() => this.tick(), 500);
     model.on("change:view", this.changed);
     model.on("msg:custom", this.told);
     this.onView();
   }
 
   close() {
+    clearInterval(this.timer);
     this.model.off("change:view", this.changed);
     this.model.off("msg:custom", this.told);
   }
@@ -38,13 +37,15 @@ class Game {
     const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
     svg.setAttribute("role", "group");
     svg.setAttribute("aria-label", "board; arrow keys go from cell to cell, Enter picks, Escape steps back");
-    this.board = new Board(svg, {
-      cell: (cell) => this.onCell(cell), drag: (from, to) => this.onDrag(from, to),
-      side: (side) => this.onSide(side), edge: () => {}, back: () => this.onBack(),
-      say: (text) => { this.says.textContent = text; },
+    this.picker = new Picker(svg, {
+      play: (move) => this.send("play", { node: this.view.current, move }), changed: () => this.draw(),
+      say: (text) => { this.says.textContent = text; }, status: () => this.status.textContent,
     });
     this.status = make("p", { class: "status" });
     this.advice = make("p", { class: "advice" });
+    this.activity = make("div", { class: "activity quiet", hidden: true });
+    this.end = make("div", { class: "end", hidden: true });
+    this.ideas = make("div", { class: "ideas", hidden: true });
     this.error = make("p", { class: "error", role: "alert", hidden: true, onclick: () => { this.error.hidden = true; } });
     this.says = make("p", { class: "unseen", "aria-live": "polite" });
     this.players = make("ul", { class: "players", "aria-label": "players" });
@@ -56,14 +57,14 @@ class Game {
     element.setAttribute("data-lm-suppress-shortcuts", "true");
     element.classList.add("wallgo");
     element.append(
-      make("div", { class: "left" }, svg, this.status, this.advice, this.error, this.says),
-      make("div", { class: "right" }, this.players, this.rules, this.buildButtons(), this.moves, this.buildSteps(),
+      make("div", { class: "left" }, svg, this.status, this.advice, this.activity, this.error, this.says),
+      make("div", { class: "right" }, this.end, this.players, this.rules, this.buildButtons(), this.ideas, this.moves, this.buildSteps(),
         make("div", { class: "row" }, make("button", { onclick: () => this.onNew() }, NEW_GAME), this.level, this.seat)));
   }
 
   buildButtons() {
     const button = (words, title, onclick) => make("button", { title, onclick }, words);
-    this.undo = button("Undo pick", "undo the last pick (Escape)", () => this.onBack());
+    this.undo = button("Undo pick", "undo the last pick (Escape)", () => this.picker.undo());
     this.takeBack = button("Take back", "take back to your last move", () => this.send("takeback"));
     this.hint = button("Hint", "show good moves", () => this.send("hint"));
     this.show = button("Evaluation", "each player's chance to win, and the expected territory",
@@ -83,18 +84,18 @@ class Game {
   onView() {
     const { view } = this, before = this.drawn;
     if (!view?.position) return;
-    if (!before || before.game !== view.game || before.current !== view.current) this.pick = picking.NOTHING;
-    this.isWaiting = false;
+    const isNew = !before || before.game !== view.game;
+    this.picker.show(view, !isNew && before.current === view.current);
+    this.received = performance.now();
     this.nodes = readTree(view);
-    if (!before || before.game !== view.game) this.drawChoices();
+    if (isNew) this.drawChoices();
     this.drawn = view;
     this.draw();
   }
 
   onMessage(message) {
     if (message.type !== "error") return;
-    this.isWaiting = false;
-    this.pick = picking.NOTHING;
+    this.picker.refuse();
     this.draw();
     this.error.textContent = message.error;
     this.error.hidden = false;
@@ -103,56 +104,32 @@ class Game {
   // Drawing.
 
   draw() {
-    const { view } = this, { evaluation } = view;
-    const isFull = view.hint && evaluation && evaluation.simulations >= view.hintSimulations;
+    const { view } = this, { evaluation } = view, ideas = panels.hintsOf(view);
     this.error.hidden = true;
-    this.board.draw({
-      position: view.position, pick: this.pick, active: view.mayPlay && !this.isWaiting, allEdges: false,
-      ideas: isFull && this.pick.origin === null ? evaluation.ideas : null,
-      owners: view.evaluates && !view.position.isOver ? evaluation?.owners : null,
-      wallPlayer: view.position.player,
+    this.picker.draw({ ideas, owners: view.evaluates && !view.position.isOver ? evaluation?.owners : null });
+    panels.drawPlayers(this.players, view, view.evaluates ? view.result ?? evaluation?.chances : null);
+    panels.drawIdeas(this.ideas, view, ideas, {
+      play: (move) => this.picker.play(move), preview: (idea) => this.picker.board.preview(idea),
     });
-    this.drawPlayers();
-    this.drawMoves();
+    drawMoves(this.moves, view, this.nodes, {
+      go: (node) => this.send("go", { node }), remove: (node) => this.send("remove", { node }), showsChances: view.evaluates,
+    });
+    this.end.hidden = !view.end;
+    if (view.end) panels.drawEnd(this.end, view);
     this.rules.textContent = view.rules.text;
     const earlier = view.current === view.tip ? "" : "Earlier position · ";
-    const searching = view.thinking && !view.status.includes("thinking") ? " · searching …" : "";
-    this.status.textContent = view.error || `${earlier}${view.status}${searching}`;
-    this.advice.textContent = view.mayPlay && !this.isWaiting
-      ? picking.advice(view.position, this.pick, this.hasPointer) : "";
-    this.undo.disabled = this.pick === picking.NOTHING;
+    this.status.textContent = view.error || `${earlier}${view.status}`;
+    this.advice.textContent = this.picker.advice;
+    this.undo.disabled = !this.picker.hasPick;
     this.takeBack.disabled = view.nodes.length < 2;
     this.hint.disabled = view.position.isOver;
     this.resign.disabled = view.isOver;
     this.show.setAttribute("aria-pressed", view.evaluates);
+    this.tick();
   }
 
-  drawPlayers() {
-    const { view } = this, chances = view.evaluates ? view.result ?? view.evaluation?.chances : null;
-    this.players.replaceChildren(...view.seats.map((seat, player) => {
-      const who = seat === "person" ? "you" : `machine, ${seat}`;
-      const cells = view.position.territory[player];
-      const isNext = !view.isOver && view.position.player === player;
-      return make("li", { class: isNext ? "next" : "" }, disc(player),
-        make("span", { class: "who" }, `${COLOURS[player]} · ${who}`),
-        chances ? make("b", { title: "chance to win" }, percent(chances[player])) : null,
-        make("span", { class: "quiet" }, `${cells} cell${cells === 1 ? "" : "s"}`));
-    }));
-  }
-
-  drawMoves() {
-    const { view } = this, line = [];
-    let node = this.nodes.get(view.tip);
-    while (node.parent !== null) {
-      line.unshift(node);
-      node = this.nodes.get(node.parent);
-    }
-    this.moves.replaceChildren(...line.map((each) => make("button", {
-      "aria-current": each.number === view.current ? "step" : null,
-      onclick: () => this.send("go", { node: each.number }),
-    }, `${each.depth}. `, disc(each.mover), ` ${each.move}`)));
-    const here = this.moves.querySelector("[aria-current]");
-    if (here) this.moves.scrollTop = here.offsetTop - this.moves.clientHeight / 2;
+  tick() {
+    if (this.drawn) panels.drawActivity(this.activity, this.view.activity, (performance.now() - this.received) / 1000);
   }
 
   drawChoices() {
@@ -163,46 +140,6 @@ class Game {
     this.level.replaceChildren(...levels.map((level) =>
       make("option", { value: level, selected: level === machine }, level)));
     this.seat.replaceChildren(...options(view.seats.map((_, player) => `you are ${COLOURS[player]}`), person));
-  }
-
-  // Moves.
-
-  play(move) {
-    this.isWaiting = true;
-    this.send("play", { node: this.view.current, move });
-    this.draw();
-  }
-
-  setPick(pick) {
-    this.pick = pick;
-    this.draw();
-    this.says.textContent = this.advice.textContent;
-  }
-
-  onCell(cell) {
-    const { view } = this;
-    if (!view.mayPlay || this.isWaiting) return;
-    const found = picking.chooseCell(view.position, this.pick, cell);
-    if (found.move) this.play(found.move);
-    else this.setPick(found.pick);
-  }
-
-  onDrag(from, to) {
-    const { view } = this;
-    if (!view.mayPlay || this.isWaiting || !picking.stonesToPick(view.position).includes(from)) return;
-    const picked = { origin: from, target: null };
-    this.setPick(picking.cellsToPick(view.position, picked).includes(to) ? { origin: from, target: to } : picked);
-  }
-
-  onSide(side) {
-    const move = picking.chooseSide(this.view.position, this.pick, side);
-    if (move) this.play(move);
-  }
-
-  onBack() {
-    if (this.pick === picking.NOTHING) return;
-    const before = picking.undo(this.pick);
-    this.setPick(before.origin === null ? picking.NOTHING : before);
   }
 
   onNew() {

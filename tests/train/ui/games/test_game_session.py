@@ -1,10 +1,12 @@
 """A game: whose turn it is, takeback, analysis, clocks, and the machine's moves."""
 
 import asyncio
+from types import SimpleNamespace
 
 import pytest
 
 from tests.support.play import PlainMachine
+from train.ui import wire
 from train.ui.games import game_session, game_tree
 from train.ui.games.clocks import Clocks, ClockSettings
 from train.ui.games.game_session import ANALYSE, PLAY, GameSession
@@ -118,6 +120,46 @@ async def test_resigned_games_are_over(session):
 
 
 @in_a_session(PERSON, PERSON)
+async def test_a_game_that_is_given_up_names_its_winner(session):
+    session.play("C3")
+    assert wire.ending(session) is None
+    session.resign()
+    end = wire.ending(session)
+    assert end == {
+        "title": "Red won: Blue resigned", "cells": (0, 0), "ratio": None, "plies": 1
+    }  # fmt: skip
+
+
+ENDS = [
+    ((3, 1), "Red won", 3.0),
+    ((2, 6, 1), "Blue won", 4.0),
+    ((9, 0), "Red won", None),
+    ((4, 4), "A draw", None),
+]
+
+
+@pytest.mark.parametrize(("cells", "title", "ratio"), ENDS)
+def test_a_finished_game_says_cells_and_their_ratio(cells, title, ratio):
+    payoff = tuple(float(each == max(cells)) for each in cells)
+    payoff = payoff if payoff.count(1.0) == 1 else (0.0,) * len(cells)
+    snapshot = SimpleNamespace(territory=cells, payoff=payoff, players=len(cells), ply=9)
+    tip = SimpleNamespace(snapshot=snapshot)
+    session = SimpleNamespace(tip=tip, forfeit=None, is_over=True, task=None)
+    end = wire.ending(session)
+    assert end == {"title": title, "cells": cells, "ratio": ratio, "plies": 9}
+
+
+@in_a_session(PERSON, PERSON)
+async def test_what_is_searched_is_said_while_somebody_waits(session):
+    told = []
+    session.listen(lambda: told.append(wire.activity(session)))
+    session.ask_hint()
+    await until(session, lambda: any(told) and session.search is None)
+    assert {each["text"] for each in told if each} == {"Searches with 256 simulations"}
+    assert told[-1] is None
+
+
+@in_a_session(PERSON, PERSON)
 async def test_hint_searches_deeper_than_a_glance(session):
     session.show_evaluation(True)
     await until(session, lambda: session.tree.current.report is not None)
@@ -151,8 +193,8 @@ async def test_a_machine_that_fails_is_not_asked_again_until_something_changes(e
     await until(session, lambda: session.error)
     await asyncio.sleep(0.02)
     assert (session.error, len(session._machine.asked)) == (told, 1)
-    assert not session.is_thinking
-    session.set_seats((PERSON, PERSON))
+    assert session.search is None
+    session.set_mode(ANALYSE)
     assert session.error == ""
     session.ask_hint()
     await until(session, lambda: session.error)

@@ -58,12 +58,16 @@ def report(rules, **changes):
     )
 
 
-def test_chances_are_those_of_the_best_move():
+def test_chances_are_those_of_the_best_move_and_hints_go_by_visits():
     view = wire.evaluation_view(report(TWO))
     assert view["chances"] == [0.6, 0.4]
-    assert [idea["winChance"] for idea in view["ideas"]] == [0.6, 0.3]
-    assert [idea["share"] for idea in view["ideas"]] == [0.3, 0.7]
-    assert view["ideas"][0]["line"] == ["C3", "D4"]
+    assert view["order"] == "the most visited first"
+    assert [idea["visits"] for idea in view["ideas"]] == [12, 9]
+    assert [idea["winChance"] for idea in view["ideas"]] == [0.3, 0.6]
+    assert [idea["share"] for idea in view["ideas"]] == [0.7, 0.3]
+    assert view["ideas"][1]["line"] == ["C3", "D4"]
+    equal = wire.evaluation_view(report(TWO, visits=np.array([9, 9])))
+    assert equal["ideas"][0]["line"] == ["C3", "D4"], "the search's choice"
 
 
 def test_without_visits_the_policy_is_all_that_is_known():
@@ -71,6 +75,7 @@ def test_without_visits_the_policy_is_all_that_is_known():
     view = wire.evaluation_view(report(TWO, root_visits=np.array(1), **unseen))
     assert view["chances"] == [0.45, 0.55]
     assert [idea["share"] for idea in view["ideas"]] == [0.7, 0.3]
+    assert view["order"] == "the likeliest first"
 
 
 def test_of_three_players_a_loss_is_minus_a_half():
@@ -119,7 +124,8 @@ def made(monkeypatch):
     """The engines that were made, and locks by size, for which new ones wait."""
     found, locks = [], {}
 
-    def make(player, rules, *, options):
+    def make(player, rules, *, options, on_compiled):
+        on_compiled(1, 4)
         if rules.size in locks:
             locks[rules.size].wait()
         found.append(PlainSessions(rules))
@@ -195,6 +201,27 @@ async def test_an_engine_that_is_dropped_while_it_compiles_ends(made, monkeypatc
     first, again = (each for each in engines if each.rules.size == 3)
     assert first.is_ended and not first.asked
     assert not again.is_ended and len(again.asked) == 1
+
+
+async def test_the_page_hears_how_far_new_rules_are_compiled_while_a_person_moves(made):
+    _, locks = made
+    locks[3] = threading.Event()
+    machine, tree, views = Machine("any"), GameTree(rules_of(3)), []
+    session = GameSession(tree, ["person", "expert"], machine)
+    machine.prepare(tree.rules)
+    session.listen(lambda: views.append(wire.activity(session)))
+
+    async def wait_for(is_there):
+        while not (views and is_there(views[-1])):
+            await asyncio.sleep(0.01)
+
+    await asyncio.wait_for(wait_for(lambda view: view and view["share"] == 0.25), 20)
+    assert session.may_play and session.search is None
+    assert views[-1]["text"].endswith("compiles its search for these rules: 1 of 4 parts")
+    assert 0 <= views[-1]["seconds"] < 20
+    locks[3].set()
+    await asyncio.wait_for(wait_for(lambda view: view is None), 20)
+    session.close()
 
 
 @pytest.mark.parametrize("name", ["heuristic-search:wjx@512", "heuristic-search:wjx@1s", "net:x"])

@@ -1,0 +1,101 @@
+// A board and the move in the making on it: clicks, drags, walls and steps back become picks, and picks a move.
+
+import { Board } from "./board.js";
+import { cellName } from "./geometry.js";
+import * as picking from "./picking.js";
+
+// A position to draw before there is a game.
+export function emptyPosition(size) {
+  return {
+    size, stones: [], walls: [], owner: Array(size * size).fill(-1), last: null, inSetup: true, player: 0,
+    legal: { cells: [], plays: {} },
+  };
+}
+
+export class Picker {
+  // on has play(move), changed(), say(text) and status(); an editor also cell(cell) and edge(place), which say
+  // whether they took the click.
+  constructor(svg, on) {
+    this.on = on;
+    this.view = { position: emptyPosition(7), mayPlay: false };
+    this.pick = picking.NOTHING;
+    this.move = null;  // played, and not answered yet
+    this.hasPointer = matchMedia("(hover: hover)").matches;
+    this.board = new Board(svg, {
+      cell: (cell) => this.onCell(cell), drag: (from, to) => this.onDrag(from, to), side: (side) => this.onSide(side),
+      edge: (place) => on.edge?.(place), back: () => this.undo(), say: on.say,
+    });
+  }
+
+  get hasPick() { return this.pick !== picking.NOTHING; }
+
+  get mayPlay() { return this.view.mayPlay && this.move === null; }
+
+  get advice() { return this.mayPlay ? picking.advice(this.view.position, this.pick, this.hasPointer) : ""; }
+
+  // Shows another view. The pick stays where the position does, and a move until it is answered, be it that a puzzle
+  // notes it as a wrong one.
+  show(view, isSame) {
+    const tried = ({ puzzle }) => puzzle?.tried.length;
+    if (!isSame) this.pick = picking.NOTHING;
+    if (!isSame || tried(view) !== tried(this.view)) this.move = null;
+    this.view = view;
+  }
+
+  draw({ ideas = null, ...more } = {}) {
+    this.board.draw({
+      position: this.view.position, pick: this.pick, active: this.mayPlay, allEdges: false, owners: null,
+      ideas: this.pick.origin === null ? ideas : null, ...more,
+    });
+  }
+
+  // The pick stays on the board until the move is answered.
+  play(move) {
+    if (this.move !== null) return;
+    this.move = move;
+    this.on.play(move);
+    this.on.changed();
+  }
+
+  refuse() {
+    this.pick = picking.NOTHING;
+    this.move = null;
+  }
+
+  undo() {
+    if (!this.hasPick) return;
+    const before = picking.undo(this.pick);
+    this.setPick(before.origin === null ? picking.NOTHING : before);
+  }
+
+  setPick(pick) {
+    this.move = null;  // Undone, it is not sent again.
+    this.pick = pick;
+    this.on.changed();
+    const picked = pick.target ?? pick.origin, { position } = this.view;
+    const named = picked === null || position.inSetup ? "" : `${cellName(picked, position.size)} picked. `;
+    this.on.say(`${named}${picking.advice(position, pick, this.hasPointer)}`);
+  }
+
+  onCell(cell) {
+    if (this.on.cell?.(cell)) return;
+    if (!this.mayPlay) {
+      this.on.say(this.on.status());
+      return;
+    }
+    const found = picking.chooseCell(this.view.position, this.pick, cell);
+    if (found.move) this.play(found.move);
+    else this.setPick(found.pick);
+  }
+
+  onDrag(from, to) {
+    if (!this.mayPlay || !picking.stonesToPick(this.view.position).includes(from)) return;
+    const picked = { origin: from, target: null };
+    this.setPick(picking.cellsToPick(this.view.position, picked).includes(to) ? { origin: from, target: to } : picked);
+  }
+
+  onSide(side) {
+    const move = picking.chooseSide(this.view.position, this.pick, side);
+    if (move) this.play(move);
+  }
+}
