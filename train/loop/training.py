@@ -147,7 +147,8 @@ def run_iteration(step: CompiledStep, state: TrainState, iteration: int) -> tupl
             held_out = [step.validate(learner.player, replay_state, keys.learn)]
         if due > 0:
             learner, seen = step.learn(learner, replay_state, keys.learn, due)
-        steps, held_out = split_steps(fetch(seen))[:due], fetch(held_out)
+        seen, held_out = fetch((seen, held_out))
+        steps = split_steps(seen)[:due]
     ended = time.perf_counter()
     check_finite(steps, learner, iteration)
     positions = float(played.sums.positions)

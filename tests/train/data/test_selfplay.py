@@ -165,6 +165,6 @@ def test_memory_stays_flat_and_little_is_read(trained: Run):
     reads, of metrics alone."""
     assert len(set(trained.held[4:])) == 1, trained.held
     assert {reads for reads, _ in trained.read} == {2}
-    metrics = FIGURES + 2
+    metrics = FIGURES + 3
     steps = range(CONFIG.learner.steps + 1)
     assert {arrays for _, arrays in trained.read} <= {metrics + taken * 9 for taken in steps}
