@@ -222,6 +222,16 @@ def test_a_link_of_the_repository_leads_to_a_page_of_the_site():
     assert linked == {"configs/cpu.toml", "wallgo_jax/RULES.md"}
 
 
+def test_the_functions_of_an_iteration_are_where_the_page_says():
+    text = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    rows = re.findall(r"^\|[^|]+\| (`\S+\.py`.*?) \| (.*?) \|$", text, flags=re.MULTILINE)
+    assert len(rows) >= 10
+    for files, functions in rows:
+        code = "".join((ROOT / path).read_text("utf-8") for path in re.findall(r"`(.*?)`", files))
+        for name in re.findall(r"`(.*?)`", functions):
+            assert re.search(rf"^ *def {name}\(", code, flags=re.MULTILINE), f"{files}: {name}"
+
+
 def test_readme_is_a_front_door():
     assert len(README.read_text("utf-8").splitlines()) <= MAX_README_LINES
 

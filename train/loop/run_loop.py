@@ -195,13 +195,13 @@ def say_saved(run: OpenRun, state: TrainState) -> None:
 
 
 def say_next(run: OpenRun) -> None:
-    """Say where the results lie, and the commands of a match, of a review and of an export."""
+    """Say where the results lie, and the commands of a match, of a replay and of an export."""
     directory, game = run.directory, run.directory / GAME_FILE
     where, model = shlex.quote(str(directory)), shlex.quote(str(Path("models") / run.config.name))
     lines = [f"results: {directory} · match: python -m train match {where} {_OPPONENT}"]
     if game.exists():
         record = shlex.quote(str(game))
-        lines.append(f"review: python -m wallgo_jax replay {record} --out game.html")
+        lines.append(f"replay: python -m wallgo_jax replay {record} --out game.html")
     for line in (*lines, f"export: python -m train export {where} {model}"):
         run.display.say(line, has_command=True)
 

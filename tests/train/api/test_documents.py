@@ -55,7 +55,7 @@ def test_the_examples_of_the_interface_run(folder, capsys):
 @pytest.mark.slow
 def test_the_tutorial_of_ones_own_functions_runs(folder, capsys):
     run_all("tutorial_own")
-    assert len(capsys.readouterr().out.splitlines()) == 2
+    assert len(capsys.readouterr().out.splitlines()) == 3
 
 
 @pytest.mark.slow

@@ -105,7 +105,7 @@ def test_the_run_ends_with_commands_that_work(finished, tmp_path, monkeypatch):
     lines = said.out.splitlines()[-4:]
     assert "python -m" not in lines.pop(0)
     assert lines[0].startswith(f"results: {directory} · match: ")
-    assert [line.split(": python -m ")[0] for line in lines[1:]] == ["review", "export"]
+    assert [line.split(": python -m ")[0] for line in lines[1:]] == ["replay", "export"]
     for line in lines:
         program, *words = shlex.split(line.split(": python -m ")[1])
         monkeypatch.chdir(tmp_path)
