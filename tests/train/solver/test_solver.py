@@ -162,7 +162,11 @@ def test_search_agrees_with_tables_from_the_first_placement_on():
 
 
 @pytest.mark.parametrize(
-    ("rules", "value"), [(ONE, 1), pytest.param(TWO, 0, marks=pytest.mark.slow)]
+    ("rules", "value"),
+    [
+        (ONE, 1),
+        pytest.param(Rules(size=3, stones=2, order=(0, 1, 1, 0)), 0, marks=pytest.mark.slow),
+    ],
 )
 def test_values_of_the_start_are_proven_by_the_slow_referee(rules, value):
     """Red wins 3x3 with a stone each; with two stones each, placed in turn as RBBR, it is drawn."""
