@@ -13,6 +13,7 @@ import dataclasses
 import logging
 import shutil
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -38,6 +39,7 @@ from train.runtime.host import fetch
 
 WEIGHTS, RESUME = "checkpoints", "resume"
 _RESUME_KEEP = 2  # a damaged one does not lose the run
+_TRIES, _PAUSE = 50, 0.05  # seconds; of removing what a failed save leaves
 _PIECE = 2**25
 """Bytes that are compressed at once; an array in one piece would take its size again in memory."""
 
@@ -145,8 +147,14 @@ def _saving(folder: Path, iteration: int) -> Iterator[None]:
         reason = disk_error(error)
         if reason is None:
             raise
-        for entry in folder.glob(f"{iteration}{UNFINISHED}*"):
-            shutil.rmtree(entry, ignore_errors=True)
+        # Writes that still end may add files while they are removed.
+        for _ in range(_TRIES):
+            left = list(folder.glob(f"{iteration}{UNFINISHED}*"))
+            if not left:
+                break
+            for entry in left:
+                shutil.rmtree(entry, ignore_errors=True)
+            time.sleep(_PAUSE)
         raise CannotWriteError(f"{folder / str(iteration)}: cannot be written: {reason}") from None
     finally:
         log.disabled = before
