@@ -316,7 +316,7 @@ class CompiledStep:
             return tree
         if any(isinstance(x, jax.ShapeDtypeStruct) for x in jax.tree.leaves(tree)):
             return _like(tree, SingleDeviceSharding(self._host))
-        # JAX 0.12 copies an array that lies on several devices by way of NumPy, as if nobody had asked.
+        # JAX 0.12 copies what lies on several devices by way of NumPy, which the guard refuses.
         with jax.transfer_guard_device_to_host("allow"):
             return jax.device_put(tree, self._host)
 
