@@ -18,7 +18,7 @@ from jax.sharding import SingleDeviceSharding
 from jax.stages import Traced
 
 from train.config import RunConfig
-from train.data.replay import ReplayState, Trajectory
+from train.data.replay import ReplayState, Sample, Trajectory
 from train.data.selfplay import Boards
 from train.learning.learner import LearnerState, StepMetrics
 from train.learning.losses import Losses
@@ -213,9 +213,7 @@ class CompiledStep:
 
         def batch_of(index: int) -> Any:
             batch = self._sampling(replay_state, *sampled_by, np.int32(index))
-            # By way of NumPy: to spread a device's array over several compiles a program an array.
-            # The batch is in the host's memory already: this is no read from an accelerator.
-            return jax.device_put(jax.device_get(batch), self.parts.devices.sharding(BY_BOARD))
+            return self._spread(batch)
 
         return learn_ahead(learner, steps, batch_of, learn_from)
 
@@ -225,8 +223,14 @@ class CompiledStep:
         batch: Any = replay_state
         if self._host is not None:
             batch = self._held_out(replay_state, *self._to_replay_device((self.variant, keys)))
-            batch = jax.device_put(jax.device_get(batch), self.parts.devices.sharding(BY_BOARD))
+            batch = self._spread(batch)
         return self._validating(Shared(self._numbers, self.variant, keys), variables, batch)
+
+    def _spread(self, batch: Sample) -> Sample:
+        """Copy a host's batch to the devices that learn from it."""
+        # By way of NumPy: to spread a device's array over several compiles a program an array.
+        # The batch is in the host's memory already: this is no read from an accelerator.
+        return jax.device_put(jax.device_get(batch), self.parts.devices.sharding(BY_BOARD))
 
     def compile(self, iteration: int) -> float:
         """Compile all that an iteration and those after it call, so that none of them waits for the
@@ -244,11 +248,8 @@ class CompiledStep:
         self.keys(iteration)
         if self._host is not None:
             _ = self._sampling.compiled
-        plies, written, learn = (
-            tree_bytes(self.parts.plies),
-            self._writing.bytes,
-            self.learning.bytes,
-        )
+        plies, written = tree_bytes(self.parts.plies), self._writing.bytes
+        learn = self.learning.bytes
         if self.config.learner.validation_every > 0:
             learn = max(learn, self._validating.bytes)
             if self._host is not None:

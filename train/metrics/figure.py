@@ -120,6 +120,8 @@ def _draw(
         bands = [_interval(rows[place]) for place in places]
         low, high = np.array(bands, float).T
         axes.fill_between(x, low, high, color=colour, alpha=0.15, linewidth=0)
+        if len(x) == 1:  # a band of no width
+            axes.vlines(x, low, high, color=colour, alpha=0.5)
         axes.plot(x, y, **style)
         return
     if window > 1:

@@ -74,8 +74,10 @@ def test_panels_show_what_the_rows_say(runs, monkeypatch):
     first, second = axes[2].lines
     np.testing.assert_allclose(first.get_xydata(), [[1, 4], [2, 5], [2.5, 6]])
     np.testing.assert_allclose(second.get_xydata(), [[1, 4]])
-    (band,) = axes[1].collections
+    # The band of one match has no width, so a line shows its interval.
+    band, line = axes[1].collections
     assert band.get_paths()[0].get_extents().intervaly.tolist() == [0.4, 0.6]
+    assert line.get_segments()[0][:, 1].tolist() == [0.4, 0.6]
     # No run has matches: no panel for them.
     draw_metrics(runs / "b.svg", {"two": ROWS[:1]})
     assert [each.get_title(loc="left") for each in drawn[1].axes] == ["games a second"]
