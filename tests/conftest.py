@@ -28,6 +28,7 @@ atexit.register(shutil.rmtree, _HOME, ignore_errors=True)
 for _name in [*os.environ]:
     if _name.startswith(("JAX_", "XDG_", "XLA_", "COLUMNS", "FORCE_COLOR", "NO_COLOR", "WANDB_")):
         del os.environ[_name]
+os.environ["TERM"] = "xterm"  # the tests' terminals are no dumb ones, whatever starts them
 os.environ["HOME"] = os.environ["HYPOTHESIS_STORAGE_DIRECTORY"] = _HOME
 
 compiling.set_up()
