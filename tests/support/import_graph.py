@@ -1,11 +1,9 @@
-"""The import graph of both packages, file by file and folder by folder.
-
-`python -m tests.support.import_graph` prints it: folders from the ground up, their files and lines,
-what each imports, circles, the longest file and function.
-"""
+"""The import graph of both packages, file by file and folder by folder; lazy and type-checking
+imports count."""
 
 import ast
 import functools
+import graphlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -87,54 +85,13 @@ def libraries_of(texts: dict[str, str]) -> Iterator[tuple[str, str]]:
                 yield name, library
 
 
-def circles(pairs: set[tuple[str, str]]) -> list[list[str]]:
-    """Groups of nodes that reach one another, each of two or more."""
-    after: dict[str, set[str]] = {}
+def circle(pairs: set[tuple[str, str]]) -> list[str]:
+    """Nodes of one circle of edges, the first again at the end; empty where there is none."""
+    sorter: graphlib.TopologicalSorter[str] = graphlib.TopologicalSorter()
     for a, b in pairs:
-        after.setdefault(a, set()).add(b)
-
-    def reach(start: str) -> set[str]:
-        seen, left = set(), [start]
-        while left:
-            for node in after.get(left.pop(), set()) - seen:
-                seen.add(node)
-                left.append(node)
-        return seen
-
-    reached = {node: reach(node) for node in after}
-    groups = {
-        frozenset({node} | {other for other in far if node in reached.get(other, set())})
-        for node, far in reached.items()
-    }
-    return sorted(sorted(group) for group in groups if len(group) > 1)
-
-
-def main() -> None:
-    """Print the graph."""
-    texts = read_modules()
-    pairs = edges(texts)
-    for package in PACKAGES:
-        folders = sorted({folder_of(name) for name in texts if name.startswith(package)})
-        inner = {(a, b) for a, b in pairs if a in folders and b in folders}
-        print(f"{package}: {len(folders)} folders and hubs, {len(inner)} edges")
-        for folder in folders:
-            own = {name: text for name, text in texts.items() if folder_of(name) == folder}
-            lines = sum(text.count("\n") for text in own.values())
-            below = ", ".join(sorted(b.removeprefix("train/") for a, b in pairs if a == folder))
-            print(f"  {folder:22s} {len(own):3d} files {lines:5d} lines   <- {below or 'nothing'}")
-    print(f"circles of folders: {circles(pairs) or 'none'}")
-    print(f"circles of files: {circles(file_edges(texts)) or 'none'}")
-    longest = max(texts, key=lambda name: texts[name].count("\n"))
-    print(f"longest file: {longest}, {texts[longest].count(chr(10))} lines")
-    functions = [
-        (node.end_lineno - node.lineno + 1, f"{name}:{node.lineno} {node.name}")
-        for name, text in texts.items()
-        for node in ast.walk(ast.parse(text))
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.end_lineno
-    ]
-    size, where = max(functions)
-    print(f"longest function: {where}, {size} lines")
-
-
-if __name__ == "__main__":
-    main()
+        sorter.add(a, b)
+    try:
+        sorter.prepare()
+    except graphlib.CycleError as error:
+        return error.args[1]
+    return []

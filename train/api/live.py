@@ -1,19 +1,15 @@
 """A run's curves in a notebook, drawn in place while it trains."""
 
-import io
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from train.api.checks import check_whole
-from train.metrics.figure import metrics_figure
+from train.api.runs import Run
 from train.metrics.rows import Row
 from train.runtime.errors import UsageError
 
-if TYPE_CHECKING:
-    from train.api.runs import Run
 
-
-def watch(run: "Run", *, every: int = 1) -> Iterator[Row]:
+def watch(run: Run, *, every: int = 1) -> Iterator[Row]:
     """Iterate a run and draw loss, win rate and games a second in place, in a notebook.
 
     Outside of a notebook nothing is drawn.
@@ -34,7 +30,7 @@ def watch(run: "Run", *, every: int = 1) -> Iterator[Row]:
     return _drawn(run, every)
 
 
-def _drawn(run: "Run", every: int) -> Iterator[Row]:
+def _drawn(run: Run, every: int) -> Iterator[Row]:
     handle = None
     for row in run:
         if row["iteration"] % every == 0 or row["iteration"] == run.config.iterations:
@@ -42,14 +38,7 @@ def _drawn(run: "Run", every: int) -> Iterator[Row]:
         yield row
 
 
-def png_of(run: "Run") -> bytes:
-    """The curves of a run as a picture."""
-    buffer = io.BytesIO()
-    metrics_figure({run.config.name: run.rows}).savefig(buffer, format="png", dpi=100)
-    return buffer.getvalue()
-
-
-def _draw(run: "Run", handle: Any) -> Any:
+def _draw(run: Run, handle: Any) -> Any:
     """Draw into the cell that runs, over what was drawn before."""
     try:
         from IPython import get_ipython
@@ -58,7 +47,7 @@ def _draw(run: "Run", handle: Any) -> Any:
         return None
     if get_ipython() is None:
         return None
-    picture = Image(data=png_of(run), format="png")
+    picture = Image(data=run._repr_png_(), format="png")
     if handle is None:
         return display(picture, display_id=True)
     handle.update(picture)

@@ -1,6 +1,7 @@
 """A run as an object: iterated, looked at, stopped and gone on with."""
 
 import contextlib
+import io
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Unpack
@@ -129,9 +130,12 @@ class Run:
 
     def _repr_png_(self) -> bytes | None:
         """Draw the curves for a notebook."""
-        from train.api.live import png_of
-
-        return png_of(self) if self.rows else None
+        if not self.rows:
+            return None
+        buffer = io.BytesIO()
+        figure = metrics_figure({self.config.name: self.rows})
+        figure.savefig(buffer, format="png", dpi=100)
+        return buffer.getvalue()
 
     @property
     def iterations(self) -> int:
