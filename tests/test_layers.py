@@ -1,6 +1,7 @@
 """The floor plan: a folder imports only from folders above its own; each library has one door."""
 
 import sys
+from collections.abc import Sequence
 
 import pytest
 
@@ -17,7 +18,7 @@ from tests.support.import_graph import (
 
 # Folders and hubs from the ground up; each imports only from those before it. The map in
 # docs/reference says what lives in each.
-FLOORS: list[str] = """
+FLOORS: Sequence[str] = """
 wallgo_jax/_version wallgo_jax/display wallgo_jax/board wallgo_jax/game wallgo_jax/planes
 wallgo_jax/observation wallgo_jax/notation wallgo_jax/arguments wallgo_jax/serialization
 wallgo_jax/env wallgo_jax/view wallgo_jax/formats wallgo_jax/drawing wallgo_jax/render
