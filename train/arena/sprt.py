@@ -15,7 +15,6 @@ import jax
 import numpy as np
 from scipy.optimize import brentq
 
-from train.arena.counts import PAIR_SCORES
 from train.arena.elo import expected_score
 from train.arena.match import MatchOptions, OnGames, games_of, play_match
 from train.arena.result import MatchResult, join
@@ -24,6 +23,8 @@ from train.players.basic import Player
 from wallgo_jax.game.rules import Rules
 
 WEAKER, STRONGER, UNDECIDED = "H0", "H1", "undecided"
+_SCORES = np.array([0, 0.25, 0.5, 0.75, 1])
+"""Mean score of a game of the pairs that are counted."""
 _LITTLE = 1e-3  # in place of a count of 0, so that no score is held impossible
 
 
@@ -137,7 +138,7 @@ def _likeliest(counts: np.ndarray, mean: float) -> np.ndarray:
     By Lagrange: `share / (1 + multiplier · (score − mean))`, the multiplier giving the mean.
     """
     share = counts / counts.sum()
-    gap = PAIR_SCORES / 2 - mean
+    gap = _SCORES - mean
 
     def mean_gap(multiplier: float) -> float:
         return float((share * gap / (1 + multiplier * gap)).sum())

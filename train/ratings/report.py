@@ -9,7 +9,6 @@ from train.metrics.intervals import Curve, curves_figure
 from train.metrics.plot_style import DASHED, GREY, INK, short_name
 from train.metrics.text_table import Table
 from train.ratings.pool import MeasuredPool
-from train.ratings.results_cache import record_of
 
 _LABEL_GAP = 0.05  # between labels of anchors, as a share of the height
 
@@ -55,7 +54,7 @@ def rating_record(measured: MeasuredPool) -> dict[str, Any]:
         "anchor": measured.ratings.anchor,
         "is_interrupted": measured.is_interrupted,
         "players": rating_rows(measured),
-        "results": [record_of(result) | {"games": result.games} for result in measured.results],
+        "results": [result._asdict() | {"games": result.games} for result in measured.results],
     }
 
 

@@ -8,7 +8,8 @@ import pytest
 
 from tests.support.reference.referee import Game
 from train.arena import report
-from train.arena.match import MatchOptions, entrants_of, fill_seats, play_match, seatings_of
+from train.arena.games import seatings_of
+from train.arena.match import MatchOptions, entrants_of, fill_seats, play_match
 from train.arena.result import MatchResult, wilson_interval
 from train.players.basic import Player
 from wallgo_jax.game import actions
@@ -191,7 +192,7 @@ THREE, FOUR = PRESETS["playwallgo-3p"], PRESETS["playwallgo-4p"]
     [((1, 1, 1), 6), ((1, 2), 3), ((1, 1, 1, 1), 24), ((1, 3), 4), ((2, 2), 6), ((1, 1, 2), 12)],
 )
 def test_every_order_comes_once(seats, count):
-    found = seatings_of(seats)
+    found = list(map(tuple, seatings_of(seats).entrants.tolist()))
     assert len(set(found)) == len(found) == count
     for seating in found:
         assert [seating.count(entrant) for entrant in range(len(seats))] == list(seats)
