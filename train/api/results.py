@@ -64,7 +64,7 @@ class PlayedMatch(MatchResult):
     @property
     def verdict(self) -> Verdict | None:
         """What the sequential test says, if there is one."""
-        return None if self.test is None else sprt.verdict_of(self.test, self)
+        return None if self.test is None else sprt.decide(self.test, self.pair_counts)
 
     def __repr__(self) -> str:
         if len(self.names) > 2:

@@ -44,15 +44,14 @@ def decide(test: Sprt, pairs: Sequence[int]) -> Verdict:
       test: the hypotheses.
       pairs: [5] counts of pairs by score, as `MatchResult.pair_counts` gives them.
     """
-    llr = log_likelihood_ratio(test, pairs)
+    counts, llr = np.asarray(pairs, float), 0.0
+    if counts.any():
+        counts = np.maximum(counts, _LITTLE)
+        one, other = (_likeliest(counts, expected_score(lead)) for lead in (test.elo1, test.elo0))
+        llr = float(counts @ np.log(one / other))
     if llr >= test.upper:
         return Verdict(llr, STRONGER)
     return Verdict(llr, WEAKER if llr <= test.lower else UNDECIDED)
-
-
-def verdict_of(test: Sprt, result: MatchResult) -> Verdict:
-    """The state of a test after the games so far."""
-    return decide(test, result.pair_counts)
 
 
 def play_until_decided(
@@ -87,7 +86,7 @@ def play_until_decided(
             on_progress=lambda more, done=done: on_progress(done + more),
         )
         result = played if result is None else join(result, played)
-        is_decided = test is not None and verdict_of(test, result).decision != UNDECIDED
+        is_decided = test and decide(test, result.pair_counts).decision != UNDECIDED
         if is_decided or options.should_stop():
             break
     assert result is not None
@@ -96,10 +95,8 @@ def play_until_decided(
 
 def in_words(test: Sprt, verdict: Verdict) -> str:
     """A sentence on a test that has ended, decided or not."""
-    figures = (
-        f"SPRT: log-likelihood ratio {verdict.llr:.2f}, bounds {test.lower:.2f} and "
-        f"{test.upper:.2f}: "
-    )
+    bounds = f"{test.lower:.2f} and {test.upper:.2f}"
+    figures = f"SPRT: log-likelihood ratio {verdict.llr:.2f}, bounds {bounds}: "
     if verdict.decision == UNDECIDED:
         return f"{figures}undecided, the games ended before it reached a bound"
     accepted, other = test.elo1, test.elo0
@@ -119,16 +116,6 @@ def verdict_record(test: Sprt, verdict: Verdict) -> dict[str, Any]:
         "bounds": [test.lower, test.upper],
         "decision": verdict.decision,
     }
-
-
-def log_likelihood_ratio(test: Sprt, pairs: Sequence[int]) -> float:
-    """Log-likelihood ratio of H1 over H0 of the counts that `decide` takes."""
-    counts = np.asarray(pairs, float)
-    if not counts.any():
-        return 0.0
-    counts = np.maximum(counts, _LITTLE)
-    likely = [_likeliest(counts, float(expected_score(lead))) for lead in (test.elo1, test.elo0)]
-    return float(counts @ np.log(likely[0] / likely[1]))
 
 
 def _likeliest(counts: np.ndarray, mean: float) -> np.ndarray:

@@ -12,6 +12,7 @@ P players of a meeting.
 
 import dataclasses
 import itertools
+import operator
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -40,25 +41,19 @@ class Score(NamedTuple):
     def plus(self, more: "Score") -> "Score":
         """Both together."""
         places = itertools.zip_longest(self.places, more.places, fillvalue=0)
-        return Score(
-            self.wins + more.wins,
-            self.draws + more.draws,
-            self.losses + more.losses,
-            self.own + more.own,
-            self.other + more.other,
-            tuple(map(sum, places)),
-        )
+        return Score(*map(operator.add, self[:-1], more[:-1]), places=tuple(map(sum, places)))
 
 
 def scores_of(result: MatchResult) -> tuple[Score, ...]:
     """The score of each player of a match."""
-    total, scores = int(result.cells.sum()), []
-    for entrant in range(len(result.names)):
-        of = result.of(entrant)
-        cells, places = int(result.cells[of.is_own].sum()), result.places[of.is_own]
-        counts = tuple(int((places == n + 1).sum()) for n in range(result.rules.players))
-        scores.append(Score(of.wins, result.draws, of.losses, cells, total - cells, counts))
-    return tuple(scores)
+    total, numbers = int(result.cells.sum()), range(1, result.rules.players + 1)
+
+    def score(of: MatchResult) -> Score:
+        cells, places = int(of.cells[of.is_own].sum()), of.places[of.is_own]
+        counts = tuple(int((places == n).sum()) for n in numbers)
+        return Score(of.wins, of.draws, of.losses, cells, total - cells, counts)
+
+    return tuple(score(result.of(entrant)) for entrant in range(len(result.names)))
 
 
 PlayPairing = Callable[[tuple[str, ...], int], tuple[Score, ...]]

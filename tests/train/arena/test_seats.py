@@ -129,7 +129,7 @@ def test_figures_by_hand():
     assert first.win_rate_at(0) == 1.0
     assert first.win_rate_at(2) == pytest.approx(1 / 6)
     assert result.seat_win_rate(0) == pytest.approx((3 + 1 / 3) / 6)
-    assert first.territory[0] == pytest.approx((9 + 2 + 1 + 7 + 9 + 2) / 6)
+    assert first.mean_territory[0] == pytest.approx((9 + 2 + 1 + 7 + 9 + 2) / 6)
     assert result.territory[:2].tolist() == [[9, 6], [2, 12]]
     # Means of the openings: (1 - 1/2 + 0) / 3 and (1 + 1 - 1/2) / 3.
     reward, error = first.reward
