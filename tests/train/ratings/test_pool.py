@@ -13,7 +13,6 @@ from train.arena import elo
 from train.arena.counts import Counts
 from train.arena.result import MatchResult
 from train.config.heuristics import HeuristicsConfig
-from train.metrics.intervals import Curve
 from train.metrics.plot_style import save_figure
 from train.players.basic import Player
 from train.ratings import pairings, pool, report
@@ -322,8 +321,12 @@ def test_table_and_record_tell_the_same(tmp_path):
 def test_curve_is_drawn(tmp_path, name):
     pytest.importorskip("matplotlib")
     path = tmp_path / "new" / "curve.png"
-    line = Curve(name, {1: (0, -3, 3), 2: (5, 2, 8), 3: (9, 7, 11)})
-    figure = report.ratings_figure([line], {name: 0}, title="t", x_label="x", y_label="y")
+    rows = [
+        {"player": f"r/{n}", "run": "r", "iteration": n, "elo": elo, "low": elo - 3, "high": 11}
+        for n, elo in ((1, 0), (2, 5), (3, 9))
+    ]
+    rows.append({"player": name, "run": None, "elo": 0})
+    figure = report.ratings_figure(rows, {"r": name}, title="t", x_label="x")
     save_figure(figure, path, caption=f"{name} = 0")
     assert path.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
 
