@@ -244,14 +244,13 @@ class _Meetings:
         if len(played.games) < games:
             raise KeyboardInterrupt
         self._before[frozenset(names)] += openings
-        result, line = PlayedMatch(**vars(played)), report.match_line
+        result = PlayedMatch(**vars(played))
         if self._records is not None:
             result.write(self._records, append=bool(self.results))
         self.results.append(result)
         scores = tournament_lib.scores_of(played)
         self.met.append(TournamentMatch("stopped", len(self.met) + 1, names, scores, None))
-        line = line if self.rules.players == 2 else report.table_line
-        work.display.say(line(result, seconds=work.task.seconds - began))
+        work.display.say(report.match_line(result, seconds=work.task.seconds - began))
         work.should_stop.keeps_work()
         return scores
 

@@ -64,7 +64,7 @@ class PlayedMatch(MatchResult):
     @property
     def verdict(self) -> Verdict | None:
         """What the sequential test says, if there is one."""
-        return None if self.test is None else sprt.verdict_of(self.test, self)
+        return None if self.test is None else sprt.decide(self.test, self.pair_counts)
 
     def __repr__(self) -> str:
         if len(self.names) > 2:
@@ -351,9 +351,8 @@ class RatedPool:
         x_label, x_of = "iteration", lambda run, iterations: iterations
         if axis == "positions":
             x_label, x_of = "training positions", positions_after
-        drawn, others = ratings_report.curves_of(self.rows, runs, x_of=x_of)
-        labels = {"title": self.title, "x_label": x_label, "y_label": "Elo"}
-        return ratings_report.ratings_figure(drawn, others, **labels)
+        labels = {"title": self.title, "x_label": x_label}
+        return ratings_report.ratings_figure(self.rows, runs, x_of=x_of, **labels)
 
 
 def positions_after(run: Path | str, iterations: Sequence[int]) -> list[float]:

@@ -1,4 +1,4 @@
-"""The counts of a pairing's games, from which ratings and tests are made."""
+"""The counts of some players' games, from which ratings are made."""
 
 from typing import NamedTuple
 
@@ -6,48 +6,9 @@ import numpy as np
 
 from train.arena.result import MatchResult
 
-PAIR_SCORES = np.array([0, 0.5, 1, 1.5, 2])
-"""Points of the first player in a pair of games: the classes that pairs are counted in."""
 
-
-class PairResult(NamedTuple):
-    """The games of two players, as pairs by score."""
-
-    players: tuple[str, ...]
-    pairs: tuple[int, ...]
-    """[5]: pairs of games in which the first player scored each of `PAIR_SCORES`."""
-    wins: int = 0  # of the first player
-    draws: int = 0
-    losses: int = 0
-    territory: tuple[int, ...] = (0, 0)
-
-    @property
-    def games(self) -> int:
-        """Number of games."""
-        return 2 * sum(self.pairs)
-
-    def plus(self, more: "PairResult") -> "PairResult":
-        """Further games of the same players in the same order."""
-        return PairResult(
-            self.players,
-            tuple(np.add(self.pairs, more.pairs).tolist()),
-            self.wins + more.wins,
-            self.draws + more.draws,
-            self.losses + more.losses,
-            tuple(np.add(self.territory, more.territory).tolist()),
-        )
-
-
-def pair_result(result: MatchResult) -> PairResult:
-    """The counts of a match of two."""
-    cells = tuple(result.territory.sum(axis=0).tolist())
-    return PairResult(
-        result.names, result.pair_counts, result.wins, result.draws, result.losses, cells
-    )
-
-
-class TableResult(NamedTuple):
-    """The games of P players, each at one seat."""
+class Counts(NamedTuple):
+    """The games of P players, each at one seat, whose openings are played in every seating."""
 
     players: tuple[str, ...]
     wins: tuple[float, ...]  # [P], a draw as 1 / P of a win for each
@@ -60,7 +21,7 @@ class TableResult(NamedTuple):
         """Number of games."""
         return round(sum(self.wins))
 
-    def plus(self, more: "TableResult") -> "TableResult":
+    def plus(self, more: "Counts") -> "Counts":
         """Further games of the same players in the same order, as one result of all openings."""
         wins, openings = np.array([self.wins, more.wins]), np.array([self.openings, more.openings])
         spread = np.array(self.spread) + np.array(more.spread)
@@ -68,30 +29,21 @@ class TableResult(NamedTuple):
             # Openings of both differ from the mean of all by more than from those of each.
             gap = wins[0] / openings[0] - wins[1] / openings[1]
             spread += openings.prod() / openings.sum() * np.outer(gap, gap)
-        return TableResult(
-            self.players,
-            tuple(wins.sum(axis=0).tolist()),
-            int(openings.sum()),
-            tuple(map(tuple, spread.tolist())),
-        )
+        total = tuple(wins.sum(axis=0).tolist())
+        return Counts(self.players, total, int(openings.sum()), tuple(map(tuple, spread.tolist())))
 
 
-def table_result(result: MatchResult) -> TableResult:
-    """The counts of a match in which each entrant has one seat."""
-    players = result.rules.players
-    won = (result.rewards > 0) + result.is_drawn[:, None] / players
+def count_games(result: MatchResult, players: tuple[str, ...] = ()) -> Counts:
+    """The counts of a match in which each entrant has one seat; `players` are its entrants in place
+    of their names."""
+    won = (result.rewards > 0) + result.is_drawn[:, None] / result.rules.players
     won = np.take_along_axis(won, np.argsort(result.seats, axis=1), axis=1)
-    by_opening = np.array(
-        [won[result.opening == each].sum(axis=0) for each in np.unique(result.opening)]
-    )
+    openings = np.unique(result.opening)
+    by_opening = np.array([won[result.opening == each].sum(axis=0) for each in openings])
     apart = by_opening - by_opening.mean(axis=0)
-    return TableResult(
-        result.names,
+    return Counts(
+        players or result.names,
         tuple(won.sum(axis=0).tolist()),
-        len(by_opening),
+        len(openings),
         tuple(map(tuple, (apart.T @ apart).tolist())),
     )
-
-
-Counts = PairResult | TableResult
-"""The counts of a pairing's games."""

@@ -32,7 +32,7 @@ from scipy.linalg import null_space
 from scipy.optimize import brentq, minimize
 from scipy.special import logsumexp, ndtr, softmax
 
-from train.arena.counts import PAIR_SCORES, Counts, PairResult, TableResult
+from train.arena.counts import Counts
 from train.arena.result import Z_95
 
 ELO = 400 / math.log(10)
@@ -106,7 +106,7 @@ def fit(
 
     Args:
       names: the players, each once, at least one.
-      results: any number for the same players; of two in either order, of more in the same one.
+      results: any number for the same players, in any order of theirs.
       anchor: one of them, whose rating is 0; None for a mean of 0.
       has_intervals: False leaves `low` and `high` NaN, which is quicker for pairs.
 
@@ -127,7 +127,7 @@ def fit(
     low, high = theta - half, theta + half
     if not has_intervals:
         low = high = np.full(len(names), math.nan)
-    elif not isinstance(next(iter(counted), None), TableResult):
+    elif tables.shape[1:] == (2,):
         ends = [_interval(problem, theta, bread, covariance, i) for i in range(len(names))]
         low, high = np.array(ends).T
     played, won = problem.played, problem.won
@@ -144,15 +144,14 @@ def fit(
 
 
 def _gather(place: dict[str, int], results: Sequence[Counts]) -> list[Counts]:
-    """Meetings with games, each once, pairs in the order of the players."""
-    merged: dict[tuple[str, ...], Any] = {}
-    for result in results:
-        if isinstance(result, PairResult):
-            first, second = result.players
-            if place[first] > place[second]:
-                result = PairResult((second, first), result.pairs[::-1])
-        known = merged.get(result.players)
-        merged[result.players] = result if known is None else known.plus(result)
+    """Meetings with games, each once, in the order of the players."""
+    merged: dict[tuple[str, ...], Counts] = {}
+    for players, wins, openings, spread in results:
+        order = sorted(range(len(players)), key=lambda seat: place[players[seat]])
+        names = tuple(players[seat] for seat in order)
+        rows = tuple(tuple(spread[i][j] for j in order) for i in order)
+        counts = Counts(names, tuple(wins[seat] for seat in order), openings, rows)
+        merged[names] = merged[names].plus(counts) if names in merged else counts
     with_games = [result for result in merged.values() if result.games]
     return sorted(with_games, key=lambda result: [place[name] for name in result.players])
 
@@ -184,7 +183,7 @@ class _Problem:
         self, players: int, tables: np.ndarray, results: Sequence[Counts], row: np.ndarray
     ) -> None:
         self._tables, self._results, self._row = tables, results, row
-        wins = np.array([_points(result) for result in results]).reshape(tables.shape)  # [M, P]
+        wins = np.array([result.wins for result in results]).reshape(tables.shape)  # [M, P]
         self._games = wins.sum(axis=1)
         self.played, self.won = np.zeros(players), np.zeros(players)
         np.add.at(self.played, tables, self._games[:, None])
@@ -250,20 +249,24 @@ class _Problem:
         """Variance of the gradient as the openings show it, [N, N]."""
         if not self._results:
             return np.zeros((len(theta), len(theta)))
-        chances = self._chances(theta)
-        pairs = [result.pairs for result in self._results if isinstance(result, PairResult)]
-        if pairs:
-            spread = self._pair_spread(np.array(pairs, float), chances[:, 0], len(theta))
-            return self._sum(spread * self._games + self._virtual, theta)
-        return self._sum((self._games + self._virtual) * self._table_spread(chances), theta)
+        chances, players = self._chances(theta), self._tables.shape[1]
+        openings = np.array([result.openings for result in self._results], float)
+        spread = np.array([result.spread for result in self._results])
+        if players > 2:
+            factor = self._table_spread(chances, openings, spread)
+            return self._sum((self._games + self._virtual) * factor, theta)
+        factors = self._pair_spread(chances[:, 0], openings, spread[:, 0, 0], len(theta))
+        return self._sum(factors * self._games + self._virtual, theta)
 
-    def _pair_spread(self, pairs: np.ndarray, expected: np.ndarray, players: int) -> np.ndarray:
+    def _pair_spread(
+        self, expected: np.ndarray, openings: np.ndarray, spread: np.ndarray, players: int
+    ) -> np.ndarray:
         """float[M]: the variance of the scores of pairs over that of independent games."""
         each = expected * (1 - expected)
         model = self._games * each
-        residual = (PAIR_SCORES[None] - 2 * expected[:, None]) ** 2
-        freedom = max(1.0, pairs.sum() - players + 1) / pairs.sum()
-        seen = (pairs * residual).sum(axis=1) / freedom
+        mean = np.array([result.wins[0] for result in self._results]) / openings
+        freedom = max(1.0, openings.sum() - players + 1) / openings.sum()
+        seen = (spread + openings * (mean - 2 * expected) ** 2) / freedom
         prior = _PRIOR_OPENINGS * _EVEN_PAIR_VARIANCE
         pool = (seen.sum() + prior) / (model.sum() + prior)
         # Where one side nearly always wins, colours and openings cannot make the games differ.
@@ -271,24 +274,13 @@ class _Problem:
         typical = 1 + (pool - 1) * evenness
         return (seen + prior * typical) / (model + prior)
 
-    def _table_spread(self, chances: np.ndarray) -> float:
+    def _table_spread(self, chances: np.ndarray, openings: np.ndarray, spread: np.ndarray) -> float:
         """The spread of openings over that of independent games, of all tables."""
-        seen = model = 0.0
-        tables = [result for result in self._results if isinstance(result, TableResult)]
-        for result, games, each in zip(tables, self._games, chances, strict=True):
-            if result.openings > 1:
-                seen += np.trace(np.array(result.spread)) * result.openings / (result.openings - 1)
-                model += games * np.trace(choice_information(each))
+        several, own = openings > 1, np.trace(spread, axis1=1, axis2=2)
+        seen = (own * openings / np.maximum(openings - 1, 1))[several].sum()
+        each = np.trace(choice_information(chances), axis1=1, axis2=2)
         prior = _PRIOR_OPENINGS * (1 - 1 / chances.shape[1])
-        return (seen + prior) / (model + prior)
-
-
-def _points(result: Counts) -> Sequence[float]:
-    """[P] points of each player of a meeting, a win as 1."""
-    if isinstance(result, TableResult):
-        return result.wins
-    first = float(np.array(result.pairs) @ PAIR_SCORES)
-    return first, result.games - first
+        return (seen + prior) / ((self._games * each)[several].sum() + prior)
 
 
 def _interval(
@@ -307,9 +299,8 @@ def _interval(
         drop = problem.loss(problem.solve(held, held=player)) - best
         return math.sqrt(max(0.0, 2 * drop / spread)) - Z_95
 
-    return _crossing(excess, centre, -bread[player, player]), _crossing(
-        excess, centre, bread[player, player]
-    )
+    low, high = (_crossing(excess, centre, way * bread[player, player]) for way in (-1, 1))
+    return low, high
 
 
 def _crossing(excess: Any, centre: float, direction: float) -> float:

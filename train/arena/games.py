@@ -10,6 +10,8 @@ G = Q S games, L plies at most, O plies of an opening, P seats. Game g is in lan
 it is game n = g % (Q R), which begins with opening n // R and has seating n % R of the lane.
 """
 
+import itertools
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -57,6 +59,13 @@ class Seatings(NamedTuple):
     def of_lane(self) -> int:
         """R, seatings of a lane."""
         return len(self.entrants) // self.lanes
+
+
+def seatings_of(seats: Sequence[int]) -> Seatings:
+    """The distinct orders of entrants that hold so many seats each, sorted."""
+    held = [entrant for entrant, count in enumerate(seats) for _ in range(count)]
+    orders = sorted(set(itertools.permutations(held)))
+    return Seatings(np.array(orders), lanes=2 if len(held) == 2 else 1)
 
 
 def set_up(openings: Openings, seatings: Seatings, *, boards: int, plies: int) -> MatchState:

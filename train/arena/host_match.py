@@ -33,11 +33,44 @@ from wallgo_jax.view.snapshot import take_snapshot
 
 _NUMBERS = itertools.count(1)
 """Of sessions: a program may play several matches."""
+_NOBODY = -1
+"""Whose turn a drawn ply is."""
 
 
 def is_external(player: Player) -> bool:
     """Whether a player is another program."""
     return isinstance(player.act, ExternalAct)
+
+
+def play_on_host(
+    players: Sequence[Player],
+    rules: Rules,
+    *,
+    games: int,
+    boards: int,
+    opening: OpeningOptions,
+    key: jax.Array,
+    on_progress: Callable[[int], None],
+    should_stop: Callable[[], bool],
+) -> MatchResult:
+    """Play G = `games` games of two players, B = `boards` at a time, opened as those on devices.
+
+    The rest is as in `train.arena.match.play_match`; the match may be stopped after a round.
+    """
+    open_key, play_key = jax.random.split(key)
+    opened, rounds = _open(rules, games, opening, open_key), 0
+    match = _Rounds(players, rules, min(boards, games))
+    # Games of a pair are taken together, so that a match that is stopped has whole pairs.
+    order = sorted(opened, key=lambda game: game.number % (games // 2))
+    while True:
+        finished = sum(game.is_over for game in opened)
+        on_progress(finished)
+        if finished == games or should_stop():
+            return _result(players, rules, opened)
+        active = [game for game in order if not game.is_over][:boards]
+        active.sort(key=lambda game: game.number)
+        match.play(active, jax.random.fold_in(play_key, rounds))
+        rounds += 1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,129 +97,68 @@ class _Game:
     sessions: dict[int, _Session] = dataclasses.field(default_factory=dict)  # by entrant
 
     @property
-    def side(self) -> int:
-        """The entrant whose turn it is."""
-        return self.seats[int(self.state.position.player)]
+    def since_setup(self) -> int:
+        """Plies since the last placement, the number of a drawn ply."""
+        return int(self.state.position.ply) - int(self.state.variant.num_placements)
 
     @property
-    def drawn_ply(self) -> int | None:
-        """The number of the drawn ply that is next; None where a player is to move."""
-        since_setup = int(self.state.position.ply) - int(self.state.variant.num_placements)
-        return since_setup if 0 <= since_setup < len(self.draws) else None
-
-    def lose(self, side: int, reason: str) -> None:
-        """End the game against an entrant."""
-        self.rewards = np.where(np.array(self.seats) == side, -1.0, 1.0)
-        self.forfeit, self.is_over = reason, True
+    def turn(self) -> int:
+        """The entrant to move; _NOBODY where the ply is drawn."""
+        is_drawn = 0 <= self.since_setup < len(self.draws)
+        return _NOBODY if is_drawn else self.seats[int(self.state.position.player)]
 
 
-class HostMatch:
-    """The games of a match, and who plays them."""
+class _Rounds:
+    """Plays rounds of two players, in batches of B boards."""
 
-    def __init__(
-        self,
-        players: Sequence[Player],
-        rules: Rules,
-        *,
-        games: int,
-        boards: int,
-        opening: OpeningOptions,
-        keys: tuple[jax.Array, jax.Array],
-    ) -> None:
-        """Open the games as a match of players of this package does.
+    def __init__(self, players: Sequence[Player], rules: Rules, boards: int) -> None:
+        self._players, self._rules, self._boards = players, rules, boards
 
-        Args:
-          players: the first and the second.
-          rules: two-player rules.
-          games: G, an even number.
-          boards: B.
-          opening: how each pair opens.
-          keys: of the openings, and of what the players draw.
-        """
-        self._players, self._rules = players, rules
-        self._boards = min(boards, games)
-        self._play_key, self._round = keys[1], 0
-        self.games = _open(rules, games, opening, keys[0])
-
-    @property
-    def finished(self) -> int:
-        """Games that are over."""
-        return sum(game.is_over for game in self.games)
-
-    def play_round(self) -> None:
-        """Play a ply of each game that is on, up to B of them; those of a pair are taken together,
-        so that a match that is stopped has whole pairs."""
-        pairs = len(self.games) // 2
-        order = sorted(self.games, key=lambda game: game.number % pairs)
-        active = [game for game in order if not game.is_over][: self._boards]
-        active.sort(key=lambda game: game.number)
-        by_side = [
-            [game for game in active if game.drawn_ply is None and game.side == side]
-            for side in (0, 1)
-        ]
-        drawn = [game for game in active if game.drawn_ply is not None]
-        if drawn:
-            self._advance(drawn, self._draw(drawn))
-        for side, waiting in enumerate(by_side):
-            if waiting:
-                self._move(waiting, side)
+    def play(self, active: Sequence[_Game], key: jax.Array) -> None:
+        """Play a ply of each of at most B games."""
+        turns = [game.turn for game in active]
+        for turn in (_NOBODY, 0, 1):
+            games = [game for game, its in zip(active, turns, strict=True) if its == turn]
+            if games:
+                self._move(games, turn, key)
         for game in active:
             if game.is_over:
                 _end_sessions(game)
-        self._round += 1
 
-    def result(self) -> MatchResult:
-        """The games that are over."""
-        games = [game for game in self.games if game.is_over]
-        cells = np.asarray(fetch(_territory(_stack([game.state for game in self.games]))))
-        is_over = np.array([game.is_over for game in self.games])
-        return MatchResult(
-            names=tuple(player.name for player in self._players),
-            rules=self._rules,
-            seats=np.array([game.seats for game in games]),
-            rewards=np.array([game.rewards for game in games]),
-            cells=cells[is_over],
-            opening=np.array([game.number % (len(self.games) // 2) for game in games]),
-            games=tuple(tuple(game.actions) for game in games),
-            forfeits=tuple(game.forfeit for game in games),
-        )
-
-    def _move(self, games: list[_Game], side: int) -> None:
-        act = self._players[side].act
-        if isinstance(act, ExternalAct):
-            games, moves = self._ask(act, games, side)
+    def _move(self, games: list[_Game], turn: int, key: jax.Array) -> None:
+        states, player = self._stack(games), self._players[turn]
+        if turn == _NOBODY:
+            bits = [game.draws[game.since_setup] for game in games]
+            slots = _draw(states, self._fill(bits, 0).astype(np.uint32))
+        elif isinstance(player.act, ExternalAct):
+            games, moves = self._ask(player.act, games, turn)
+            if not games:
+                return
+            states = self._stack(games)
+            slots = _slots(states, self._fill(moves, NO_ACTION).astype(np.int32))
         else:
-            key = jax.random.fold_in(jax.random.fold_in(self._play_key, self._round), side)
-            states = _stack([game.state for game in games], self._boards)
-            slots = act(self._players[side].variables, states, key)
-            moves = np.asarray(fetch(_public_actions(states, slots)))[: len(games)].tolist()
-        if games:
-            self._advance(games, moves)
-
-    def _draw(self, games: Sequence[_Game]) -> list[int]:
-        """The public actions of plies that are drawn."""
-        states = _stack([game.state for game in games], self._boards)
-        bits = np.zeros(self._boards, np.uint32)
-        bits[: len(games)] = [game.draws[game.drawn_ply] for game in games]
-        return np.asarray(fetch(_draw(states, bits)))[: len(games)].tolist()
-
-    def _advance(self, games: Sequence[_Game], moves: Sequence[int]) -> None:
-        """Play a legal public action in each game."""
-        states = _stack([game.state for game in games], self._boards)
-        filled = np.array([*moves, *[NO_ACTION] * (self._boards - len(moves))], np.int32)
-        after, rewards = fetch(_play(states, filled))
-        for place, (game, move) in enumerate(zip(games, moves, strict=True)):
+            slots = player.act(player.variables, states, jax.random.fold_in(key, turn))
+        moves, after, rewards = fetch(_play(states, slots))
+        for place, game in enumerate(games):
             position = jax.tree.map(lambda x, place=place: x[place], after.position)
             game.state = game.state._replace(position=position)
-            game.actions.append(move)
+            game.actions.append(int(moves[place]))
             game.rewards, game.is_over = rewards[place], bool(position.terminated)
 
+    def _stack(self, games: Sequence[_Game]) -> State:
+        """[B]: states of games, the first one's again where there are fewer."""
+        states = [game.state for game in games]
+        return _stack([*states, *[states[0]] * (self._boards - len(states))])
+
+    def _fill(self, numbers: Sequence[int], rest: int) -> np.ndarray:
+        return np.array([*numbers, *[rest] * (self._boards - len(numbers))])
+
     def _ask(
-        self, act: ExternalAct, games: Sequence[_Game], side: int
+        self, act: ExternalAct, games: Sequence[_Game], turn: int
     ) -> tuple[list[_Game], list[int]]:
         """Ask a program for its moves; returns the games where it made a legal one, and these."""
         program = act.program()
-        requests = [self._requests(game, program, side) for game in games]
+        requests = [self._requests(game, program, turn) for game in games]
         answers = iter(act.ask(list(itertools.chain(*requests))))
         playing, moves = [], []
         for game, messages in zip(games, requests, strict=True):
@@ -197,35 +169,26 @@ class HostMatch:
                 playing.append(game)
                 moves.append(move)
             else:
-                name, ply = self._players[side].name, len(game.actions) + 1
-                game.lose(side, f"{name} loses at ply {ply}: {move}")
+                name, ply = self._players[turn].name, len(game.actions) + 1
+                game.forfeit, game.is_over = f"{name} loses at ply {ply}: {move}", True
+                game.rewards = np.where(np.array(game.seats) == turn, -1.0, 1.0)
         return playing, moves
 
-    def _requests(self, game: _Game, program: Program, side: int) -> list[Message]:
+    def _requests(self, game: _Game, program: Program, turn: int) -> list[Message]:
         """The messages that bring a program up to date, and the question for its move."""
-        known = game.sessions.get(side)
-        requests: list[Message] = []
+        known, moves = game.sessions.get(turn), [self._text(action) for action in game.actions]
+        requests: list[dict[str, Any]] = []
         if known is None or known.program is not program:
             # New to this program: a game that one before it lost has ended.
-            known = _Session(program, f"game-{next(_NUMBERS)}", len(game.actions))
+            known = _Session(program, f"game-{next(_NUMBERS)}", len(moves))
             preset = name_of(self._rules)
-            requests.append(
-                {
-                    "type": "start_game_session",
-                    "bgsId": known.name,
-                    "rules": preset if preset in PRESETS else self._rules.to_dict(),
-                    "moves": [self._text(action) for action in game.actions],
-                }
-            )
-        for ply in range(known.plies, len(game.actions)):
-            move = self._text(game.actions[ply])
-            requests.append(
-                {"type": "apply_move", "bgsId": known.name, "expectedPly": ply, "move": move}
-            )
-        plies = len(game.actions)
-        requests.append({"type": "evaluate_position", "bgsId": known.name, "expectedPly": plies})
-        game.sessions[side] = dataclasses.replace(known, plies=plies)
-        return requests
+            rules = preset if preset in PRESETS else self._rules.to_dict()
+            requests.append({"type": "start_game_session", "rules": rules, "moves": moves})
+        for ply in range(known.plies, len(moves)):
+            requests.append({"type": "apply_move", "expectedPly": ply, "move": moves[ply]})
+        requests.append({"type": "evaluate_position", "expectedPly": len(moves)})
+        game.sessions[turn] = dataclasses.replace(known, plies=len(moves))
+        return [request | {"bgsId": known.name} for request in requests]
 
     def _read_move(self, game: _Game, answer: Any) -> int | str:
         """The public action of an answer, or why it is none."""
@@ -246,17 +209,6 @@ class HostMatch:
         return format_action(action, grid=self._rules.size, sides=CANONICAL_SIDES)
 
 
-def play_on_host(
-    match: HostMatch, *, on_progress: Callable[[int], None], should_stop: Callable[[], bool]
-) -> MatchResult:
-    """Play a match to its end, or until `should_stop` says True after a round."""
-    on_progress(match.finished)
-    while match.finished < len(match.games) and not should_stop():
-        match.play_round()
-        on_progress(match.finished)
-    return match.result()
-
-
 def _open(rules: Rules, games: int, how: OpeningOptions, key: jax.Array) -> list[_Game]:
     pairs, variant = games // 2, make_variant(rules)
 
@@ -266,22 +218,37 @@ def _open(rules: Rules, games: int, how: OpeningOptions, key: jax.Array) -> list
         return open_games(variant, jnp.arange(pairs), is_own, key, how)
 
     opened, empty = fetch((open_pairs(), initial_state(rules)))
-    begun = []
-    for number in range(games):
+
+    def begin(number: int) -> _Game:
         pair = number % pairs
-        position = jax.tree.map(lambda x, pair=pair: x[pair], opened.position)
-        begun.append(
-            _Game(
-                number=number,
-                seats=(0, 1) if number < pairs else (1, 0),
-                state=State(empty.variant, position),
-                actions=[int(action) for action in opened.actions[pair] if action != NO_ACTION],
-                rewards=opened.rewards[pair],
-                draws=opened.draws[pair],
-                is_over=bool(position.terminated),
-            )
+        position = jax.tree.map(lambda x: x[pair], opened.position)
+        return _Game(
+            number=number,
+            seats=(0, 1) if number < pairs else (1, 0),
+            state=State(empty.variant, position),
+            actions=[int(action) for action in opened.actions[pair] if action != NO_ACTION],
+            rewards=opened.rewards[pair],
+            draws=opened.draws[pair],
+            is_over=bool(position.terminated),
         )
-    return begun
+
+    return [begin(number) for number in range(games)]
+
+
+def _result(players: Sequence[Player], rules: Rules, games: Sequence[_Game]) -> MatchResult:
+    """The games that are over."""
+    cells = np.asarray(fetch(_territory(_stack([game.state for game in games]))))
+    over = [game for game in games if game.is_over]
+    return MatchResult(
+        names=tuple(player.name for player in players),
+        rules=rules,
+        seats=np.array([game.seats for game in over]),
+        rewards=np.array([game.rewards for game in over]),
+        cells=cells[[game.number for game in over]],
+        opening=np.array([game.number % (len(games) // 2) for game in over]),
+        games=tuple(tuple(game.actions) for game in over),
+        forfeits=tuple(game.forfeit for game in over),
+    )
 
 
 def _end_sessions(game: _Game) -> None:
@@ -291,26 +258,25 @@ def _end_sessions(game: _Game) -> None:
     game.sessions.clear()
 
 
-def _stack(states: Sequence[State], boards: int = 0) -> State:
-    """[B]: states, and the first of them again where there are fewer than `boards`."""
-    filled = [*states, *[states[0]] * (boards - len(states))]
-    return jax.tree.map(lambda *leaves: np.stack(leaves), *filled)
-
-
-@jax.jit
-def _public_actions(states: State, slots: jax.Array) -> jax.Array:
-    return jax.vmap(actions_lib.action_of_slot)(states, slots)
+def _stack(states: Sequence[State]) -> State:
+    return jax.tree.map(lambda *leaves: np.stack(leaves), *states)
 
 
 @jax.jit
 def _draw(states: State, bits: jax.Array) -> jax.Array:
-    return _public_actions(states, jax.vmap(actions_lib.draw_slot)(states, bits))
+    return jax.vmap(actions_lib.draw_slot)(states, bits)
 
 
 @jax.jit
-def _play(states: State, played: jax.Array) -> tuple[State, jax.Array]:
-    slots = jax.vmap(actions_lib.slot_of_action)(states, played)
-    return jax.vmap(referee.play)(states, slots)
+def _slots(states: State, played: jax.Array) -> jax.Array:
+    return jax.vmap(actions_lib.slot_of_action)(states, played)
+
+
+@jax.jit
+def _play(states: State, slots: jax.Array) -> tuple[jax.Array, State, jax.Array]:
+    """The public actions of slots, and what comes after them."""
+    played = jax.vmap(actions_lib.action_of_slot)(states, slots)
+    return played, *jax.vmap(referee.play)(states, slots)
 
 
 @jax.jit

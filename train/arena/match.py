@@ -15,24 +15,22 @@ N boards, Q openings, S seatings, G = Q S games, P seats, E entrants, D devices;
 
 import dataclasses
 import functools
-import itertools
-import operator
+import zlib
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from train.arena import host_match, match_programs
-from train.arena.games import GameLog, MatchState, Seatings, boards_to_move, play_slots, set_up
-from train.arena.match_programs import MOST_PROGRAMS, Act, MatchPrograms, never, openings_of_device
-from train.arena.openings import OpeningOptions, Openings, Positions, open_games
+from train.arena.games import GameLog, Seatings, seatings_of
+from train.arena.openings import OpeningOptions, Positions
 from train.arena.result import MatchResult
 from train.players.basic import Player
-from train.runtime.devices import AXIS, Devices, broadcast_boards, local_devices
+from train.runtime.devices import Devices, broadcast_boards, local_devices
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
+from train.runtime.memory import check_sizes
 from wallgo_jax.game import referee
 from wallgo_jax.game.actions import NO_ACTION
 from wallgo_jax.game.rules import Rules
@@ -67,7 +65,7 @@ class MatchOptions:
     players_place: bool = False
     positions: Positions | None = None
     devices: Devices | None = None
-    should_stop: Callable[[], bool] = never
+    should_stop: Callable[[], bool] = lambda: False
 
     def __post_init__(self) -> None:
         for name, least in (("games", 1), ("batch", 1), ("opening_plies", 0)):
@@ -89,8 +87,7 @@ class Entrants(NamedTuple):
     @property
     def seatings(self) -> Seatings:
         """The distinct orders in which they sit."""
-        orders = np.array(seatings_of(self.seats))
-        return Seatings(orders, lanes=2 if sum(self.seats) == 2 else 1)
+        return seatings_of(self.seats)
 
 
 def entrants_of(players: Sequence[Player]) -> Entrants:
@@ -106,7 +103,7 @@ def entrants_of(players: Sequence[Player]) -> Entrants:
 
 def games_of(players: Sequence[Player], games: int) -> int:
     """The games of a match of at least this many: each opening is played in every seating."""
-    seatings = len(seatings_of(entrants_of(players).seats))
+    seatings = len(entrants_of(players).seatings.entrants)
     return -(-games // seatings) * seatings
 
 
@@ -127,21 +124,7 @@ def fill_seats(given: Sequence[Seat], rules: Rules) -> list[Seat]:
     )
 
 
-def seatings_of(seats: Sequence[int]) -> tuple[tuple[int, ...], ...]:
-    """All distinct orders of entrants 0 to E - 1, in each the entrant at each seat, sorted.
-
-    Args:
-      seats: how many seats each entrant holds.
-    """
-    held = [entrant for entrant, count in enumerate(seats) for _ in range(count)]
-    return tuple(sorted(set(itertools.permutations(held))))
-
-
 OnGames = Callable[[int], None]
-
-
-def _ignore(games_done: int) -> None:
-    """Takes the number of games done."""
 
 
 def play_match(
@@ -150,7 +133,7 @@ def play_match(
     options: MatchOptions,
     *,
     key: jax.Array,
-    on_progress: OnGames = _ignore,
+    on_progress: OnGames = lambda games_done: None,
 ) -> MatchResult:
     """Play a match of as many players as the rules have seats.
 
@@ -168,30 +151,29 @@ def play_match(
     """
     check_players(players, rules)
     match_programs.check_opening(rules, options.opening_plies)
-    match_programs.check_match_size(games=options.games, batch=options.batch)
+    check_sizes(batch=options.batch)
+    if options.games > match_programs.MAX_GAMES:
+        most = match_programs.MAX_GAMES
+        raise UsageError(f"games = {options.games} is too large; at most {most} can be kept")
     entrants, games = entrants_of(players), games_of(players, options.games)
+    how: dict[str, Any] = {"games": games, "key": key, "on_progress": on_progress}
+    how["should_stop"] = options.should_stop
     if any(map(host_match.is_external, players)):
-        keys = jax.random.split(key)
-        match = host_match.HostMatch(
+        return host_match.play_on_host(
             entrants.players,
             rules,
-            games=games,
-            boards=options.batch,
             opening=options.opening,
-            keys=(keys[0], keys[1]),
+            boards=options.batch,
+            **how,
         )
-        return host_match.play_on_host(
-            match, on_progress=on_progress, should_stop=options.should_stop
-        )
+    devices = options.devices or local_devices()
+    openings = games // len(entrants.seatings.entrants)
     log = match_programs.play_to_end(
         _programs_of(entrants, rules, options),
         tuple(player.variables for player in entrants.players),
-        games // len(entrants.seatings.entrants),
-        games=games,
-        devices=options.devices or local_devices(),
-        key=key,
-        on_progress=on_progress,
-        should_stop=options.should_stop,
+        openings,
+        devices=devices,
+        **how,
     )
     return _read(log, entrants, rules, games)
 
@@ -210,7 +192,7 @@ def play_meeting(
     *,
     seed: int,
     before: int = 0,
-    on_progress: OnGames = _ignore,
+    on_progress: OnGames = lambda games_done: None,
 ) -> MatchResult:
     """Play a meeting of a tournament, whose games are the same whatever was played before it.
 
@@ -220,17 +202,25 @@ def play_meeting(
 
     The rest is as in `play_match`.
     """
-    key = match_programs.key_of_names([player.name for player in players], seed)
+    key = key_of_names(sorted(player.name for player in players), seed)
     if rules.players == 2:
         key = jax.random.fold_in(key, before)
     return play_match(players, rules, options, key=key, on_progress=on_progress)
 
 
-def _programs_of(entrants: Entrants, rules: Rules, options: MatchOptions) -> MatchPrograms:
+def key_of_names(names: Sequence[str], seed: int) -> jax.Array:
+    """The key of what players of these names, in this order, play in a tournament of this seed."""
+    who = zlib.crc32("\n".join(names).encode()) % 2**31
+    return jax.random.fold_in(jax.random.key(seed), who)
+
+
+def _programs_of(
+    entrants: Entrants, rules: Rules, options: MatchOptions
+) -> match_programs.MatchPrograms:
     devices, seatings = options.devices or local_devices(), len(entrants.seatings.entrants)
     openings = -(-options.games // (seatings * devices.count))  # openings of a device
     share = min(-(-options.batch // devices.count), openings * seatings)
-    return _programs(
+    return match_programs.make_programs(
         tuple(player.act for player in entrants.players),
         entrants.seats,
         rules,
@@ -240,48 +230,6 @@ def _programs_of(entrants: Entrants, rules: Rules, options: MatchOptions) -> Mat
         capacity=max(_LEAST_GAMES // seatings, 1 << (openings - 1).bit_length()),
         opening=options.opening,
     )
-
-
-@functools.lru_cache(maxsize=MOST_PROGRAMS)
-def _programs(
-    acts: tuple[Act, ...],
-    seats: tuple[int, ...],
-    rules: Rules,
-    devices: Devices,
-    *,
-    boards: int,
-    capacity: int,
-    opening: OpeningOptions,
-) -> MatchPrograms:
-    """Make the programs for N = `boards` boards and Q = `capacity` openings on each device."""
-    variant, seatings = make_variant(rules), Entrants((), seats).seatings
-    numbers_of = functools.partial(openings_of_device, capacity=capacity, devices=devices)
-
-    def begin(count: jax.Array, key: jax.Array) -> tuple[Openings, MatchState]:
-        openings = open_games(variant, *numbers_of(count), key, opening)
-        return openings, set_up(openings, seatings, boards=boards, plies=rules.max_plies)
-
-    def go_on(
-        variables: Any, openings: Openings, match: MatchState, count: jax.Array, key: jax.Array
-    ) -> tuple[MatchState, jax.Array]:
-        def play_tick(match: MatchState, key: jax.Array) -> MatchState:
-            keys = jax.random.split(key, len(acts))
-            for entrant, act in enumerate(acts):
-                share = boards * seats[entrant] // rules.players
-                chosen, is_valid = boards_to_move(match, seatings, entrant=entrant, boards=share)
-                position = jax.tree.map(operator.itemgetter(chosen), match.active.position)
-                states = State(broadcast_boards(variant, share), position)
-                slots = act(variables[entrant], states, keys[entrant])
-                match = play_slots(match, openings, seatings, states, chosen, slots, is_valid)
-            return match
-
-        key = jax.random.fold_in(key, jax.lax.axis_index(AXIS))
-        match = match_programs.play_ticks(match, play_tick, key)
-        is_over = match.log.position.terminated.reshape(seatings.lanes, capacity, seatings.of_lane)
-        is_done = is_over & numbers_of(count)[1][None, :, None]
-        return match, is_done.sum(dtype=jnp.int32)[None]
-
-    return match_programs.make_programs(begin, go_on, devices)
 
 
 def _read(log: GameLog, entrants: Entrants, rules: Rules, games: int) -> MatchResult:

@@ -1,10 +1,11 @@
 """The programs of a match: they play until all games are over.
 
-Q openings on each device, G games of a device, D devices, P players.
+N boards, Q openings and G games of a device, D devices, P players; see `train.arena.games`.
 """
 
-import zlib
-from collections.abc import Callable, Sequence
+import functools
+import operator
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -12,20 +13,21 @@ import jax.numpy as jnp
 import numpy as np
 from jax.stages import Compiled
 
-from train.arena.games import GameLog
-from train.runtime.devices import AXIS, BY_BOARD, EVERYWHERE, Devices
+from train.arena.games import GameLog, MatchState, boards_to_move, play_slots, seatings_of, set_up
+from train.arena.openings import OpeningOptions, Openings, open_games
+from train.players.basic import Act
+from train.runtime.devices import AXIS, BY_BOARD, EVERYWHERE, Devices, broadcast_boards
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
 from train.runtime.memory import (
     MemoryEstimate,
     check_fits,
-    check_sizes,
     device_memory,
     program_bytes,
     tree_bytes,
 )
 from wallgo_jax.game.rules import Rules
-from wallgo_jax.game.state import State
+from wallgo_jax.game.state import State, make_variant
 
 MAX_GAMES = 2**30
 """Games of a match: twice the openings, rounded up to a power of two, must be an int32."""
@@ -34,8 +36,6 @@ MOST_PROGRAMS = 20
 about 2,000 memory maps of the 65,530 that Linux gives a process (`vm.max_map_count`); a tournament
 of ten kinds has 45 pairs."""
 _TICKS_A_DISPATCH = 8
-
-Act = Callable[[Any, State, jax.Array], jax.Array]
 
 
 class MatchPrograms(NamedTuple):
@@ -50,58 +50,63 @@ class MatchPrograms(NamedTuple):
     """`go_on`, and the bytes that it takes, by the shapes of the variables."""
 
 
-def never() -> bool:
-    """Says that a match goes on."""
-    return False
-
-
+@functools.lru_cache(maxsize=MOST_PROGRAMS)
 def make_programs(
-    begin: Callable[..., Any], go_on: Callable[..., Any], devices: Devices
+    acts: tuple[Act, ...],
+    seats: tuple[int, ...],
+    rules: Rules,
+    devices: Devices,
+    *,
+    boards: int,
+    capacity: int,
+    opening: OpeningOptions,
 ) -> MatchPrograms:
-    """Compile what one device does as `MatchPrograms` of all devices."""
+    """Make the programs of entrants that hold some seats each, for N = `boards` boards and Q =
+    `capacity` openings on each device."""
+    variant, seatings = make_variant(rules), seatings_of(seats)
+    no_game = capacity * len(seatings.entrants)
+
+    def numbers_of(count: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """int32[Q] numbers of this device's openings, and bool[Q], whether there is that one."""
+        share, local = -(-count // devices.count), jnp.arange(capacity)
+        number = jax.lax.axis_index(AXIS) * share + local
+        return number, (local < share) & (number < count)
+
+    def begin(count: jax.Array, key: jax.Array) -> tuple[Openings, MatchState]:
+        openings = open_games(variant, *numbers_of(count), key, opening)
+        return openings, set_up(openings, seatings, boards=boards, plies=rules.max_plies)
+
+    def play_tick(
+        variables: Any, openings: Openings, match: MatchState, key: jax.Array
+    ) -> MatchState:
+        keys = jax.random.split(jax.random.fold_in(key, match.active.tick[0]), len(acts))
+        for entrant, act in enumerate(acts):
+            share = boards * seats[entrant] // rules.players
+            chosen, is_valid = boards_to_move(match, seatings, entrant=entrant, boards=share)
+            position = jax.tree.map(operator.itemgetter(chosen), match.active.position)
+            states = State(broadcast_boards(variant, share), position)
+            slots = act(variables[entrant], states, keys[entrant])
+            match = play_slots(match, openings, seatings, states, chosen, slots, is_valid)
+        return match._replace(active=match.active._replace(tick=match.active.tick + 1))
+
+    def go_on(
+        variables: Any, openings: Openings, match: MatchState, count: jax.Array, key: jax.Array
+    ) -> tuple[MatchState, jax.Array]:
+        key = jax.random.fold_in(key, jax.lax.axis_index(AXIS))
+        end = match.active.tick[0] + _TICKS_A_DISPATCH
+        match = jax.lax.while_loop(
+            lambda match: (match.active.tick[0] < end) & (match.active.game < no_game).any(),
+            lambda match: play_tick(variables, openings, match, key),
+            match,
+        )
+        is_over = match.log.position.terminated.reshape(seatings.lanes, capacity, seatings.of_lane)
+        is_done = is_over & numbers_of(count)[1][None, :, None]
+        return match, is_done.sum(dtype=jnp.int32)[None]
+
     first = devices.per_device(begin, (EVERYWHERE, EVERYWHERE), BY_BOARD)
     in_specs = (EVERYWHERE, BY_BOARD, BY_BOARD, EVERYWHERE, EVERYWHERE)
     onward = devices.per_device(go_on, in_specs, BY_BOARD)
     return MatchPrograms(jax.jit(first), jax.jit(onward, donate_argnums=2), {})
-
-
-def openings_of_device(
-    count: jax.Array, *, capacity: int, devices: Devices
-) -> tuple[jax.Array, jax.Array]:
-    """The openings of a match that a device plays, inside a program of one device.
-
-    Args:
-      count: int32[], openings of the match.
-      capacity: Q.
-      devices: share them.
-
-    Returns:
-      int32[Q] numbers of the device's openings, and bool[Q], whether the match has that opening.
-    """
-    share = -(-count // devices.count)
-    local = jnp.arange(capacity)
-    number = jax.lax.axis_index(AXIS) * share + local
-    return number, (local < share) & (number < count)
-
-
-def play_ticks(match: Any, play_tick: Callable[[Any, jax.Array], Any], key: jax.Array) -> Any:
-    """Some ticks of the games of one device, none when no board has a game.
-
-    Args:
-      match: `active.game` is G for a board without a game.
-      play_tick: (match, key of the tick) -> the match after a ply of each board.
-      key: the same in all calls.
-    """
-    end, no_game = match.active.tick[0] + _TICKS_A_DISPATCH, len(match.log.rewards)
-
-    def is_on(match: Any) -> jax.Array:
-        return (match.active.tick[0] < end) & (match.active.game < no_game).any()
-
-    def tick(match: Any) -> Any:
-        match = play_tick(match, jax.random.fold_in(key, match.active.tick[0]))
-        return match._replace(active=match.active._replace(tick=match.active.tick + 1))
-
-    return jax.lax.while_loop(is_on, tick, match)
 
 
 def play_to_end(
@@ -115,17 +120,9 @@ def play_to_end(
     on_progress: Callable[[int], None],
     should_stop: Callable[[], bool],
 ) -> GameLog:
-    """Play all games of a match, or those that are over when it is stopped.
+    """Play all `games` of a match of some openings, or those that are over when it is stopped.
 
-    Args:
-      programs: of the match.
-      variables: of all players.
-      openings: their number.
-      games: their number.
-      devices: that share the games.
-      key: consumed; decides the openings and all that the players draw.
-      on_progress: called with the number of games done so far, first when all is compiled.
-      should_stop: asked every few plies.
+    The rest is as in `train.arena.match.play_match`.
 
     Returns:
       The games of all devices, [D * G].
@@ -145,13 +142,6 @@ def play_to_end(
         on_progress(finished)
         if finished == games or should_stop():
             return match.log
-
-
-def check_match_size(*, games: int, batch: int) -> None:
-    """Refuse more games or boards than can be numbered with a UsageError."""
-    check_sizes(batch=batch)
-    if games > MAX_GAMES:
-        raise UsageError(f"games = {games} is too large; at most {MAX_GAMES} can be kept")
 
 
 def check_opening(rules: Rules, plies: int) -> None:
@@ -181,9 +171,3 @@ def _compile(programs: MatchPrograms, variables: tuple[Any, ...], devices: Devic
     playing = MemoryEstimate("playing", needed, ("batch", "simulations"))
     check_fits(held, device_memory(), programs=[playing])
     return compiled
-
-
-def key_of_names(names: Sequence[str], seed: int) -> jax.Array:
-    """The key of what players of these names, in any order, play in a tournament of this seed."""
-    who = zlib.crc32("\n".join(sorted(names)).encode()) % 2**31
-    return jax.random.fold_in(jax.random.key(seed), who)

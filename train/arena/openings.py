@@ -90,13 +90,13 @@ def read_openings(path: Path | str, rules: Rules) -> Positions:
             raise UsageError(f"--openings: {path}: position {number} is by other rules")
         if bool(state.position.terminated):
             raise UsageError(f"--openings: {path}: position {number} is over")
-    known = [played for _, played in opened if played is not None]
-    table = np.full((len(opened), max(map(len, known), default=0)), NO_ACTION, np.int32)
-    for row, played in zip(table, known, strict=False):
+    games = [played or () for _, played in opened]
+    table = np.full((len(opened), max(map(len, games), default=0)), NO_ACTION, np.int32)
+    for row, played in zip(table, games, strict=True):
         row[: len(played)] = played
     positions = fetch([state.position for state, _ in opened])
     stacked = jax.tree.map(lambda *leaves: np.stack(leaves), *positions)
-    return Positions(stacked, table, has_games=len(known) == len(opened))
+    return Positions(stacked, table, all(played is not None for _, played in opened))
 
 
 def choose_opening(
@@ -192,12 +192,9 @@ def with_drawn_plies(
 def _random_bits(key: jax.Array, numbers: jax.Array, *, plies: int) -> jax.Array:
     """uint32[Q, O]: random bits for plies of openings int32[Q]."""
 
-    def of_opening(number: jax.Array) -> jax.Array:
+    def of_ply(number: jax.Array, ply: jax.Array) -> jax.Array:
         opening_key = jax.random.fold_in(key, number)
+        return jax.random.bits(jax.random.fold_in(opening_key, ply), (), jnp.uint32)
 
-        def of_ply(ply: jax.Array) -> jax.Array:
-            return jax.random.bits(jax.random.fold_in(opening_key, ply), (), jnp.uint32)
-
-        return jax.vmap(of_ply)(jnp.arange(plies))
-
-    return jax.vmap(of_opening)(numbers)
+    of_opening = jax.vmap(of_ply, (None, 0))
+    return jax.vmap(of_opening, (0, None))(numbers, jnp.arange(plies))

@@ -1,13 +1,14 @@
 """Results of matches and tournaments as tables, lines and records."""
 
 import collections
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from rich.text import Text
 from rich.tree import Tree
 
-from train.arena.result import EntrantResult, MatchResult, wilson_interval
+from train.arena.result import MatchResult, wilson_interval
 from train.arena.tournament import (
     FINAL,
     LOSERS,
@@ -21,8 +22,8 @@ from train.arena.tournament import (
 from train.metrics.text_table import Table
 from wallgo_jax.formats.records import Record
 from wallgo_jax.game.rules import name_of
+from wallgo_jax.notation import COLOURS
 
-COLOURS = ("Red", "Blue", "Green", "Yellow")
 _ORDINALS = ("first", "second", "third", "fourth")
 _BRACKETS = {WINNERS: "winners' bracket", LOSERS: "losers' bracket", FINAL: "final"}
 _FIGURES_OF_MORE = ["reward", "win rate", "95 %", "places"]
@@ -40,29 +41,35 @@ def match_table(
       has_entrants: of one match, a column for each entrant.
     """
     first = results[0]
-    rules, games = name_of(first.rules), len(first.games)
-    title = f"{games} games on {rules}" if has_entrants else f"{first.first} on {rules}"
+    title = f"{len(first.games)} games" if has_entrants else first.first
     if has_entrants:
         columns = {name: first.of(entrant) for entrant, name in enumerate(first.names)}
     else:
-        columns = {f"against {result.second}": result.of(0) for result in results}
+        columns = {f"against {result.second}": result for result in results}
     figures = [_figures(each) for each in columns.values()]
     rows = [[name, *(column[name] for column in figures)] for name in figures[0]]
-    return Table(title, ("", *columns), rows, caption)
+    return Table(f"{title} on {name_of(first.rules)}", ("", *columns), rows, caption)
 
 
-def _figures(of: EntrantResult) -> dict[str, str]:
-    result, players = of.match, of.match.rules.players
-    cells, other = of.territory
-    ratio = of.territory_ratio
+def _figures(result: MatchResult) -> dict[str, str]:
+    players, (reward, error) = result.rules.players, result.reward
+    cells, other = result.mean_territory
+    ratio, places = result.territory_ratio, zip(_ORDINALS, result.place_shares, strict=False)
+    of_more = {
+        "seats": str(result.held),
+        "won of those decided": _rate(result.decided_rate),
+        "95 % interval of it": _interval(result.decided_interval),
+        "reward": f"{reward:+.3f} ± {error:.3f}",
+        **{f"{name} place": f"{share:.1%}" for name, share in places},
+    }
     return {
         "games": str(len(result.games)),
-        "won, drawn, lost": f"{of.wins}, {result.draws}, {of.losses}",
-        "win rate" if players == 2 else f"win rate, draws 1/{players}": f"{of.win_rate:.2%}",
-        "95 % interval": _interval(of.interval),
-        **(_figures_of_more(of) if players > 2 else {}),
+        "won, drawn, lost": f"{result.wins}, {result.draws}, {result.losses}",
+        "win rate" if players == 2 else f"win rate, draws 1/{players}": f"{result.win_rate:.2%}",
+        "95 % interval": _interval(result.interval),
+        **(of_more if players > 2 else {}),
         **{
-            f"win rate as {colour}": _rate(of.win_rate_at(seat))
+            f"win rate as {colour}": _rate(result.win_rate_at(seat))
             for seat, colour in enumerate(COLOURS[:players])
         },
         "Red's win rate": f"{result.seat_win_rate(0):.2%}",
@@ -73,21 +80,12 @@ def _figures(of: EntrantResult) -> dict[str, str]:
     }
 
 
-def _figures_of_more(of: EntrantResult) -> dict[str, str]:
-    """Figures that are redundant at two seats."""
-    reward, error = of.reward
-    places = zip(_ORDINALS, of.place_shares, strict=False)
-    return {
-        "seats": str(of.seats),
-        "won of those decided": _rate(of.decided_rate),
-        "95 % interval of it": _interval(of.decided_interval),
-        "reward": f"{reward:+.3f} ± {error:.3f}",
-        **{f"{name} place": f"{share:.1%}" for name, share in places},
-    }
-
-
 def match_line(result: MatchResult, *, seconds: float) -> str:
-    """A match in one line: win rate with its 95 % interval, from the first entrant's side."""
+    """A match in one line: of two entrants the first one's win rate with its 95 % interval, of more
+    the wins of each."""
+    if len(result.names) > 2:
+        wins = ", ".join(f"{name} {result.of(e).wins}" for e, name in enumerate(result.names))
+        return f"{wins} won, {result.draws} drawn, {seconds:.1f} s"
     low, high = result.interval
     forfeited = f"{result.forfeited} of them without the rules, " if result.forfeited else ""
     return (
@@ -95,12 +93,6 @@ def match_line(result: MatchResult, *, seconds: float) -> str:
         f"{high:.1%}), {result.wins} won, {result.draws} drawn, {result.losses} lost, "
         f"{forfeited}{seconds:.1f} s"
     )
-
-
-def table_line(result: MatchResult, *, seconds: float) -> str:
-    """A match of different players in one line: wins of each, and draws."""
-    wins = ", ".join(f"{name} {result.of(e).wins}" for e, name in enumerate(result.names))
-    return f"{wins} won, {result.draws} drawn, {seconds:.1f} s"
 
 
 def forfeit_lines(result: MatchResult) -> list[str]:
@@ -139,22 +131,18 @@ def match_record(result: MatchResult) -> dict[str, Any]:
     where there is no game with it. With more than two seats `entrants` has figures of each, of one
     seat, but for wins and losses.
     """
-    of, players = result.of(0), result.rules.players
+    players = result.rules.players
     colours = enumerate(map(str.lower, COLOURS[:players]))
     record: dict[str, Any] = {
         "first": result.first,
         "second": result.second,
         "rules": name_of(result.rules),
         "games": len(result.games),
-        "wins": of.wins,
-        "draws": result.draws,
-        "losses": of.losses,
-        "win_rate": of.win_rate,
-        "interval_95": list(of.interval),
-        "territory": list(of.territory),
-        "territory_ratio": of.territory_ratio,
+        **_side_record(result),
+        "territory": list(result.mean_territory),
+        "territory_ratio": result.territory_ratio,
         "mean_length": result.mean_length,
-        **{f"win_rate_as_{colour}": of.win_rate_at(seat) for seat, colour in colours},
+        **{f"win_rate_as_{colour}": result.win_rate_at(seat) for seat, colour in colours},
         "red_win_rate": result.seat_win_rate(0),
         "distinct_games": result.distinct_games,
     }
@@ -169,23 +157,31 @@ def match_record(result: MatchResult) -> dict[str, Any]:
     return record
 
 
-def _entrant_record(of: EntrantResult) -> dict[str, Any]:
-    reward, error = of.reward
-    has_error = error == error  # JSON has no NaN
+def _side_record(result: MatchResult) -> dict[str, Any]:
+    """Figures that each entrant has."""
     return {
-        "player": of.name,
-        "seats": of.seats,
-        "wins": of.wins,
-        "losses": of.losses,
-        "win_rate": of.win_rate,
-        "interval_95": list(of.interval),
-        "decided_win_rate": of.decided_rate,
-        "decided_interval_95": list(of.decided_interval),
+        "wins": result.wins,
+        "draws": result.draws,
+        "losses": result.losses,
+        "win_rate": result.win_rate,
+        "interval_95": list(result.interval),
+    }
+
+
+def _entrant_record(result: MatchResult) -> dict[str, Any]:
+    reward, error = result.reward
+    ends = None if math.isnan(error) else [reward - error, reward + error]
+    return {
+        "player": result.name,
+        "seats": result.held,
+        **_side_record(result),
+        "decided_win_rate": result.decided_rate,
+        "decided_interval_95": list(result.decided_interval),
         "reward": reward,
-        "reward_interval_95": [reward - error, reward + error] if has_error else None,
-        "places": of.place_shares,
-        "territory": of.territory[0],
-        "win_rate_by_seat": [of.win_rate_at(seat) for seat in range(of.match.rules.players)],
+        "reward_interval_95": ends,
+        "places": result.place_shares,
+        "territory": result.mean_territory[0],
+        "win_rate_by_seat": [result.win_rate_at(seat) for seat in range(result.rules.players)],
     }
 
 

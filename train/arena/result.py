@@ -7,7 +7,6 @@ players have 1 / P each.
 
 import dataclasses
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,8 +19,7 @@ Z_95 = 1.959963984540054
 
 @dataclasses.dataclass(frozen=True)
 class MatchResult:
-    """A match, game by game. Figures are from the side of the first entrant; `of` has those of
-    another.
+    """A match, game by game, and its figures from the side of one entrant.
 
     Attributes:
       names: of the E entrants.
@@ -33,6 +31,7 @@ class MatchResult:
       games: public actions of each game.
       forfeits: of each game, who lost it without the rules and why, as a program that crashed or
         made an illegal move; empty texts for all other games, or no texts at all.
+      entrant: whose figures are given.
     """
 
     names: tuple[str, ...]
@@ -43,10 +42,11 @@ class MatchResult:
     opening: np.ndarray
     games: tuple[tuple[int, ...], ...]
     forfeits: tuple[str, ...] = ()
+    entrant: int = 0
 
-    def of(self, entrant: int) -> "EntrantResult":
-        """The figures of an entrant, by its number."""
-        return EntrantResult(self, entrant)
+    def of(self, entrant: int) -> "MatchResult":
+        """The match from the side of another entrant, by its number."""
+        return dataclasses.replace(self, entrant=entrant)
 
     def of_games(self, numbers: np.ndarray) -> "MatchResult":
         """The match of some of its games, int[...]."""
@@ -66,15 +66,9 @@ class MatchResult:
     @property
     def second(self) -> str:
         """The other entrants, each with its seats where it has several."""
-        counted = [(name, self.of(e).seats) for e, name in enumerate(self.names) if e]
-        names = ", ".join(name if seats == 1 else f"{seats} {name}" for name, seats in counted)
+        counted = [(name, self.of(e).held) for e, name in enumerate(self.names) if e]
+        names = ", ".join(name if held == 1 else f"{held} {name}" for name, held in counted)
         return names or "itself"
-
-    @property
-    def outcome(self) -> np.ndarray:
-        """int[G]: 1 won, 0 drawn, -1 lost by the first entrant."""
-        won = ((self.seats == 0) & (self.rewards > 0)).any(axis=1)
-        return np.where(self.is_drawn, 0, np.where(won, 1, -1))
 
     @property
     def is_drawn(self) -> np.ndarray:
@@ -105,42 +99,6 @@ class MatchResult:
         return int(self.is_drawn.sum())
 
     @property
-    def wins(self) -> int:
-        """Games that the first entrant won."""
-        return self.of(0).wins
-
-    @property
-    def losses(self) -> int:
-        """Games that another entrant won."""
-        return self.of(0).losses
-
-    @property
-    def win_rate(self) -> float:
-        """The first entrant's, see `EntrantResult.win_rate`."""
-        return self.of(0).win_rate
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """95 % interval of the win rate (Wilson)."""
-        return self.of(0).interval
-
-    @property
-    def pairs(self) -> np.ndarray:
-        """int[...]: wins less losses of the first of two entrants in the two games of each opening,
-        those aside of which only one is over."""
-        _, place, count = np.unique(self.opening, return_inverse=True, return_counts=True)
-        return np.bincount(place, weights=self.outcome)[count == 2].astype(int)
-
-    @property
-    def pair_counts(self) -> tuple[int, ...]:
-        """[5] `pairs` in which the first of two entrants has 0, ½, 1, 1½ and 2 points."""
-        return tuple(np.bincount(self.pairs + 2, minlength=5).tolist())
-
-    def seat_win_rate(self, seat: int) -> float:
-        """Win rate of a seat, whoever has it: above 1 / P if it is an advantage."""
-        return _win_rate(self.rewards[:, seat], self.rules.players)
-
-    @property
     def mean_length(self) -> float:
         """Plies a game."""
         return float(np.mean([len(game) for game in self.games]))
@@ -155,51 +113,65 @@ class MatchResult:
         """Games that differ in at least one action."""
         return len(set(self.games))
 
+    def seat_win_rate(self, seat: int) -> float:
+        """Win rate of a seat, whoever has it: above 1 / P if it is an advantage."""
+        return self._win_rate(self.rewards[:, seat])
 
-@dataclasses.dataclass(frozen=True)
-class EntrantResult:
-    """A match from one entrant's side."""
+    @property
+    def pairs(self) -> np.ndarray:
+        """int[...]: wins less losses of one of two entrants in the two games of each opening, those
+        aside of which only one is over."""
+        _, place, count = np.unique(self.opening, return_inverse=True, return_counts=True)
+        return np.bincount(place, weights=self.outcome)[count == 2].astype(int)
 
-    match: MatchResult
-    entrant: int
+    @property
+    def pair_counts(self) -> tuple[int, ...]:
+        """[5] `pairs` in which one of two entrants has 0, ½, 1, 1½ and 2 points."""
+        return tuple(np.bincount(self.pairs + 2, minlength=5).tolist())
 
     @property
     def name(self) -> str:
-        """Its name."""
-        return self.match.names[self.entrant]
+        """The entrant's name."""
+        return self.names[self.entrant]
 
     @property
     def is_own(self) -> np.ndarray:
-        """bool[G, P]: its seats."""
-        return np.asarray(self.match.seats == self.entrant)
+        """bool[G, P]: the entrant's seats."""
+        return np.asarray(self.seats == self.entrant)
 
     @property
-    def seats(self) -> int:
+    def held(self) -> int:
         """Seats that it holds in a game."""
         return int(self.is_own[0].sum())
 
     @property
+    def outcome(self) -> np.ndarray:
+        """int[G]: 1 won, 0 drawn, -1 lost by the entrant."""
+        won = (self.is_own & (self.rewards > 0)).any(axis=1)
+        return np.where(self.is_drawn, 0, np.where(won, 1, -1))
+
+    @property
     def wins(self) -> int:
         """Games that one of its seats won."""
-        return int((self.is_own & (self.match.rewards > 0)).sum())
+        return int((self.outcome > 0).sum())
 
     @property
     def losses(self) -> int:
         """Games that another entrant won."""
-        return len(self.match.games) - self.match.draws - self.wins
+        return int((self.outcome < 0).sum())
 
     @property
     def win_rate(self) -> float:
         """Share of the games that a seat of its wins, a draw counted as 1 / P; at two seats
         (W + D / 2) / G."""
-        own_draws = self.match.draws * self.seats / self.match.rules.players
-        return (self.wins + own_draws) / (len(self.match.games) * self.seats)
+        own_draws = self.draws * self.held / self.rules.players
+        return (self.wins + own_draws) / (len(self.games) * self.held)
 
     @property
     def interval(self) -> tuple[float, float]:
         """95 % interval of the win rate (Wilson, of the games that one of its seats wins)."""
-        low, high = wilson_interval(self.win_rate * self.seats, len(self.match.games))
-        return low / self.seats, high / self.seats
+        low, high = wilson_interval(self.win_rate * self.held, len(self.games))
+        return low / self.held, high / self.held
 
     @property
     def decided_rate(self) -> float | None:
@@ -214,8 +186,8 @@ class EntrantResult:
 
     def win_rate_at(self, seat: int) -> float | None:
         """Its win rate in the games where it has this seat; None where it never has."""
-        rewards = self.match.rewards[self.is_own[:, seat], seat]
-        return _win_rate(rewards, self.match.rules.players) if len(rewards) else None
+        rewards = self.rewards[self.is_own[:, seat], seat]
+        return self._win_rate(rewards) if len(rewards) else None
 
     @property
     def reward(self) -> tuple[float, float]:
@@ -224,32 +196,34 @@ class EntrantResult:
         Games of one opening hang together, so the openings' means are taken as the sample
         (normal approximation); the half width is NaN for fewer than two openings.
         """
-        rewards = np.where(self.is_own, self.match.rewards, 0.0).sum(axis=1)
-        opening = self.match.opening
-        by_opening = [rewards[opening == each].mean() for each in np.unique(opening)]
-        means = np.array(by_opening) / self.seats
-        if len(means) < 2:
-            return float(means.mean()), math.nan
-        return float(means.mean()), float(Z_95 * means.std(ddof=1) / math.sqrt(len(means)))
+        rewards = np.where(self.is_own, self.rewards, 0.0).sum(axis=1)
+        openings = np.unique(self.opening)
+        means = np.array([rewards[self.opening == each].mean() for each in openings]) / self.held
+        error = means.std(ddof=1) / math.sqrt(len(means)) if len(means) > 1 else math.nan
+        return float(means.mean()), float(Z_95 * error)
 
     @property
     def place_shares(self) -> list[float]:
         """Shares of its seats that came first, second and so on, [P]."""
-        places = self.match.places[self.is_own]
-        return [float((places == n).mean()) for n in range(1, self.match.rules.players + 1)]
+        places = self.places[self.is_own]
+        return [float((places == n).mean()) for n in range(1, self.rules.players + 1)]
 
     @property
-    def territory(self) -> tuple[float, float]:
+    def mean_territory(self) -> tuple[float, float]:
         """Mean cells of one of its seats at the end, and of one of the others'."""
-        of_each, other = self.match.cells[self.is_own], self.match.cells[~self.is_own]
+        of_each, other = self.cells[self.is_own], self.cells[~self.is_own]
         return float(of_each.mean()), float(other.mean()) if other.size else 0.0
 
     @property
     def territory_ratio(self) -> float | None:
         """Cells of one of its seats over those of one of the others'; None if they had none."""
-        cells, other = self.match.cells[self.is_own], self.match.cells[~self.is_own]
+        cells, other = self.cells[self.is_own], self.cells[~self.is_own]
         total = int(other.sum()) * cells.size
         return int(cells.sum()) * other.size / total if total else None
+
+    def _win_rate(self, rewards: np.ndarray) -> float:
+        """Mean share of a win: 1 for reward 1, 1 / P for 0, 0 for -1 / (P - 1)."""
+        return float(((rewards > 0) + (rewards == 0) / self.rules.players).mean())
 
 
 def wilson_interval(rate: float, games: int, z: float = Z_95) -> tuple[float, float]:
@@ -265,19 +239,10 @@ def wilson_interval(rate: float, games: int, z: float = Z_95) -> tuple[float, fl
 
 def join(one: MatchResult, other: MatchResult) -> MatchResult:
     """Two matches of the same players under the same rules as one, the first one's games first."""
-
     other = dataclasses.replace(other, opening=other.opening + one.opening.max() + 1)
-
-    def both(name: str) -> Any:
-        parts: Sequence[Any] = getattr(one, name), getattr(other, name)
-        return parts[0] + parts[1] if isinstance(parts[0], tuple) else np.concatenate(parts)
-
-    names = ["seats", "rewards", "cells", "opening", "games"]
-    if one.forfeits and other.forfeits:
-        names.append("forfeits")
-    return dataclasses.replace(one, **{name: both(name) for name in names})
-
-
-def _win_rate(rewards: np.ndarray, players: int) -> float:
-    """Mean share of a win: 1 for reward 1, 1 / P for 0, 0 for -1 / (P - 1)."""
-    return float(((rewards > 0) + (rewards == 0) / players).mean())
+    joined: dict[str, Any] = {
+        name: np.concatenate([getattr(one, name), getattr(other, name)])
+        for name in ("seats", "rewards", "cells", "opening")
+    }
+    forfeits = one.forfeits + other.forfeits if one.forfeits and other.forfeits else one.forfeits
+    return dataclasses.replace(one, **joined, games=one.games + other.games, forfeits=forfeits)

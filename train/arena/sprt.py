@@ -15,7 +15,6 @@ import jax
 import numpy as np
 from scipy.optimize import brentq
 
-from train.arena.counts import PAIR_SCORES
 from train.arena.elo import expected_score
 from train.arena.match import MatchOptions, OnGames, games_of, play_match
 from train.arena.result import MatchResult, join
@@ -24,6 +23,8 @@ from train.players.basic import Player
 from wallgo_jax.game.rules import Rules
 
 WEAKER, STRONGER, UNDECIDED = "H0", "H1", "undecided"
+_SCORES = np.array([0, 0.25, 0.5, 0.75, 1])
+"""Mean score of a game of the pairs that are counted."""
 _LITTLE = 1e-3  # in place of a count of 0, so that no score is held impossible
 
 
@@ -43,15 +44,14 @@ def decide(test: Sprt, pairs: Sequence[int]) -> Verdict:
       test: the hypotheses.
       pairs: [5] counts of pairs by score, as `MatchResult.pair_counts` gives them.
     """
-    llr = log_likelihood_ratio(test, pairs)
+    counts, llr = np.asarray(pairs, float), 0.0
+    if counts.any():
+        counts = np.maximum(counts, _LITTLE)
+        one, other = (_likeliest(counts, expected_score(lead)) for lead in (test.elo1, test.elo0))
+        llr = float(counts @ np.log(one / other))
     if llr >= test.upper:
         return Verdict(llr, STRONGER)
     return Verdict(llr, WEAKER if llr <= test.lower else UNDECIDED)
-
-
-def verdict_of(test: Sprt, result: MatchResult) -> Verdict:
-    """The state of a test after the games so far."""
-    return decide(test, result.pair_counts)
 
 
 def play_until_decided(
@@ -86,7 +86,7 @@ def play_until_decided(
             on_progress=lambda more, done=done: on_progress(done + more),
         )
         result = played if result is None else join(result, played)
-        is_decided = test is not None and verdict_of(test, result).decision != UNDECIDED
+        is_decided = test and decide(test, result.pair_counts).decision != UNDECIDED
         if is_decided or options.should_stop():
             break
     assert result is not None
@@ -95,10 +95,8 @@ def play_until_decided(
 
 def in_words(test: Sprt, verdict: Verdict) -> str:
     """A sentence on a test that has ended, decided or not."""
-    figures = (
-        f"SPRT: log-likelihood ratio {verdict.llr:.2f}, bounds {test.lower:.2f} and "
-        f"{test.upper:.2f}: "
-    )
+    bounds = f"{test.lower:.2f} and {test.upper:.2f}"
+    figures = f"SPRT: log-likelihood ratio {verdict.llr:.2f}, bounds {bounds}: "
     if verdict.decision == UNDECIDED:
         return f"{figures}undecided, the games ended before it reached a bound"
     accepted, other = test.elo1, test.elo0
@@ -120,16 +118,6 @@ def verdict_record(test: Sprt, verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def log_likelihood_ratio(test: Sprt, pairs: Sequence[int]) -> float:
-    """Log-likelihood ratio of H1 over H0 of the counts that `decide` takes."""
-    counts = np.asarray(pairs, float)
-    if not counts.any():
-        return 0.0
-    counts = np.maximum(counts, _LITTLE)
-    likely = [_likeliest(counts, float(expected_score(lead))) for lead in (test.elo1, test.elo0)]
-    return float(counts @ np.log(likely[0] / likely[1]))
-
-
 def _likeliest(counts: np.ndarray, mean: float) -> np.ndarray:
     """The distribution over scores, [5], that makes the counts likeliest among those with this mean
     score a game.
@@ -137,7 +125,7 @@ def _likeliest(counts: np.ndarray, mean: float) -> np.ndarray:
     By Lagrange: `share / (1 + multiplier · (score − mean))`, the multiplier giving the mean.
     """
     share = counts / counts.sum()
-    gap = PAIR_SCORES / 2 - mean
+    gap = _SCORES - mean
 
     def mean_gap(multiplier: float) -> float:
         return float((share * gap / (1 + multiplier * gap)).sum())

@@ -11,7 +11,9 @@ P players of a meeting.
 """
 
 import dataclasses
+import functools
 import itertools
+import operator
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -40,25 +42,19 @@ class Score(NamedTuple):
     def plus(self, more: "Score") -> "Score":
         """Both together."""
         places = itertools.zip_longest(self.places, more.places, fillvalue=0)
-        return Score(
-            self.wins + more.wins,
-            self.draws + more.draws,
-            self.losses + more.losses,
-            self.own + more.own,
-            self.other + more.other,
-            tuple(map(sum, places)),
-        )
+        return Score(*map(operator.add, self[:-1], more[:-1]), places=tuple(map(sum, places)))
 
 
 def scores_of(result: MatchResult) -> tuple[Score, ...]:
     """The score of each player of a match."""
-    total, scores = int(result.cells.sum()), []
-    for entrant in range(len(result.names)):
-        of = result.of(entrant)
-        cells, places = int(result.cells[of.is_own].sum()), result.places[of.is_own]
-        counts = tuple(int((places == n + 1).sum()) for n in range(result.rules.players))
-        scores.append(Score(of.wins, result.draws, of.losses, cells, total - cells, counts))
-    return tuple(scores)
+    total, numbers = int(result.cells.sum()), range(1, result.rules.players + 1)
+
+    def score(of: MatchResult) -> Score:
+        cells, places = int(of.cells[of.is_own].sum()), of.places[of.is_own]
+        counts = tuple(int((places == n).sum()) for n in numbers)
+        return Score(of.wins, of.draws, of.losses, cells, total - cells, counts)
+
+    return tuple(score(result.of(entrant)) for entrant in range(len(result.names)))
 
 
 PlayPairing = Callable[[tuple[str, ...], int], tuple[Score, ...]]
@@ -194,11 +190,12 @@ def standings(names: Sequence[str], meetings: Sequence[TournamentMatch]) -> list
 
 def score_between(meetings: Sequence[TournamentMatch], name: str, opponent: str) -> Score | None:
     """A player's score against another over all their meetings; None where they did not meet."""
-    total = None
-    for meeting in meetings:
-        if {name, opponent} == set(meeting.players):
-            total = meeting.scores[meeting.players.index(name)].plus(total or Score())
-    return total
+    scores = [
+        meeting.scores[meeting.players.index(name)]
+        for meeting in meetings
+        if {name, opponent} == set(meeting.players)
+    ]
+    return functools.reduce(Score.plus, scores) if scores else None
 
 
 def heats(
@@ -248,20 +245,27 @@ def double_elimination(
       openings: of a meeting, each with both colours.
       starts_behind: further players, who have one loss already.
     """
-    order = [*seeds, *starts_behind]
-    state = _Brackets(order.index, play, openings)
+    state, behind = _Brackets([*seeds, *starts_behind], play, openings), list(starts_behind)
     ahead: list[str | None] = [
         seeds[place - 1] if place <= len(seeds) else None for place in seed_places(len(seeds))
     ]
-    behind = list(starts_behind)
     while len(ahead) > 1:
-        ahead, dropped = state.winners_round(ahead)
-        behind = state.losers_rounds(behind, dropped)
-    behind = state.losers_rounds(behind, [])
+        facing = list(zip(ahead[::2], ahead[1::2], strict=True))
+        met = state.meet(WINNERS, [(a, b) for a, b in facing if a is not None and b is not None])
+        winners = {name: meeting.winner for meeting in met for name in meeting.players}
+        ahead = [winners.get(a or b or "", a or b) for a, b in facing]
+        behind = state.losers_rounds(behind, [meeting.loser for meeting in met])
     (champion,) = ahead
     assert champion is not None
-    state.final(champion, behind)
-    return Elimination(tuple(reversed(state.left)), tuple(state.meetings), tuple(starts_behind))
+    for challenger in state.losers_rounds(behind, []):
+        # The undefeated player meets the one with a loss; if that one wins, once more.
+        (met,) = state.meet(FINAL, [(champion, challenger)])
+        if met.winner == challenger:
+            (met,) = state.meet(FINAL, [(champion, challenger)])
+        state.left.append(met.loser)
+        champion = str(met.winner)
+    places = (champion, *reversed(state.left))
+    return Elimination(places, tuple(state.meetings), tuple(starts_behind))
 
 
 def seed_places(count: int) -> list[int]:
@@ -277,18 +281,22 @@ def seed_places(count: int) -> list[int]:
 class _Brackets:
     """The meetings of a double elimination, and who has left so far, worst first."""
 
-    def __init__(self, seed: Callable[[str], int], play: PlayPairing, openings: int) -> None:
-        self._seed, self._play, self._openings = seed, play, openings
+    def __init__(self, order: list[str], play: PlayPairing, openings: int) -> None:
+        self._seed, self._play, self._openings = order.index, play, openings
         self._rounds: Counter[str] = Counter()
         self.meetings: list[TournamentMatch] = []
         self.left: list[str] = []
 
-    def winners_round(self, ahead: list[str | None]) -> tuple[list[str | None], list[str]]:
-        """Play a round; return the winners, and the losers who drop into the losers' bracket."""
-        facing = list(zip(ahead[::2], ahead[1::2], strict=True))
-        met = self._round(WINNERS, [(a, b) for a, b in facing if a is not None and b is not None])
-        goes_on = {name: m.winner for m in met for name in m.players}
-        return [goes_on.get(a or b or "", a or b) for a, b in facing], [m.loser for m in met]
+    def meet(self, bracket: str, facing: list[tuple[str, str]]) -> list[TournamentMatch]:
+        """Play a round of a bracket."""
+        self._rounds[bracket] += 1
+        number, ranked = self._rounds[bracket], [sorted(two, key=self._seed) for two in facing]
+        met = [
+            _decide(self._play, bracket, number, tuple(players), self._openings)
+            for players in ranked
+        ]
+        self.meetings += met
+        return met
 
     def losers_rounds(self, behind: list[str], dropped: list[str]) -> list[str]:
         """Play until those who dropped have met those before them; returns who is left.
@@ -297,38 +305,16 @@ class _Brackets:
         """
         while len(behind) > max(1, len(dropped)):
             behind = self._losers_round(behind)
-        if dropped and len(behind) + len(dropped) > 1:
-            # Those who dropped last from one part of the bracket meet those from the other part.
-            met = [pair for two in zip(behind, dropped[::-1], strict=False) for pair in two]
-            behind = self._losers_round(met + dropped[::-1][len(behind) :])
-            return behind
-        return behind + dropped
+        if not dropped or len(behind) + len(dropped) == 1:
+            return behind + dropped
+        # Those who dropped last from one part of the bracket meet those from the other part.
+        met = [name for two in zip(behind, dropped[::-1], strict=False) for name in two]
+        return self._losers_round(met + dropped[::-1][len(behind) :])
 
     def _losers_round(self, names: list[str]) -> list[str]:
         """Neighbours meet; of an odd number the best seed has no opponent."""
-        rest = list(names)
-        free = [min(rest, key=self._seed)] if len(rest) % 2 else []
-        rest = [name for name in rest if name not in free]
-        met = self._round(LOSERS, list(zip(rest[::2], rest[1::2], strict=True)))
+        free = [min(names, key=self._seed)] if len(names) % 2 else []
+        rest = [name for name in names if name not in free]
+        met = self.meet(LOSERS, list(zip(rest[::2], rest[1::2], strict=True)))
         self.left += sorted((m.loser for m in met), key=self._seed, reverse=True)
         return free + [m.winner for m in met if m.winner is not None]
-
-    def final(self, champion: str, behind: list[str]) -> None:
-        """Play the undefeated player against the one with a loss; if that one wins, once more."""
-        for challenger in behind:
-            (met,) = self._round(FINAL, [(champion, challenger)])
-            if met.winner == challenger:
-                (met,) = self._round(FINAL, [(champion, challenger)])
-            self.left.append(met.loser)
-            champion = str(met.winner)
-        self.left.append(champion)
-
-    def _round(self, bracket: str, facing: list[tuple[str, str]]) -> list[TournamentMatch]:
-        self._rounds[bracket] += 1
-        ranked = [tuple(sorted(two, key=self._seed)) for two in facing]
-        met = [
-            _decide(self._play, bracket, self._rounds[bracket], players, self._openings)
-            for players in ranked
-        ]
-        self.meetings += met
-        return met

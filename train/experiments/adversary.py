@@ -48,13 +48,14 @@ from train.players.names import read_network_name
 from train.players.registry import (
     load_network,
     make_frozen_opponent,
-    make_modelling_player,
     make_player,
     network_config,
 )
+from train.players.searching import network_player
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
 from train.search.config import SearchConfig
+from train.search.evaluator import WithOpponentVariables
 from wallgo_jax.formats.records import Record
 from wallgo_jax.game.rules import Rules
 
@@ -287,8 +288,12 @@ def _play(
     scale, rules = work.scale.adversary, victim.rules
     first = second = make_player(player, rules)
     if load is not None:
-        opponent = make_frozen_opponent(player, rules)
-        first = make_modelling_player(attacker, load(), opponent, simulations=simulations)
+        # It searches as its self-play does: the victim's moves in the tree follow its raw policy.
+        opponent, trained = make_frozen_opponent(player, rules), load()
+        variables = WithOpponentVariables(trained.variables, opponent.variables)
+        how = {"simulations": simulations, "model": opponent.evaluate}
+        first = network_player(attacker, variables, trained.config, trained.config.rules, **how)
+        first = first._replace(trained=trained)
     sizes = {"games": scale.games, "opening_plies": scale.opening_plies}
     result = play_games(work, [first, second], rules, **sizes)
     games = [list(map(int, game)) for game in result.games]

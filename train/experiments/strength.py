@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import isotonic_regression
 
-from train.arena.counts import PairResult, pair_result
+from train.arena.counts import count_games
 from train.arena.result import wilson_interval
 from train.config import CheckpointConfig, EvaluationConfig, RunConfig
 from train.experiments.lib.stats import Estimate
@@ -121,24 +121,20 @@ def measure(
     minutes, compile_minutes = _minutes(run, earlier)
     points = []
     for number, entrant in enumerate(entrants):
-        results = [
-            result
-            for result in cache.of((entrant.identity, against.identity))
-            if isinstance(result, PairResult)
-        ]
+        players = entrant.identity, against.identity
+        results = cache.of(players)
         if not results:
             on_games = on_match(entrant, number, len(entrants))
             play = pool.make_play(
                 rules, games=games, opening_plies=opening_plies, seed=seed, on_games=on_games
             )
-            counts = pair_result(play((entrant, against), 0))
-            results = [counts._replace(players=(entrant.identity, against.identity))]
+            results = [count_games(play((entrant, against), 0), players)]
             cache.add(results[0])
         result, iteration = results[0], entrant.iteration
         assert iteration is not None
         if iteration not in minutes:
             raise UsageError(f"{run}: {METRICS_FILE} has no row of iteration {iteration}")
-        rate = (result.wins + result.draws / 2) / result.games
+        rate = result.wins[0] / result.games
         points.append(StrengthPoint(iteration, minutes[iteration], rate, result.games))
     passings = tuple(passing(points, level) for level in LEVELS)
     code = code_in_words(code_of(run))

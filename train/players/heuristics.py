@@ -93,19 +93,12 @@ def score_against_all(state: State, player: jax.Array, config: HeuristicConfig) 
 def _scores_among(state: State, config: HeuristicConfig) -> jax.Array:
     """float32[P]: `score` where more than two play: each cell counts for the side that is strictly
     nearer than every other, for a player its own cells and against it those of every rival."""
-    own, other = _parts(state, config)
-    return own + other.sum() - other
-
-
-def _parts(state: State, config: HeuristicConfig) -> tuple[jax.Array, jax.Array]:
-    """float32[P], float32[P]: sums of the weights of the cells that each side is nearest to, as its
-    own and as a rival's."""
     grid, terrain = state.grid, terrain_lib.read_terrain(*state)
     exits = terrain.free_exits if config.stones_block else terrain.exits
     playable = bitboard.unpack(state.variant.playable)
     near = [_discs(each, exits, playable, config.boundary, grid=grid) for each in terrain.stones]
     reached = bitboard.flood(tuple(discs[-1] for discs in near), exits, grid)
-    own, other = [], []
+    own, other = [], []  # sums of the weights of a side's cells, as its own and as a rival's
     for side, discs in enumerate(near):
         others = [number for number in range(len(near)) if number != side]
         near_others = [
@@ -127,7 +120,8 @@ def _parts(state: State, config: HeuristicConfig) -> tuple[jax.Array, jax.Array]
             mine, theirs = (mine + part, theirs) if weight > 0 else (mine, theirs + part)
         own.append(mine)
         other.append(theirs)
-    return jnp.stack(own), jnp.stack(other)
+    against = jnp.stack(other)
+    return jnp.stack(own) + against.sum() - against
 
 
 def _discs(
@@ -270,21 +264,16 @@ def make_heuristic_evaluator(config: HeuristicConfig) -> Evaluator:
     """
 
     def evaluate_board(state: State) -> Evaluation:
-        position = state.position
-        players = position.stones.shape[0]
+        mover, players = state.position.player, state.position.stones.shape[0]
         scores = slot_scores(state, config)
-        still = score(state, position.player, config)
+        logits, still = _logits_of(scores, config), score(state, mover, config)
         value = jnp.tanh((scores.max() + still) / 2 / config.scale)
         if players == 2:
-            return Evaluation(
-                _logits_of(scores, config), value * jnp.array([1.0, -1.0], jnp.float32)
-            )
-        order = (position.player + jnp.arange(players)) % players
+            return Evaluation(logits, value * jnp.array([1.0, -1.0], jnp.float32))
+        order = (mover + jnp.arange(players)) % players
         values = jnp.tanh(_scores_among(state, config)[order] / config.scale).at[0].set(value)
         values -= values.mean()
-        return Evaluation(
-            _logits_of(scores, config), values / jnp.maximum(1, jnp.abs(values).max())
-        )
+        return Evaluation(logits, values / jnp.maximum(1, jnp.abs(values).max()))
 
     def evaluate(
         variables: Any, states: State, analysis: BoardAnalysis | None = None

@@ -88,6 +88,8 @@ class PlayerName(NamedTuple):
     @property
     def budget_text(self) -> str:
         """The budget as it is written in a name, `@64` or `@0.5s`."""
+        if not PLAYER_KINDS[self.kind].searches:
+            return ""
         if self.seconds is None:
             return f"@{self.budget}"
         # Never with an exponent, which names do not have.
@@ -116,10 +118,8 @@ class PlayerName(NamedTuple):
     @property
     def full(self) -> str:
         """The name with everything said: what tables show, and a name again."""
-        kind = PLAYER_KINDS[self.kind]
-        target = f":{self.target}" if kind.target else ""
-        budget = self.budget_text if kind.searches else ""
-        return f"{self.kind}{target}{budget}{self.options_text}"
+        target = f":{self.target}" if self.target else ""
+        return f"{self.kind}{target}{self.budget_text}{self.options_text}"
 
     def with_simulations(self, simulations: int) -> "PlayerName":
         """The player of this many simulations in place of its budget."""
@@ -170,49 +170,44 @@ def _read_parts(text: str, kind: str, rest: str) -> PlayerName:
     if not text.isprintable():
         raise UsageError(f"player {text!r}: has a character that cannot be printed")
     allowed = PLAYER_KINDS[kind]
-    target, budget, options = _split(rest)
+    readings = [read.groupdict() for form in _FORMS if (read := form.fullmatch(rest))]
+    # A path that exists may hold an @ or a ?.
+    parts = next((each for each in readings if os.path.exists(each["target"])), readings[-1])
+    target, budget, options = (parts.get(part) for part in ("target", "budget", "options"))
     if allowed.target and not target:
         raise _error(text, f"names no {allowed.target}")
     if budget is not None and not allowed.searches:
         raise _error(text, f"{kind} takes no simulations")
-    return PlayerName(text, kind, target, *_read_budget(text, budget))._replace(
-        **_read_options(text, allowed, options)
-    )
+    name = PlayerName(text, kind, target or "")
+    if budget is not None:
+        name = name._replace(**_read_budget(text, budget))
+    return name if options is None else name._replace(**_read_options(text, allowed, options))
 
 
-def _split(text: str) -> tuple[str, str | None, str | None]:
-    """`target@budget?options` in three; a path that exists may hold an @ or a ?."""
-    before, mark, options = text.rpartition("?")
-    readings: list[tuple[str, str | None, str | None]] = [(text, None, None)]
-    target, at, budget = text.rpartition("@")
-    if at and "?" not in budget:
-        readings.append((target, budget, None))
-    if mark:
-        readings.append((before, None, options))
-        target, at, budget = before.rpartition("@")
-        if at:
-            readings.append((target, budget, options))
-    return next((each for each in readings if os.path.exists(each[0])), readings[-1])
+_FORMS = [
+    re.compile(f"(?P<target>.*){budget}{options}")
+    for options in ("", r"\?(?P<options>[^?]*)")
+    for budget in ("", "@(?P<budget>[^@?]*)")
+]
+"""`target@budget?options` and what may be left out."""
 
 
-def _read_budget(text: str, budget: str | None) -> tuple[int | None, float | None]:
-    """Simulations and seconds, one of them None; both without a budget."""
-    if budget is None:
-        return None, None
+def _read_budget(text: str, budget: str) -> dict[str, Any]:
+    """The simulations, or the seconds."""
     if re.fullmatch("[0-9]{1,9}", budget) and 1 <= int(budget) <= MAX_SIMULATIONS:
-        return int(budget), None
+        return {"simulations": int(budget)}
     if re.fullmatch(r"([0-9]+\.?[0-9]*|\.[0-9]+)s", budget):
         if 0 < (seconds := float(budget[:-1])) <= MAX_SECONDS:
-            return None, seconds
+            return {"seconds": seconds}
     raise UsageError(
         f"player {text!r}: {budget!r} a move; allowed: 1 to {MAX_SIMULATIONS} simulations, or time "
         f"above 0s, up to {MAX_SECONDS:g}s"
     )
 
 
-def _read_options(text: str, kind: PlayerKind, options: str | None) -> dict[str, Any]:
+def _read_options(text: str, kind: PlayerKind, options: str) -> dict[str, Any]:
     """The values of `key=value&...` by their keys."""
-    words = [] if options is None else [word.partition("=") for word in options.split("&")]
+    words = [word.partition("=") for word in options.split("&")]
     known = {
         key: values
         for key, values in OPTIONS.items()

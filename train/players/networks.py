@@ -1,7 +1,6 @@
 """The networks of trained players, by the players' names, and the rules that they have learned."""
 
 import contextlib
-import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -76,7 +75,7 @@ def common_rules(names: Iterable[str], *, are_networks: bool = False) -> Rules |
     for name, its in zip(trained, learned, strict=True):
         shared = tuple(rules for rules in common if rules in its)
         if not shared:
-            known, its_words = _tell_unlearned(learned[0], its)
+            known, its_words = _unlearned(learned[0], its)
             transfer = "" if are_networks else ", and --transfer lets both play it"
             raise UsageError(
                 f"{trained[0].text} has learned {known}, {name.text} {its_words}: --rules says "
@@ -103,7 +102,7 @@ def refuse_other_rules(
             f"{rules.players}"
         )
     if rules not in learned and not transfer:
-        known, asked = _tell_unlearned(learned, [rules])
+        known, asked = _unlearned(learned, [rules])
         hint = "; --transfer lets networks play rules they have not learned"
         raise UsageError(
             f"player {name!r}: learned {known}, asked to play {asked}"
@@ -111,34 +110,23 @@ def refuse_other_rules(
         )
 
 
-def _tell_unlearned(learned: Sequence[Rules], others: Sequence[Rules]) -> tuple[str, str]:
-    """Rules that a network has learned, and others, in words."""
-    if len(learned) == len(others) == 1:
-        return tell_apart(learned[0], others[0])
-    names = [_tell(rules) for rules in learned]
-    # Others that are called like learned ones say in what they differ.
-    alike = [
-        next((own for own in learned if _tell(own) == _tell(rules)), rules) for rules in others
+def in_words(rules: Rules, others: Iterable[Rules]) -> str:
+    """The name of a preset or the size of custom rules, and what differs in others of that name."""
+
+    def name(each: Rules) -> str:
+        preset = name_of(each)
+        return preset if preset in PRESETS else f"custom rules on {each.size}x{each.size}"
+
+    alike = [vars(other) for other in others if name(other) == name(rules)]
+    changed = [
+        f"{field} {value}"
+        for field, value in vars(rules).items()
+        if any(other[field] != value for other in alike)
     ]
-    told = [tell_apart(own, rules)[1] for own, rules in zip(alike, others, strict=True)]
-    return ", ".join(names), ", ".join(told)
+    return f"{name(rules)} ({', '.join(changed)})" if changed else name(rules)
 
 
-def tell_apart(one: Rules, other: Rules) -> tuple[str, str]:
-    """Both rules in words: their names, or what differs where neither is a preset."""
-    words = _tell(one), _tell(other)
-    fields = [field.name for field in dataclasses.fields(Rules)]
-    changed = [name for name in fields if getattr(one, name) != getattr(other, name)]
-    if words[0] != words[1] or not changed:
-        return words
-
-    def in_full(rules: Rules) -> str:
-        values = ", ".join(f"{name} {getattr(rules, name)}" for name in changed)
-        return f"{_tell(rules)} ({values})"
-
-    return in_full(one), in_full(other)
-
-
-def _tell(rules: Rules) -> str:
-    name = name_of(rules)
-    return name if name in PRESETS else f"custom rules on {rules.size}x{rules.size}"
+def _unlearned(learned: Sequence[Rules], others: Sequence[Rules]) -> tuple[str, str]:
+    """Rules that a network has learned, and others, in words."""
+    own = ", ".join(in_words(rules, others) for rules in learned)
+    return own, ", ".join(in_words(rules, learned) for rules in others)

@@ -35,7 +35,6 @@ from train.players.time_budget import PROBE, simulations_in
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
 from train.search.config import SearchConfig
-from train.search.evaluator import WithOpponentVariables
 from train.search.gumbel import pay_for_one_board
 from train.search.search import Search, make_search
 from train.solver.exact_player import make_exact_act
@@ -46,7 +45,6 @@ __all__ = [
     "common_rules",
     "load_network",
     "make_frozen_opponent",
-    "make_modelling_player",
     "make_player",
     "make_teacher",
     "network_config",
@@ -92,18 +90,14 @@ def make_player(
         case "greedy":
             return make_greedy_player()
         case "ethen" | "wjx":
-            return make_heuristic_player(read.kind, heuristic_of(read, read.kind, heuristics))
+            return make_heuristic_player(read.kind, getattr(heuristics, read.kind))
         case "two-ply":
-            return make_two_ply_player(read.full, heuristic_of(read, read.target, heuristics))
+            return make_two_ply_player(read.full, heuristic_of(read, heuristics))
         case "exact":
             return Player("exact", *make_exact_act(rules))
         case "external":
             return make_external_player(read.target, seconds=move_seconds)
-    trained = load_network(read) if read.has_network else None
-    if trained is not None:
-        refuse_other_rules(name, trained.config.learned, rules, transfer=transfer)
-        if read.kind != "net":
-            refuse_unread_options(trained.config.search, read)
+    trained = _load(read, rules, transfer=transfer) if read.has_network else None
     options: Any = {"heuristics": heuristics, "transfer": transfer, "temperature": temperature}
 
     def make(name: PlayerName) -> Player:
@@ -113,10 +107,7 @@ def make_player(
 
 
 def make_evaluating_player(
-    name: str,
-    *,
-    heuristics: HeuristicsConfig | None = None,
-    transfer: bool = False,
+    name: str, *, heuristics: HeuristicsConfig | None = None, transfer: bool = False
 ) -> Player:
     """Make a player for searches that are not its own: of any time and options, by any rules. Its
     variables are in the dtype that its network computes in.
@@ -164,13 +155,28 @@ def check_rules(player: Player, rules: Rules) -> None:
         refuse_other_rules(player.name, player.learned, rules, transfer=player.transfer)
 
 
+def _load(
+    name: PlayerName, rules: Rules, *, transfer: bool | None = None, kept: Path | None = None
+) -> TrainedNetwork:
+    """The network of a player that plays these rules by its run's search, from a folder where its
+    weights are kept in place of those that it names; `transfer` as in `refuse_other_rules`."""
+    trained = load_network(name) if kept is None else weights.load_network(kept)
+    refuse_other_rules(name.text, trained.config.learned, rules, transfer=transfer)
+    if name.kind != "net" and trained.config.search.custom and name.options_text:
+        raise UsageError(
+            f"player {name.text!r}: its run has a search of its own, which takes no options; leave "
+            f"out {name.options_text}"
+        )
+    return trained
+
+
 def _make_evaluating(
     name: PlayerName,
     trained: TrainedNetwork | None,
     rules: Rules | None,
     *,
-    heuristics: HeuristicsConfig,
-    transfer: bool,
+    heuristics: HeuristicsConfig = _DEFAULT_HEURISTICS,
+    transfer: bool = False,
     temperature: float = 0.0,
 ) -> Player:
     """The player of a network, or of a heuristic's search; a budget of time is not read, and
@@ -181,14 +187,13 @@ def _make_evaluating(
         "simulations": RAW_POLICY if name.kind == "net" else name.budget,
     }
     if trained is None:
-        evaluate = make_heuristic_evaluator(heuristic_of(name, name.target, heuristics))
+        evaluate = make_heuristic_evaluator(heuristic_of(name, heuristics))
         player = evaluating_player(name.full, (), evaluate, **options)
     else:
         options |= {"symmetries": name.symmetries, "temperature": temperature}
         config = trained.config
-        player = network_player(
-            name.full, trained.variables, config, rules or config.rules, **options
-        )
+        played = rules or config.rules
+        player = network_player(name.full, trained.variables, config, played, **options)
     if name.seconds is not None:
         player = player._replace(simulations=None, seconds=name.seconds)
     return player._replace(trained=trained, transfer=transfer or trained is None)
@@ -267,12 +272,8 @@ def make_frozen_opponent(name: str, rules: Rules, *, kept: Path | None = None) -
     read = _read_for_selfplay(name)
     if not read.has_network:
         raise UsageError(f"player {name!r}: has no weights; allowed: players with a network")
-    trained = load_network(read) if kept is None else weights.load_network(kept)
-    refuse_other_rules(name, trained.config.learned, rules)
-    if read.kind != "net":
-        refuse_unread_options(trained.config.search, read)
-    trained = trained._replace(variables=fetch(trained.variables))
-    return _make_evaluating(read, trained, rules, heuristics=_DEFAULT_HEURISTICS, transfer=False)
+    trained = _load(read, rules, kept=kept)
+    return _make_evaluating(read, trained._replace(variables=fetch(trained.variables)), rules)
 
 
 def _read_for_selfplay(name: str) -> PlayerName:
@@ -284,34 +285,16 @@ def _read_for_selfplay(name: str) -> PlayerName:
     return read
 
 
-def make_modelling_player(
-    name: str, trained: TrainedNetwork, opponent: Player, *, simulations: int
-) -> Player:
-    """A network that searches as its self-play against a frozen opponent does, without noise: the
-    opponent's moves in the tree follow the opponent's raw policy.
-
-    Args:
-      name: of the player.
-      trained: its network.
-      opponent: whom it plays.
-      simulations: of each move.
-    """
-    variables, config = WithOpponentVariables(trained.variables, opponent.variables), trained.config
-    how: dict[str, Any] = {"simulations": simulations, "model": opponent.evaluate}
-    return network_player(name, variables, config, config.rules, **how)._replace(trained=trained)
-
-
-def heuristic_of(player: PlayerName, name: str, heuristics: HeuristicsConfig) -> HeuristicConfig:
-    """The weights of a heuristic, which a player's name names.
+def heuristic_of(player: PlayerName, heuristics: HeuristicsConfig) -> HeuristicConfig:
+    """The weights of the heuristic that is a player's target.
 
     Raises:
       UsageError: there is no such heuristic.
     """
-    if name not in ("ethen", "wjx"):
-        raise UsageError(
-            f"player {player.text!r}: no heuristic {name!r}; known heuristics: ethen, wjx"
-        )
-    return getattr(heuristics, name)
+    if player.target not in ("ethen", "wjx"):
+        heuristic = f"no heuristic {player.target!r}; known heuristics: ethen, wjx"
+        raise UsageError(f"player {player.text!r}: {heuristic}")
+    return getattr(heuristics, player.target)
 
 
 def with_named_options(options: SearchConfig, name: PlayerName) -> SearchConfig:
@@ -325,23 +308,12 @@ def with_named_options(options: SearchConfig, name: PlayerName) -> SearchConfig:
             f"player {name.text!r}: its search is {options.kind}, which has no rounds and "
             "considers every action; leave out rounds and considered"
         )
-    considered = name.considered or options.player_max_considered_actions
+    named: dict[str, Any] = {
+        "opponents": name.opponents or None,
+        "rounds": name.rounds,
+        "player_max_considered_actions": name.considered or None,
+    }
     try:
-        return dataclasses.replace(
-            options,
-            opponents=name.opponents or options.opponents,
-            rounds=options.rounds if name.rounds is None else name.rounds,
-            player_max_considered_actions=considered,
-        )
+        return dataclasses.replace(options, **{k: v for k, v in named.items() if v is not None})
     except ValueError as error:
         raise UsageError(f"player {name.text!r}: search.{error}") from None
-
-
-def refuse_unread_options(options: SearchConfig, name: PlayerName) -> None:
-    """Refuse options of a player's name where its search is a function that Python passes, which
-    reads none of them, with a UsageError."""
-    if options.custom and name.options_text:
-        raise UsageError(
-            f"player {name.text!r}: its run has a search of its own, which takes no options; leave "
-            f"out {name.options_text}"
-        )

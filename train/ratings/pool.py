@@ -12,8 +12,7 @@ import hashlib
 import itertools
 import json
 import math
-import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,7 +20,7 @@ import jax
 import numpy as np
 
 from train.arena import elo, match
-from train.arena.counts import Counts, pair_result, table_result
+from train.arena.counts import Counts, count_games
 from train.arena.elo import Ratings
 from train.arena.result import MatchResult
 from train.checkpoints import store
@@ -39,8 +38,6 @@ from wallgo_jax.game.rules import Rules
 CACHE_FILE, TABLES_FILE = "elo-games.jsonl", "elo-tables.jsonl"
 """Files of the games of two players, and of more."""
 MAX_BATCH = 400
-_OF_SEARCH = ("network", "search")
-_SEEDS = 2**31
 
 
 class Entrant(NamedTuple):
@@ -74,7 +71,6 @@ class MeasuredPool(NamedTuple):
 
 PlayBatch = Callable[[Sequence[Entrant], int], MatchResult]
 """(who meets, number of the batch) -> a batch of games."""
-OnGames = Callable[[int], None]
 MakePlayer = Callable[[str, Rules], Player]
 
 
@@ -95,10 +91,8 @@ def entrants_of_run(
     count: int = 0,
     make_player: MakePlayer = registry.make_player,
 ) -> list[Entrant]:
-    """A run's checkpoints as players, oldest first.
-
-    Of checkpoints with the same weights, as those before a run's first step of learning, the oldest
-    is taken.
+    """A run's checkpoints as players, oldest first, and the oldest of those with the same weights,
+    as before a run's first step of learning.
 
     Args:
       run: its directory.
@@ -116,15 +110,14 @@ def entrants_of_run(
     iterations = store.iterations_of(run)
     if not iterations:
         raise UsageError(f"{run}: no checkpoint here (looked for {store.WEIGHTS}/ITERATION)")
-    entrants: list[Entrant] = []
+    entrants: dict[str, Entrant] = {}
     for iteration in spread_over(iterations, count):
         path = run / store.WEIGHTS / str(iteration)
         called = f"search:{path}@{simulations}" if simulations else f"net:{path}"
         player = make_player(called, rules)
         key = identity(called, player, _how_it_plays(called, None))
-        if key not in {entrant.identity for entrant in entrants}:
-            entrants.append(Entrant(f"{name}/{iteration}", key, player, str(run), iteration))
-    return entrants
+        entrants.setdefault(key, Entrant(f"{name}/{iteration}", key, player, str(run), iteration))
+    return list(entrants.values())
 
 
 def entrants_of_names(
@@ -134,23 +127,11 @@ def entrants_of_names(
     heuristics: HeuristicsConfig,
     make_player: MakePlayer = registry.make_player,
 ) -> list[Entrant]:
-    """Players by the registry's names.
-
-    Args:
-      names: of the players.
-      rules: what they will play.
-      heuristics: weights that `make_player` gives `ethen` and `wjx`.
-      make_player: from a name to a player.
-
-    Raises:
-      UsageError: an unknown one.
-    """
-    entrants = []
-    for name in names:
-        player = make_player(name, rules)
-        key = identity(player.name, player, _how_it_plays(player.name, heuristics))
-        entrants.append(Entrant(player.name, key, player))
-    return entrants
+    """Players by the registry's names, which may raise a UsageError; `heuristics` are the weights
+    that `make_player` gives `ethen` and `wjx`."""
+    players = [make_player(name, rules) for name in names]
+    keys = [identity(each.name, each, _how_it_plays(each.name, heuristics)) for each in players]
+    return [Entrant(each.name, key, each) for key, each in zip(keys, players, strict=True)]
 
 
 def identity(name: str, player: Player, options: Any = None) -> str:
@@ -184,19 +165,16 @@ def _how_it_plays(name: str, heuristics: HeuristicsConfig | None) -> Any:
         return read.target
     if read.has_network:
         config = config_to_dict(registry.network_config(read))
-        return {key: config[key] for key in (("network",) if read.kind == "net" else _OF_SEARCH)}
+        decides = ("network",) if read.kind == "net" else ("network", "search")
+        return {key: config[key] for key in decides}
     weighed = getattr(heuristics, read.target or read.kind, None)
     return None if weighed is None else dataclasses.asdict(weighed)
 
 
 def settings_of(rules: Rules, *, opening_plies: int, seed: int) -> dict[str, Any]:
     """Terms that batches are played on, besides the players."""
-    return {
-        "rules": rules.to_dict(),
-        "opening_plies": opening_plies,
-        "seed": seed,
-        "env_version": VERSION,
-    }
+    settings = {"rules": rules.to_dict(), "opening_plies": opening_plies, "seed": seed}
+    return settings | {"env_version": VERSION}
 
 
 def make_play(
@@ -205,7 +183,7 @@ def make_play(
     games: int,
     opening_plies: int,
     seed: int,
-    on_games: OnGames = lambda games: None,
+    on_games: match.OnGames = lambda games: None,
 ) -> PlayBatch:
     """Make a function that plays batches of at least `games` games.
 
@@ -215,22 +193,12 @@ def make_play(
     how = match.MatchOptions(games=games, batch=min(games, MAX_BATCH), opening_plies=opening_plies)
 
     def play(entrants: Sequence[Entrant], number: int) -> MatchResult:
-        who = zlib.crc32("\n".join(each.identity for each in entrants).encode()) % _SEEDS
-        key = jax.random.fold_in(jax.random.fold_in(jax.random.key(seed), who), number)
-        players = [
-            entrant.player._replace(name=entrant.name)
-            for entrant in entrants
-            if entrant.player is not None
-        ]
+        key = match.key_of_names([each.identity for each in entrants], seed)
+        players = [each.player._replace(name=each.name) for each in entrants if each.player]
+        key = jax.random.fold_in(key, number)
         return match.play_match(players, rules, how, key=key, on_progress=on_games)
 
     return play
-
-
-def count(result: MatchResult, entrants: Sequence[Entrant]) -> Counts:
-    """The counts of a batch, by identities."""
-    counted = pair_result if len(entrants) == 2 else table_result
-    return counted(result)._replace(players=tuple(entrant.identity for entrant in entrants))
 
 
 def measure(
@@ -271,10 +239,18 @@ def measure(
             "games are needed to connect all players"
         )
     known, is_interrupted = pool.games, False
+
+    def meet(meeting: pairings.Pairing, ratings: Ratings | None) -> None:
+        on_progress(PoolProgress(pool.games, ratings, pool.newest))
+        pool.play(meeting, play)
+
     try:
-        for meeting, ratings in _to_play(pool, first_ones, games, budget, anchor):
-            on_progress(PoolProgress(pool.games, ratings, pool.newest))
-            pool.play(meeting, play)
+        for meeting in first_ones:
+            if not pool.batches(meeting):
+                meet(meeting, None)
+        while pool.games + games <= budget:
+            ratings = pool.rate(anchor, has_intervals=False)
+            meet(pairings.most_informative(ratings, seats, games), ratings)
     except KeyboardInterrupt:
         is_interrupted = True
     try:
@@ -285,28 +261,8 @@ def measure(
             "kept: the same command goes on"
         ) from None
     counted = tuple(pool.results())
-    return MeasuredPool(
-        tuple(entrants), ratings, counted, pool.games, pool.games - known, is_interrupted
-    )
-
-
-def _to_play(
-    pool: "_Pool",
-    first_ones: Sequence[pairings.Pairing],
-    games: int,
-    budget: int,
-    anchor: str | None,
-) -> Iterator[tuple[pairings.Pairing, Ratings | None]]:
-    """Yield who meets next with the ratings that chose it, until the budget is used up.
-
-    Each must be played before the next is asked for.
-    """
-    for meeting in first_ones:
-        if not pool.has_met(meeting):
-            yield meeting, None
-    while pool.games + games <= budget:
-        ratings = pool.rate(anchor, has_intervals=False)
-        yield pairings.most_informative(ratings, pool.seats, games), ratings
+    new = pool.games - known
+    return MeasuredPool(tuple(entrants), ratings, counted, pool.games, new, is_interrupted)
 
 
 class _Pool:
@@ -326,7 +282,11 @@ class _Pool:
                 raise UsageError(f"elo: player {entrant.name!r} is in the pool twice")
             if other is not entrant:
                 raise UsageError(f"elo: {other.name!r} and {entrant.name!r} are the same player")
-        self._cache, self.seats = results, seats
+        self._cache, self._seats = results, seats
+        self._runs: dict[str, list[str]] = {}
+        for entrant in entrants:
+            if entrant.run is not None:
+                self._runs.setdefault(entrant.run, []).append(entrant.name)
 
     @property
     def games(self) -> int:
@@ -336,42 +296,34 @@ class _Pool:
     @property
     def newest(self) -> tuple[str, ...]:
         """The last checkpoint of each run."""
-        return tuple(run[-1] for run in self._runs())
+        return tuple(run[-1] for run in self._runs.values())
 
     def first_ones(self) -> list[pairings.Pairing]:
         """The meetings that connect all players, which are always played."""
-        if self.seats > 2:
-            return pairings.chain(list(self._entrants), self.seats)
-        anchors = [entrant.name for entrant in self._entrants.values() if entrant.run is None]
-        return pairings.skeleton(self._runs(), anchors)
+        if self._seats > 2:
+            return pairings.chain(list(self._entrants), self._seats)
+        anchors = [name for name, entrant in self._entrants.items() if entrant.run is None]
+        return pairings.skeleton(list(self._runs.values()), anchors)
 
-    def _runs(self) -> list[list[str]]:
-        runs: dict[str, list[str]] = {}
-        for entrant in self._entrants.values():
-            if entrant.run is not None:
-                runs.setdefault(entrant.run, []).append(entrant.name)
-        return list(runs.values())
-
-    def has_met(self, meeting: pairings.Pairing) -> bool:
-        """Whether these players have a batch of games."""
-        return bool(self._cache.of(self._identities(meeting)))
+    def batches(self, meeting: pairings.Pairing) -> list[Counts]:
+        """The batches that some players have played."""
+        return self._cache.of(self._identities(meeting))
 
     def play(self, meeting: pairings.Pairing, play: PlayBatch) -> None:
         """Play and note the next batch of some players."""
         identities = self._identities(meeting)
         seated = [self._by_identity[identity] for identity in identities]
-        self._cache.add(count(play(seated, self._cache.next_number(identities)), seated))
+        result = play(seated, self._cache.next_number(identities))
+        self._cache.add(count_games(result, identities))
 
     def results(self) -> list[Counts]:
         """All batches of the same players as one, by names, in the order of the pool."""
         merged: list[Counts] = []
-        for meeting in itertools.combinations(self._entrants, self.seats):
-            identities = self._identities(meeting)
-            batches: list[Any] = self._cache.of(identities)
-            if batches:
-                total = functools.reduce(lambda one, more: one.plus(more), batches)
-                names = tuple(self._by_identity[identity].name for identity in identities)
-                merged.append(total._replace(players=names))
+        for meeting in itertools.combinations(self._entrants, self._seats):
+            if batches := self.batches(meeting):
+                ids = self._identities(meeting)
+                names = tuple(self._by_identity[identity].name for identity in ids)
+                merged.append(functools.reduce(Counts.plus, batches)._replace(players=names))
         return merged
 
     def rate(self, anchor: str | None, *, has_intervals: bool = True) -> Ratings:

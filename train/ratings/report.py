@@ -4,13 +4,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from scipy.optimize import isotonic_regression
 
 from train.metrics.intervals import Curve, curves_figure
 from train.metrics.plot_style import DASHED, GREY, INK, short_name
 from train.metrics.text_table import Table
 from train.ratings.pool import MeasuredPool
-from train.ratings.results_cache import record_of
 
+_FIGURES = ("elo", "low", "high", "games", "score")
 _LABEL_GAP = 0.05  # between labels of anchors, as a share of the height
 
 
@@ -35,11 +36,7 @@ def rating_rows(measured: MeasuredPool) -> list[dict[str, Any]]:
             "player": entrant.name,
             "run": entrant.run,
             "iteration": entrant.iteration,
-            "elo": float(ratings.elo[place]),
-            "low": float(ratings.low[place]),
-            "high": float(ratings.high[place]),
-            "games": int(ratings.games[place]),
-            "score": float(ratings.score[place]),
+            **{key: getattr(ratings, key)[place].item() for key in _FIGURES},
             "is_anchor": entrant.name == ratings.anchor,
             "identity": entrant.identity,
         }
@@ -55,50 +52,40 @@ def rating_record(measured: MeasuredPool) -> dict[str, Any]:
         "anchor": measured.ratings.anchor,
         "is_interrupted": measured.is_interrupted,
         "players": rating_rows(measured),
-        "results": [record_of(result) | {"games": result.games} for result in measured.results],
+        "results": [result._asdict() | {"games": result.games} for result in measured.results],
     }
 
 
-def curves_of(
+def ratings_figure(
     rows: Sequence[Mapping[str, Any]],
     runs: Mapping[str, str],
     *,
+    title: str,
+    x_label: str,
     x_of: Callable[[str, list[int]], Sequence[float]] = lambda run, iterations: iterations,
-) -> tuple[list[Curve], dict[str, float]]:
-    """The curves of a pool's runs, and the ratings of its other players.
+) -> Any:
+    """A line with a band of 95 % intervals for each run, a dashed line for each other player, as a
+    figure of matplotlib.
 
     Args:
       rows: as `rating_rows` makes them.
       runs: the name of each run by its directory.
-      x_of: (directory, iterations) -> their places on the horizontal axis.
+      title: of the figure.
+      x_label: of the horizontal axis.
+      x_of: (directory, iterations) -> their places on that axis.
     """
     curves = []
     for run, name in runs.items():
         of_run = sorted((row for row in rows if row["run"] == run), key=lambda x: x["iteration"])
         points = [[row[key] for key in ("elo", "low", "high")] for row in of_run]
-        x = x_of(run, [row["iteration"] for row in of_run])
-        curves.append(Curve(name, dict(zip(x, points, strict=True))))
-    return curves, {row["player"]: row["elo"] for row in rows if row["run"] is None}
-
-
-def ratings_figure(
-    curves: Sequence[Curve],
-    anchors: Mapping[str, float],
-    *,
-    title: str,
-    x_label: str,
-    y_label: str,
-) -> Any:
-    """A line with a band of 95 % intervals for each run, a dashed line for each anchor, as a figure
-    of matplotlib."""
-    named = [
-        curve._replace(name=f"{short_name(curve.name)} (band: 95 % interval)") for curve in curves
-    ]
-    figure = curves_figure(named, title=title, x_label=x_label, y_label=y_label)
+        x, label = x_of(run, [row["iteration"] for row in of_run]), short_name(name)
+        points_at = dict(zip(x, points, strict=True))
+        curves.append(Curve(f"{label} (band: 95 % interval)", points_at))
+    figure = curves_figure(curves, title=title, x_label=x_label, y_label="Elo")
     (axes,) = figure.axes
     axes.xaxis.get_major_locator().set_params(integer=True)
     axes.xaxis.set_major_formatter("{x:,.0f}")
-    _draw_anchors(axes, anchors)
+    _draw_anchors(axes, {row["player"]: row["elo"] for row in rows if row["run"] is None})
     return figure
 
 
@@ -125,18 +112,8 @@ def _draw_anchors(axes: Any, anchors: Mapping[str, float]) -> None:
 
 
 def spread_labels(heights: Sequence[float], gap: float) -> list[float]:
-    """Move rising heights as little as needed for gaps of at least `gap`; labels that touch are
-    centred together on the mean of their wanted heights."""
-    groups: list[list[float]] = []  # [sum of wanted starts, count] of labels that touch
-    for place, height in enumerate(heights):
-        groups.append([height - place * gap, 1])
-        while len(groups) > 1 and _start(groups[-2]) > _start(groups[-1]):
-            total, count = groups.pop()
-            groups[-1][0] += total
-            groups[-1][1] += count
-    starts = np.concatenate([[], *([_start(group)] * int(group[1]) for group in groups)])
-    return [float(start + place * gap) for place, start in enumerate(starts)]
-
-
-def _start(group: list[float]) -> float:
-    return group[0] / group[1]
+    """Move rising heights as little as needed for gaps of at least `gap`, by least squares."""
+    steps = gap * np.arange(len(heights))
+    return (
+        (isotonic_regression(np.array(heights) - steps).x + steps).tolist() if len(heights) else []
+    )

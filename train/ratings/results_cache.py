@@ -1,13 +1,13 @@
 """Played games on disk: a JSON-lines file that later measurements reuse.
 
-    {"first": IDENTITY, "second": IDENTITY, "settings": {...}, "batch": 0, "pairs": [5 counts],
-     "wins": 0, "draws": 0, "losses": 0, "territory": [own, other]}
     {"players": [IDENTITY, ...], "settings": {...}, "batch": 0, "wins": [P numbers],
      "openings": 0, "spread": [[P numbers], ...]}
 
-A line is a batch of games of two players, or of P at a table. Its key is the players' identities
-(learned weights by checksum, not by path), the settings (rules, opening plies, seed, version of the
-game) and the number of the batch. Lines of other players or other settings are left alone.
+A line is a batch of games of P players. Its key is the players' identities (learned weights by
+checksum, not by path), the settings (rules, opening plies, seed, version of the game) and the
+number of the batch. Lines of other players or other settings are left alone. Earlier versions wrote
+lines of two players as {"first": IDENTITY, "second": IDENTITY, "settings": {...}, "batch": 0,
+"pairs": [5 counts]}: pairs of games by the points of the first player, which are read too.
 """
 
 import json
@@ -15,10 +15,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import pydantic
 from pydantic import Field
 
-from train.arena.counts import Counts, PairResult, TableResult
+from train.arena.counts import Counts
 from train.runtime.files import append_json_line, parse_lines, read_json_lines
 
 
@@ -39,7 +40,7 @@ class ResultsCache:
         self._settings = json.loads(json.dumps(settings))
         self._batches: dict[tuple[str, ...], dict[int, Counts]] = {}
         hint = "; remove the line, or choose another file with --cache"
-        for batch in parse_lines(path, read_json_lines(path), _LINES.validate_json, hint=hint):
+        for batch in parse_lines(path, read_json_lines(path), _read, hint=hint):
             if batch.settings == self._settings:
                 self._batches.setdefault(batch.counts.players, {})[batch.batch] = batch.counts
 
@@ -59,22 +60,12 @@ class ResultsCache:
         """
         number = self.next_number(counts.players)
         self._batches.setdefault(counts.players, {})[number] = counts
-        line = record_of(counts) | {"settings": self._settings, "batch": number}
+        line = counts._asdict() | {"settings": self._settings, "batch": number}
         append_json_line(self._path, line)
-
-
-def record_of(counts: Counts) -> dict[str, Any]:
-    """A batch as JSON-ready figures."""
-    fields = counts._asdict()
-    if isinstance(counts, PairResult):
-        first, second = fields.pop("players")
-        fields |= {"first": first, "second": second}
-    return json.loads(json.dumps(fields))
 
 
 _Count = Annotated[int, Field(ge=0)]
 _Number = Annotated[float, Field(allow_inf_nan=False)]
-_Points = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 class _Batch(pydantic.BaseModel):
@@ -85,58 +76,42 @@ class _Batch(pydantic.BaseModel):
     batch: _Count
 
 
-class _PairsLine(_Batch):
-    """A batch of two players."""
+class _Line(_Batch):
+    """A batch of games."""
 
-    first: str
-    second: str
-    pairs: tuple[_Count, _Count, _Count, _Count, _Count]
-    wins: _Count
-    draws: _Count
-    losses: _Count
-    territory: tuple[_Count, _Count]
-
-    @property
-    def counts(self) -> PairResult:
-        """The games."""
-        figures = self.pairs, self.wins, self.draws, self.losses, self.territory
-        return PairResult((self.first, self.second), *figures)
-
-    @pydantic.model_validator(mode="after")
-    def _fits(self) -> "_PairsLine":
-        counts = self.counts
-        scored = sum(half * count for half, count in enumerate(counts.pairs))
-        if counts.games != sum(counts[2:5]) or scored != 2 * counts.wins + counts.draws:
-            raise ValueError("pairs do not fit wins, draws and losses")
-        return self
-
-
-class _TableLine(_Batch):
-    """A batch of more players."""
-
-    players: Annotated[tuple[str, ...], Field(min_length=3)]
-    wins: tuple[_Points, ...]
+    players: Annotated[tuple[str, ...], Field(min_length=2)]
+    wins: tuple[Annotated[_Number, Field(ge=0)], ...]
     openings: _Count
     spread: tuple[tuple[_Number, ...], ...]
 
     @property
-    def counts(self) -> TableResult:
+    def counts(self) -> Counts:
         """The games."""
-        return TableResult(self.players, self.wins, self.openings, self.spread)
+        return Counts(self.players, self.wins, self.openings, self.spread)
 
     @pydantic.model_validator(mode="after")
-    def _fits(self) -> "_TableLine":
-        sizes = [len(self.wins), len(self.spread), *map(len, self.spread)]
-        if set(sizes) != {len(self.players)}:
+    def _fits(self) -> "_Line":
+        if {len(self.wins), len(self.spread), *map(len, self.spread)} != {len(self.players)}:
             raise ValueError("wins and spread do not fit the players")
         return self
 
 
-_LINES: pydantic.TypeAdapter[_PairsLine | _TableLine] = pydantic.TypeAdapter(
-    Annotated[
-        Annotated[_PairsLine, pydantic.Tag("pairs")] | Annotated[_TableLine, pydantic.Tag("table")],
-        pydantic.Discriminator(
-            lambda line: "table" if isinstance(line, dict) and "players" in line else "pairs"
-        ),
-    ]
-)
+class _PairsLine(_Batch):
+    """A batch of two players, as earlier versions wrote it."""
+
+    first: str
+    second: str
+    pairs: Annotated[tuple[_Count, ...], Field(min_length=5, max_length=5)]
+
+    @property
+    def counts(self) -> Counts:
+        """The games."""
+        points, pairs = np.arange(5) / 2, np.array(self.pairs)
+        won, openings = float(pairs @ points), sum(self.pairs)
+        apart = float(pairs @ (points - won / max(openings, 1)) ** 2)
+        spread = (apart, -apart), (-apart, apart)
+        return Counts((self.first, self.second), (won, 2 * openings - won), openings, spread)
+
+
+def _read(line: str) -> _Line | _PairsLine:
+    return (_PairsLine if '"pairs"' in line else _Line).model_validate_json(line)

@@ -5,8 +5,17 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from train.arena.counts import Counts
 from train.arena.result import MatchResult
 from wallgo_jax.game.rules import Rules
+
+
+def pairs(first: str, second: str, counts: Sequence[int]) -> Counts:
+    """The counts of pairs of games in which the first player has 0, ½, 1, 1½ and 2 points."""
+    points = np.repeat([0, 0.5, 1, 1.5, 2], counts)
+    apart = float(((points - points.mean()) ** 2).sum()) if len(points) else 0.0
+    won, rows = float(points.sum()), ((apart, -apart), (-apart, apart))
+    return Counts((first, second), (won, 2 * len(points) - won), len(points), rows)
 
 
 def of_two(

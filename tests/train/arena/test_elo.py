@@ -10,7 +10,7 @@ from scipy.stats import binom
 
 from tests.support.learner import matches, tiny
 from train.arena import elo
-from train.arena.counts import PairResult, pair_result
+from train.arena.counts import count_games
 
 POOLS = 40  # with each of these kinds of luck
 LUCK = (
@@ -42,7 +42,7 @@ def rated_players() -> np.ndarray:
         true = np.sort(rng.normal(0, 200, 5))
         names = [f"p{place}" for place in range(5)]
         results = [
-            PairResult((names[i], names[j]), play(rng, true[i] - true[j], 30, **luck))
+            matches.pairs(names[i], names[j], play(rng, true[i] - true[j], 30, **luck))
             for i in range(5)
             for j in range(i + 1, min(i + 3, 5))
         ]
@@ -68,7 +68,7 @@ def test_two_players_have_the_odds_of_their_score():
     # One virtual draw beside 100 games: (75 + 0.5) of 101 points.
     rated = elo.fit(
         ["a", "b"],
-        [PairResult(("a", "b"), (0, 0, 25, 0, 0)), PairResult(("b", "a"), (25, 0, 0, 0, 0))],
+        [matches.pairs("a", "b", (0, 0, 25, 0, 0)), matches.pairs("b", "a", (25, 0, 0, 0, 0))],
     )
     expected = 400 * math.log10(75.5 / 25.5)
     assert rated.elo == pytest.approx([expected / 2, -expected / 2], abs=0.01)
@@ -77,11 +77,11 @@ def test_two_players_have_the_odds_of_their_score():
 
 
 def test_order_and_side_of_results_make_no_difference():
-    results = [PairResult(("a", "b"), (1, 2, 3, 4, 5)), PairResult(("c", "b"), (9, 0, 1, 0, 2))]
-    turned = [PairResult(("b", "c"), (2, 0, 1, 0, 9)), PairResult(("b", "a"), (5, 4, 3, 2, 1))]
+    results = [matches.pairs("a", "b", (1, 2, 3, 4, 5)), matches.pairs("c", "b", (9, 0, 1, 0, 2))]
+    turned = [matches.pairs("b", "c", (2, 0, 1, 0, 9)), matches.pairs("b", "a", (5, 4, 3, 2, 1))]
     one, other = (elo.fit("abc", each, anchor="b") for each in (results, turned))
     for field in ("elo", "low", "high", "covariance"):
-        assert np.array_equal(getattr(one, field), getattr(other, field))
+        np.testing.assert_allclose(getattr(one, field), getattr(other, field), rtol=1e-9)
 
 
 def test_maximum_is_one():
@@ -90,7 +90,7 @@ def test_maximum_is_one():
     rng = np.random.default_rng(3)
     names = "abcd"
     pairs = {(i, j): play(rng, 80 * (i - j), 20 + 7 * j) for i in range(4) for j in range(i + 1, 4)}
-    rated = elo.fit(names, [PairResult((names[i], names[j]), c) for (i, j), c in pairs.items()])
+    rated = elo.fit(names, [matches.pairs(names[i], names[j], c) for (i, j), c in pairs.items()])
     games = {key: 2 * sum(c) for key, c in pairs.items()}
     total = [sum(n for key, n in games.items() if place in key) for place in range(4)]
     excess = np.zeros(4)
@@ -105,7 +105,7 @@ def test_maximum_is_one():
 
 
 def test_one_sided_result_is_finite():
-    rated = elo.fit("ab", [PairResult(("a", "b"), (0, 0, 0, 0, 200))], anchor="b")
+    rated = elo.fit("ab", [matches.pairs("a", "b", (0, 0, 0, 0, 200))], anchor="b")
     lead = 400 * math.log10(400.5 / 0.5)
     assert rated.elo == pytest.approx([lead, 0], abs=0.01)
     assert 0 < rated.low[0] < lead < rated.high[0] < math.inf
@@ -117,7 +117,7 @@ def test_one_sided_result_is_finite():
 def test_many_games_agree_with_the_textbook_interval():
     """Independent decisive games, half won: 1.96 standard errors of a binomial rate."""
     counts = (2500, 0, 5000, 0, 2500)
-    rated = elo.fit("ab", [PairResult(("a", "b"), counts)], anchor="b")
+    rated = elo.fit("ab", [matches.pairs("a", "b", counts)], anchor="b")
     error = 400 / math.log(10) / math.sqrt(20000 * 0.25)
     assert rated.high[0] == pytest.approx(1.96 * error, rel=0.02)
     assert rated.lead("a", "b") == pytest.approx((0, error), rel=0.02, abs=1e-6)
@@ -125,7 +125,7 @@ def test_many_games_agree_with_the_textbook_interval():
 
 def test_games_that_hang_together_say_less_and_draws_more():
     def width(counts) -> float:
-        rated = elo.fit("ab", [PairResult(("a", "b"), counts)], anchor="b")
+        rated = elo.fit("ab", [matches.pairs("a", "b", counts)], anchor="b")
         return rated.high[0] - rated.low[0]
 
     independent = width((250, 0, 500, 0, 250))
@@ -137,7 +137,8 @@ def test_games_that_hang_together_say_less_and_draws_more():
 
 def test_likelihood_of_superiority():
     rated = elo.fit(
-        "abc", [PairResult(("a", "b"), (20, 0, 50, 0, 30)), PairResult(("b", "c"), (9, 0, 9, 0, 9))]
+        "abc",
+        [matches.pairs("a", "b", (20, 0, 50, 0, 30)), matches.pairs("b", "c", (9, 0, 9, 0, 9))],
     )
     lead, error = rated.lead("a", "b")
     by_hand = 0.5 * (1 + math.erf(lead / error / math.sqrt(2)))
@@ -150,16 +151,17 @@ def test_likelihood_of_superiority():
 def test_pairs_of_a_match_are_counted():
     outcome = np.array([1, 1, 0, -1, -1, 1, -1, 0, 0, -1])
     # Pairs: (1, 1), (1, -1), (0, 0), (-1, 0), (-1, -1).
-    counted = pair_result(matches.of_two("a", "b", tiny.RULES, outcome))
-    assert counted == (("a", "b"), (1, 1, 2, 0, 1), 3, 3, 4, (50, 40))
+    match = matches.of_two("a", "b", tiny.RULES, outcome)
+    assert match.pair_counts == (1, 1, 2, 0, 1)
+    assert count_games(match) == matches.pairs("a", "b", (1, 1, 2, 0, 1))
 
 
 @pytest.mark.parametrize(
     ("names", "results", "word"),
     [
-        ("abc", [PairResult(("a", "b"), (1, 0, 0, 0, 1))], "'a' and 'c'"),
-        ("abcd", [PairResult(("a", "b"), (1,) * 5), PairResult(("c", "d"), (1,) * 5)], "and 'c'"),
-        ("ab", [PairResult(("a", "b"), (0,) * 5)], "connects"),
+        ("abc", [matches.pairs("a", "b", (1, 0, 0, 0, 1))], "'a' and 'c'"),
+        ("abcd", [matches.pairs("a", "b", (1,) * 5), matches.pairs("c", "d", (1,) * 5)], "and 'c'"),
+        ("ab", [matches.pairs("a", "b", (0,) * 5)], "connects"),
     ],
 )
 def test_players_apart_are_refused(names, results, word):

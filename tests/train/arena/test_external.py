@@ -16,7 +16,7 @@ from tests.support import compiling
 from tests.support.import_graph import ROOT
 from tests.support.learner.commands import command
 from tests.support.reference.referee import Game
-from train.arena.host_match import HostMatch, play_on_host
+from train.arena.host_match import play_on_host
 from train.arena.match import MatchOptions, play_match
 from train.arena.openings import OpeningOptions
 from train.arena.result import MatchResult
@@ -229,10 +229,10 @@ def test_a_program_that_never_answers_ends_the_match(tmp_path, monkeypatch, text
         play(program(tmp_path / "program.py", text), seconds=0.2)
 
 
-def host_match(player, *, games: int) -> HostMatch:
-    keys = (jax.random.key(1), jax.random.key(2))
-    opening = OpeningOptions(plies=1)
-    return HostMatch((player, RANDOM), DUEL, games=games, boards=BOARDS, opening=opening, keys=keys)
+def on_host(first, second, games: int, opening: OpeningOptions, **options) -> MatchResult:
+    rest = {"on_progress": lambda _: None, "should_stop": lambda: False} | options
+    how = {"games": games, "boards": BOARDS, "opening": opening, "key": jax.random.key(1)}
+    return play_on_host((first, second), DUEL, **how, **rest)
 
 
 def test_players_may_place_the_stones_in_a_match_on_the_host():
@@ -242,12 +242,8 @@ def test_players_may_place_the_stones_in_a_match_on_the_host():
     def act(variables, states, key):
         return jax.vmap(actions.legal_slots)(states).argmax(axis=1).astype(jnp.int32)
 
-    first, keys = Player("first", (), jax.jit(act)), jax.random.split(jax.random.key(1))
-    opening = OpeningOptions(plies=2, players_place=True)
-    match = HostMatch(
-        (first, first), DUEL, games=6, boards=BOARDS, opening=opening, keys=(keys[0], keys[1])
-    )
-    host = play_on_host(match, on_progress=lambda _: None, should_stop=lambda: False)
+    first = Player("first", (), jax.jit(act))
+    host = on_host(first, first, 6, OpeningOptions(plies=2, players_place=True))
     options = MatchOptions(6, 6, 2, players_place=True)
     device = play_match((first, first), DUEL, options, key=jax.random.key(1))
     assert host.games == device.games
@@ -257,10 +253,9 @@ def test_players_may_place_the_stones_in_a_match_on_the_host():
 
 
 def test_a_match_stopped_with_few_boards_has_pairs_and_both_colours():
-    match = host_match(RANDOM, games=12)
-    found = play_on_host(
-        match, on_progress=lambda _: None, should_stop=lambda: match.finished in range(4, 12)
-    )
+    seen = []
+    stopping = {"on_progress": seen.append, "should_stop": lambda: seen[-1] in range(4, 12)}
+    found = on_host(RANDOM, RANDOM, 12, OpeningOptions(plies=1), **stopping)
     assert 4 <= len(found.games) < 12 and len(found.games) - 2 * len(found.pairs) < BOARDS
     assert len(found.pairs) >= 2
 
@@ -274,9 +269,7 @@ def test_our_engine_as_a_program_plays_the_moves_of_our_player(monkeypatch):
     options = f"--fresh --rules '{json.dumps(DUEL.to_dict())}' --batch 4 --trees 4 --nodes 16"
     engine = make_external_player(f"{shlex.quote(sys.executable)} -m train engine {name} {options}")
     with_engine, without = (
-        play_on_host(
-            host_match(player, games=6), on_progress=lambda _: None, should_stop=lambda: False
-        )
+        on_host(player, RANDOM, 6, OpeningOptions(plies=1))
         for player in (engine, make_player(name, DUEL))
     )
     engine.act.close()

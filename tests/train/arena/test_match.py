@@ -17,7 +17,7 @@ from rich.console import Console
 from tests.support.learner import matches, tiny
 from tests.support.reference.referee import Game
 from train.arena import match as match_lib
-from train.arena import report
+from train.arena import match_programs, report
 from train.arena.match import entrants_of
 from train.arena.openings import read_openings
 from train.arena.result import MatchResult, wilson_interval
@@ -349,9 +349,10 @@ def test_a_match_stopped_in_a_later_round_keeps_the_earlier_ones():
 @pytest.mark.slow
 def test_programs_of_earlier_matches_are_given_up(monkeypatch):
     # Each holds memory maps, of which a process has only so many.
-    make = match_lib._programs
-    assert make.cache_info().maxsize == match_lib.MOST_PROGRAMS
-    monkeypatch.setattr(match_lib, "_programs", functools.lru_cache(maxsize=1)(make.__wrapped__))
+    make = match_programs.make_programs
+    assert make.cache_info().maxsize == match_programs.MOST_PROGRAMS
+    one = functools.lru_cache(maxsize=1)(make.__wrapped__)
+    monkeypatch.setattr(match_programs, "make_programs", one)
     player = registry.make_player("random", RULES)
     options = match_lib.MatchOptions(games=20, batch=BATCH, opening_plies=OPENING)
     entrants = entrants_of((player, player))
@@ -368,8 +369,7 @@ def test_a_match_larger_than_memory_is_refused(monkeypatch):
     for games in (2**30 + 2, 2**32):
         with pytest.raises(UsageError, match=f"games = {games} is too large"):
             play("random", "random", games=games)
-    monkeypatch.setattr(
-        match_lib.match_programs, "device_memory", lambda: Memory("each GPU", 1000, 1)
-    )
+    memory = Memory("each GPU", 1000, 1)
+    monkeypatch.setattr(match_programs, "device_memory", lambda: memory)
     with pytest.raises(UsageError, match=r"each GPU has .* lower games"):
         play("random", "random", games=20)

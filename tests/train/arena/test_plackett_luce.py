@@ -6,32 +6,31 @@ import math
 import numpy as np
 import pytest
 
-from train.arena import elo
-from train.arena.counts import PairResult, TableResult
+from train.arena.counts import Counts
 from train.arena.elo import fit
 
 
-def table(players: str, wins: tuple[float, ...], openings: int = 30) -> TableResult:
+def table(players: str, wins: tuple[float, ...], openings: int = 30) -> Counts:
     """Games whose openings differ as independent games would."""
     chances = np.array(wins) / sum(wins)
     each = np.diag(chances) - np.outer(chances, chances)
     spread = tuple(map(tuple, (sum(wins) * each).tolist()))
-    return TableResult(tuple(players), wins, openings, spread)
+    return Counts(tuple(players), wins, openings, spread)
 
 
-def of_openings(won: np.ndarray) -> TableResult:
+def of_openings(won: np.ndarray) -> Counts:
     """The result of openings in which players a, b, ... won [O, P] games."""
     apart = won - won.mean(axis=0)
     spread = tuple(map(tuple, (apart.T @ apart).tolist()))
     names = tuple("abcd"[: won.shape[1]])
-    return TableResult(names, tuple(won.sum(axis=0).tolist()), len(won), spread)
+    return Counts(names, tuple(won.sum(axis=0).tolist()), len(won), spread)
 
 
-def in_batches(won: np.ndarray, openings: int) -> TableResult:
+def in_batches(won: np.ndarray, openings: int) -> Counts:
     """The same, added batch by batch."""
     starts = range(0, len(won), openings)
     return functools.reduce(
-        TableResult.plus, [of_openings(won[start : start + openings]) for start in starts]
+        Counts.plus, [of_openings(won[start : start + openings]) for start in starts]
     )
 
 
@@ -42,17 +41,6 @@ def test_one_table_has_the_odds_of_its_wins():
     np.testing.assert_allclose(found.elo, 400 * np.array(odds), atol=1e-3)
     assert found.games.tolist() == 3 * [100]
     np.testing.assert_allclose(found.score, np.array([60.0, 30.0, 10.0]) / 100)
-
-
-def test_two_seats_are_rated_as_by_bradley_and_terry():
-    wins = {"ab": (30, 10), "bc": (24, 16), "ac": (37, 3)}
-    pairs = {two: (b // 2, 0, 0, 0, a // 2) for two, (a, b) in wins.items()}
-    pairs["ac"] = (1, 1, 0, 0, 18)  # 36.5 points, see below
-    wins["ac"] = (36.5, 3.5)
-    found = fit("abc", [table(two, counts) for two, counts in wins.items()], anchor="b")
-    wanted = elo.fit("abc", [PairResult(tuple(two), pairs[two]) for two in pairs], anchor="b")
-    np.testing.assert_allclose(found.elo, wanted.elo, atol=1e-3)
-    np.testing.assert_allclose(found.score, wanted.score)
 
 
 def test_several_tables_are_rated_as_by_hunters_algorithm():
@@ -91,7 +79,7 @@ def test_batches_together_spread_as_all_their_openings(openings):
     found, wanted = in_batches(won, openings), of_openings(won)
     assert found[:3] == wanted[:3]
     np.testing.assert_allclose(found.spread, wanted.spread, rtol=1e-12)
-    nothing = TableResult(wanted.players, (0.0,) * 3, 0, ((0.0,) * 3,) * 3)
+    nothing = Counts(wanted.players, (0.0,) * 3, 0, ((0.0,) * 3,) * 3)
     assert nothing.plus(wanted) == wanted.plus(nothing) == wanted
 
 

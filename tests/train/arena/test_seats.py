@@ -8,7 +8,8 @@ import pytest
 
 from tests.support.reference.referee import Game
 from train.arena import report
-from train.arena.match import MatchOptions, entrants_of, fill_seats, play_match, seatings_of
+from train.arena.games import seatings_of
+from train.arena.match import MatchOptions, entrants_of, fill_seats, play_match
 from train.arena.result import MatchResult, wilson_interval
 from train.players.basic import Player
 from wallgo_jax.game import actions
@@ -128,7 +129,7 @@ def test_figures_by_hand():
     assert first.win_rate_at(0) == 1.0
     assert first.win_rate_at(2) == pytest.approx(1 / 6)
     assert result.seat_win_rate(0) == pytest.approx((3 + 1 / 3) / 6)
-    assert first.territory[0] == pytest.approx((9 + 2 + 1 + 7 + 9 + 2) / 6)
+    assert first.mean_territory[0] == pytest.approx((9 + 2 + 1 + 7 + 9 + 2) / 6)
     assert result.territory[:2].tolist() == [[9, 6], [2, 12]]
     # Means of the openings: (1 - 1/2 + 0) / 3 and (1 + 1 - 1/2) / 3.
     reward, error = first.reward
@@ -191,7 +192,7 @@ THREE, FOUR = PRESETS["playwallgo-3p"], PRESETS["playwallgo-4p"]
     [((1, 1, 1), 6), ((1, 2), 3), ((1, 1, 1, 1), 24), ((1, 3), 4), ((2, 2), 6), ((1, 1, 2), 12)],
 )
 def test_every_order_comes_once(seats, count):
-    found = seatings_of(seats)
+    found = list(map(tuple, seatings_of(seats).entrants.tolist()))
     assert len(set(found)) == len(found) == count
     for seating in found:
         assert [seating.count(entrant) for entrant in range(len(seats))] == list(seats)

@@ -14,7 +14,6 @@ from train.arena.sprt import (
     Verdict,
     decide,
     in_words,
-    log_likelihood_ratio,
 )
 from train.config.sprt import Sprt, parse_sprt
 
@@ -88,13 +87,13 @@ def test_statistic_is_that_of_the_likeliest_distributions(counts):
         return -found.fun
 
     by_search = loglikelihood(expected(25)) - loglikelihood(expected(-5))
-    assert log_likelihood_ratio(Sprt(-5, 25), counts) == pytest.approx(by_search, abs=1e-3)
+    assert decide(Sprt(-5, 25), counts).llr == pytest.approx(by_search, abs=1e-3)
 
 
 def test_statistic_of_the_other_side_is_turned_round():
     counts = (3, 8, 30, 12, 9)
-    assert log_likelihood_ratio(Sprt(-20, 10), counts[::-1]) == pytest.approx(
-        -log_likelihood_ratio(Sprt(-10, 20), counts)
+    assert decide(Sprt(-20, 10), counts[::-1]).llr == pytest.approx(
+        -decide(Sprt(-10, 20), counts).llr
     )
 
 

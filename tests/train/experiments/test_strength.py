@@ -8,7 +8,7 @@ import pytest
 from tests.support import compiling
 from tests.support.learner import tiny
 from tests.support.learner.commands import command, complaint
-from train.arena.counts import PairResult
+from train.arena.counts import Counts
 from train.checkpoints import card_page
 from train.checkpoints.weights import TrainedNetwork
 from train.config import read_config
@@ -115,8 +115,9 @@ def measured(run: Path, monkeypatch) -> strength.StrengthCurve:
     )
     settings = pool.settings_of(config.rules, opening_plies=0, seed=config.seed)
     cache = ResultsCache(run / strength.CACHE_FILE, settings | {"games": 4})
-    for entrant, wins, pairs in zip(found, (1, 3), ((1, 0, 1, 0, 0), (0, 0, 1, 0, 1)), strict=True):
-        cache.add(PairResult((entrant.identity, "id"), pairs, wins, 0, 4 - wins))
+    for entrant, wins in zip(found, (1.0, 3.0), strict=True):
+        players = (entrant.identity, "id")
+        cache.add(Counts(players, (wins, 4 - wins), 2, ((0.5, -0.5), (-0.5, 0.5))))
 
     def on_match(entrant, number, count):
         pytest.fail("all matches are known")

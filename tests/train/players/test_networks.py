@@ -13,7 +13,7 @@ from train.checkpoints import exported
 from train.cli.export import export
 from train.config import RunConfig
 from train.players import registry
-from train.players.networks import common_rules, load_network, tell_apart
+from train.players.networks import common_rules, in_words, load_network
 from train.runtime.errors import UsageError
 from wallgo_jax.game.rules import PRESETS
 
@@ -84,10 +84,8 @@ def test_rules_are_those_that_players_have_learned(forms, larger):
 
 def test_rules_that_have_no_name_are_told_apart():
     walls = dataclasses.replace(tiny.RULES, walls=3)
-    assert tell_apart(tiny.RULES, walls) == (
-        "custom rules on 3x3 (walls None)",
-        "custom rules on 3x3 (walls 3)",
-    )
+    assert in_words(walls, [tiny.RULES]) == "custom rules on 3x3 (walls 3)"
+    assert in_words(walls, [PRESETS["hkoi"]]) == "custom rules on 3x3"
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,9 @@ import pytest
 
 from tests.support.learner import matches, tiny
 from train.arena import elo
-from train.arena.counts import PairResult, TableResult
+from train.arena.counts import Counts
 from train.arena.result import MatchResult
 from train.config.heuristics import HeuristicsConfig
-from train.metrics.intervals import Curve
 from train.metrics.plot_style import save_figure
 from train.players.basic import Player
 from train.ratings import pairings, pool, report
@@ -151,44 +150,42 @@ def test_games_of_other_players_and_settings_are_left_alone(tmp_path):
     measure(path, Play(), 400)
     other = ResultsCache(path, TERMS | {"seed": 1})
     assert other.of(("greedy", "random")) == []
-    other.add(PairResult(("greedy", "random"), (1, 0, 0, 0, 0), 0, 0, 2, (3, 4)))
+    counts = matches.pairs("greedy", "random", (1, 0, 0, 0, 0))
+    other.add(counts)
     assert measure(path, Play(), 400).new == 0
-    assert [
-        b.territory for b in ResultsCache(path, TERMS | {"seed": 1}).of(("greedy", "random"))
-    ] == [(3, 4)]
+    assert ResultsCache(path, TERMS | {"seed": 1}).of(("greedy", "random")) == [counts]
 
 
-PAIRS = PairResult(("a", "b"), (0, 0, 0, 0, 3), 6, 0, 0, (3, 4))
+PAIRS = matches.pairs("a", "b", (0, 0, 0, 0, 3))
 ROWS = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
-THREE = TableResult(("a", "b", "c"), (20.0, 20.0, 20.0), 10, ROWS)
+THREE = Counts(("a", "b", "c"), (20.0, 20.0, 20.0), 10, ROWS)
+OF_PAIRS = '{"first": "a", "second": "b", "settings": {"seed": 0}, "batch": 2, "pairs": [%s]}'
 
 
 @pytest.mark.parametrize(
-    ("counts", "line", "said"),
+    ("line", "said"),
     [
-        (PAIRS, "{", "JSON"),
-        (PAIRS, "[]", ""),
-        (PAIRS, "{}", "first"),
-        (PAIRS, "[" * 100_000, ""),
-        (PAIRS, dict(pairs=[1, 2]), "pairs"),
-        (PAIRS, dict(wins=-1), "wins"),
-        (PAIRS, dict(wins=True), "wins"),
-        (PAIRS, dict(wins=1), "pairs do not fit"),
-        (PAIRS, dict(first=3), "first"),
-        (PAIRS, dict(pairs=None), ""),
-        (THREE, '{"players": 3}', ""),
-        (THREE, dict(wins=[float("nan"), 20.0, 20.0]), ""),
-        (THREE, dict(wins=["20", "x", 20.0]), ""),
-        (THREE, dict(wins=[20.0, 20.0]), "do not fit the players"),
-        (THREE, dict(spread=[[float("inf")] * 3] * 3), ""),
-        (THREE, dict(batch=-1), "batch"),
-        (THREE, dict(players="abc"), "players"),
+        ("{", "JSON"),
+        ("[]", ""),
+        ("{}", "players"),
+        ("[" * 100_000, ""),
+        (OF_PAIRS % "1, 2", "pairs"),
+        (OF_PAIRS % "1, 2, 0, 0, true", "pairs"),
+        ('{"pairs": [0, 0, 1, 0, 0], "settings": 0, "batch": 0, "first": 3}', "first"),
+        ('{"players": 3}', ""),
+        (dict(wins=[float("nan"), 20.0, 20.0]), ""),
+        (dict(wins=["20", "x", 20.0]), ""),
+        (dict(wins=[-1.0, 20.0, 20.0]), "wins"),
+        (dict(wins=[20.0, 20.0]), "do not fit the players"),
+        (dict(spread=[[float("inf")] * 3] * 3), ""),
+        (dict(batch=-1), "batch"),
+        (dict(players="abc"), "players"),
     ],
 )
-def test_malformed_line_is_named(tmp_path, counts, line, said):
+def test_malformed_line_is_named(tmp_path, line, said):
     path = tmp_path / "games"
-    ResultsCache(path, {}).add(counts)
-    assert ResultsCache(path, {}).of(counts.players) == [counts]
+    ResultsCache(path, {}).add(THREE)
+    assert ResultsCache(path, {}).of(THREE.players) == [THREE]
     good = json.loads(path.read_text())
     with path.open("a") as file:
         file.write((line if isinstance(line, str) else json.dumps(good | line)) + "\n")
@@ -208,17 +205,18 @@ LINES = [
 """As files on disk have them."""
 
 
-def test_lines_of_earlier_files_are_read_and_written_alike(tmp_path):
+def test_lines_of_earlier_files_are_read(tmp_path):
     path = tmp_path / "games"
     path.write_text("\n".join(LINES) + "\n")
     cache = ResultsCache(path, {"seed": 0})
-    (pairs,), (three,) = cache.of(("a", "b")), cache.of(("a", "b", "c"))
-    assert (pairs.games, three.games) == (4, 6)
+    (two,), (three,) = cache.of(("a", "b")), cache.of(("a", "b", "c"))
+    assert two == matches.pairs("a", "b", (1, 0, 0, 0, 1))
     assert (cache.next_number(("a", "b")), cache.next_number(("a", "b", "c"))) == (3, 1)
-    cache.add(pairs)
+    cache.add(two)
     cache.add(three)
     lines = [json.loads(line) for line in path.read_text().splitlines()]
-    assert lines[2] == lines[0] | {"batch": 3} and lines[3] == lines[1] | {"batch": 1}
+    assert lines[2]["batch"] == 3 and lines[3] == lines[1] | {"batch": 1}
+    assert ResultsCache(path, {"seed": 0}).of(("a", "b")) == [two, two]
 
 
 def test_line_cut_short_is_not_run_into(tmp_path):
@@ -230,7 +228,7 @@ def test_line_cut_short_is_not_run_into(tmp_path):
 
 
 def test_gain_is_that_of_a_normal_with_one_more_measurement():
-    rated = elo.fit("ab", [PairResult(("a", "b"), (1, 0, 2, 0, 1))])
+    rated = elo.fit("ab", [matches.pairs("a", "b", (1, 0, 2, 0, 1))])
     _, error = rated.lead("a", "b")
     variance = (error * np.log(10) / 400) ** 2
     # Even players: a game is worth 1/4 in log odds.
@@ -313,8 +311,7 @@ def test_table_and_record_tell_the_same(tmp_path):
     rows = record["players"]
     assert sum(row["games"] for row in rows) == 2 * record["games"] == 2400
     assert [row["elo"] for row in rows] == sorted((row["elo"] for row in rows), reverse=True)
-    played = sum(each["wins"] + each["draws"] + each["losses"] for each in record["results"])
-    assert played == 1200
+    assert sum(sum(each["wins"]) for each in record["results"]) == 1200
     table = report.rating_table(measured, title="t", caption="c")
     assert table.rows[0][0] == rows[0]["player"]
     assert "fixed" in [row[3] for row in table.rows]
@@ -324,8 +321,12 @@ def test_table_and_record_tell_the_same(tmp_path):
 def test_curve_is_drawn(tmp_path, name):
     pytest.importorskip("matplotlib")
     path = tmp_path / "new" / "curve.png"
-    line = Curve(name, {1: (0, -3, 3), 2: (5, 2, 8), 3: (9, 7, 11)})
-    figure = report.ratings_figure([line], {name: 0}, title="t", x_label="x", y_label="y")
+    rows = [
+        {"player": f"r/{n}", "run": "r", "iteration": n, "elo": elo, "low": elo - 3, "high": 11}
+        for n, elo in ((1, 0), (2, 5), (3, 9))
+    ]
+    rows.append({"player": name, "run": None, "elo": 0})
+    figure = report.ratings_figure(rows, {"r": name}, title="t", x_label="x")
     save_figure(figure, path, caption=f"{name} = 0")
     assert path.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
 
