@@ -9,7 +9,8 @@ import secrets
 import time
 
 from train.engine.options import EngineOptions
-from train.engine.sessions import Sessions, make_sessions
+from train.engine.sessions import Sessions
+from train.players.registry import make_evaluating_player
 from train.search.report import SearchReport
 from train.ui.games.game_tree import Node, actions_of, path_to
 from train.ui.games.levels import Level, opponent_for
@@ -75,11 +76,9 @@ class Machine:
         path = path_to(node)
         async with self._turns.setdefault(path[0], asyncio.Lock()):
             sessions = await self._sessions(rules)
-            report = await sessions.evaluate(
-                self._follow(sessions, rules, path, is_move=is_move),
-                simulations=level.simulations,
-                temperature=level.temperature,
-            )
+            name = self._follow(sessions, rules, path, is_move=is_move)
+            budget = {"simulations": level.simulations, "temperature": level.temperature}
+            report = await asyncio.wrap_future(sessions.ask(name, **budget))
         return dataclasses.replace(report, simulations=level.simulations)
 
     def forget(self, root: Node) -> None:
@@ -114,10 +113,11 @@ class Machine:
                 batch_sizes=(1,), trees=16, nodes=2048, seed=secrets.randbelow(2**31)
             )
             state = Compilation(time.monotonic())
-            compiling = asyncio.to_thread(
-                make_sessions, player, rules, options=options, on_compiled=state.note
-            )
-            engine = asyncio.ensure_future(compiling)
+
+            def make() -> Sessions:
+                return Sessions(make_evaluating_player(player), rules, options, state.note)
+
+            engine = asyncio.ensure_future(asyncio.to_thread(make))
             self._compiling[engine] = state
             engine.add_done_callback(self._note)
         self._engines[key] = engine
@@ -162,7 +162,7 @@ class Machine:
         if key not in self._games or self._games[key][0] is not sessions:
             self._games[key] = sessions, sessions.open(rules, position=path[0].state)
         name = self._games[key][1]
-        standing = sessions.game(name)
+        standing = sessions.position(name)
         pairs = zip(standing.actions, actions, strict=False)
         shared = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
         sessions.takeback(name, standing.ply - len(standing.actions) + shared)

@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 import threading
+from concurrent.futures import Future
 from types import SimpleNamespace
 
 import numpy as np
@@ -99,7 +100,7 @@ class PlainSessions:
     def close(self, name):
         del self.plies[name]
 
-    def game(self, name):
+    def position(self, name):
         played = tuple(self.plies[name])
         return SimpleNamespace(ply=len(played), actions=played)
 
@@ -109,11 +110,13 @@ class PlainSessions:
     def apply(self, name, action):
         self.plies[name].append(action)
 
-    async def evaluate(self, name, *, simulations, temperature):
+    def ask(self, name, *, simulations, temperature):
         assert temperature == simulations / 1000
         assert not self.is_ended
         self.asked.append((name, tuple(self.plies[name]), simulations))
-        return report(TWO)
+        future = Future()
+        future.set_result(report(TWO))
+        return future
 
     def shut_down(self):
         self.is_ended = True
@@ -124,14 +127,15 @@ def made(monkeypatch):
     """The engines that were made, and locks by size, for which new ones wait."""
     found, locks = [], {}
 
-    def make(player, rules, *, options, on_compiled):
+    def make(player, rules, options, on_compiled):
         on_compiled(1, 4)
         if rules.size in locks:
             locks[rules.size].wait()
         found.append(PlainSessions(rules))
         return found[-1]
 
-    monkeypatch.setattr(machine_lib, "make_sessions", make)
+    monkeypatch.setattr(machine_lib, "make_evaluating_player", str)
+    monkeypatch.setattr(machine_lib, "Sessions", make)
     yield found, locks
     for lock in locks.values():
         lock.set()
