@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from aiohttp import web
 
-from train.puzzles.puzzle_file import Puzzle
+from train.puzzles.puzzle_file import Puzzle, WinChances
 from train.search.report import SearchReport
 from train.ui.game_server import GameServer
 from train.ui.games.game_tree import Node
@@ -75,7 +75,8 @@ def plain_puzzle(moves: Sequence[str], solution: str, then: str, difficulty: int
     actions = [parse_action(move, grid=rules.size).action for move in (*moves, solution, then)]
     record = Record(rules=rules, actions=tuple(actions[:-2]))
     line = tuple(actions[-2:])
-    return Puzzle(record, line[0], line, difficulty, 0.5, 0.93, 0.4, None, "nobody")
+    chances = WinChances(0.5, 0.93, 0.4)
+    return Puzzle(record, line[0], line, difficulty, chances, None, "nobody")
 
 
 @contextlib.contextmanager

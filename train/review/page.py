@@ -3,8 +3,6 @@
 from html import escape
 from string import Template
 
-import numpy as np
-
 from train.review.game_review import GameReview, ReviewedMove
 from train.review.grades import LIMITS, MARKS
 from train.review.siblings import Siblings
@@ -15,14 +13,12 @@ from wallgo_jax.drawing.layout import TILE, layout_of
 from wallgo_jax.drawing.page import Extras, script_json
 from wallgo_jax.drawing.svg import element
 from wallgo_jax.drawing.theme import AUTO, of_variables
-from wallgo_jax.notation import COLOURS, LETTERS, format_action
+from wallgo_jax.notation import COLOURS, LETTERS, SIDE_WORDS
 from wallgo_jax.view.snapshot import take_snapshot
 
 _SHOWN_CANDIDATES = 4
 _MARK = 9.0
 """Distance of an owner's mark from the corner of its cell."""
-_FULL = 100
-"""An owner's lead in per cent of a cell that is certain."""
 
 
 def draw_review(review: GameReview, *, theme: str = AUTO, siblings: Siblings | None = None) -> str:
@@ -74,7 +70,7 @@ def _owner_marks(review: GameReview) -> list[str]:
     for cell in review.snapshots[0].cells:
         x, y = layout.corner(cell)
         at = f"translate({x + TILE - _MARK:g} {y + TILE - _MARK:g})"
-        marks.append(element("g", element("path", class_="owner"), transform=at))
+        marks.append(element("g", element("path", class_="owner", data_cell=cell), transform=at))
     return [element("g", *marks, id="owners", pointer_events="none")]
 
 
@@ -160,58 +156,9 @@ def _siblings(siblings: Siblings) -> str:
 
 
 def _data(review: GameReview) -> dict[str, object]:
-    """Input of the page's script: by ply, the move before and the candidates after."""
-    grid = review.game.grid
-    return {
-        "moves": [
-            {
-                "text": f"{COLOURS[move.mover]} {_move(move.action, grid)}",
-                "grade": move.grade.name,
-                "mark": MARKS.get(move.grade.name, ""),
-                "mover": COLOURS[move.mover],
-                "before": round(100 * move.before, 1),
-                "after": round(100 * move.after, 1),
-                "best": _move(int(move.report.action), grid),
-            }
-            for move in review.moves
-        ],
-        "candidates": [_candidates(move) for move in review.moves],
-        "lines": [
-            ", ".join(_move(action, grid) for action in move.report.candidates[0].line)
-            for move in review.moves
-        ],
-        "owners": None if review.owners is None else [_leads(review, row) for row in review.owners],
-    }
-
-
-def _candidates(move: ReviewedMove) -> list[list[object]]:
-    """Move, win chance and share of the visits of the first candidates."""
-    visits = sum(each.visits for each in move.candidates) or 1
-    return [
-        [
-            _move(each.action, move.report.state.grid),
-            round(100 * each.win_chance, 1),
-            round(100 * each.visits / visits),
-        ]
-        for each in move.candidates[:_SHOWN_CANDIDATES]
-    ]
-
-
-def _move(action: int, grid: int) -> str:
-    """A move as text that no line break parts, by a word joiner in its arrow."""
-    return format_action(action, grid=grid).replace("->", "-\u2060>")
-
-
-def _leads(review: GameReview, owners: np.ndarray) -> list[int]:
-    """For each playable cell, (_FULL + 1) * player + the lead over the next in per cent."""
-    leads, by_cell = [], owners.reshape(-1, owners.shape[-1])
-    for cell in review.snapshots[0].cells:
-        second, first = np.sort(by_cell[cell])[-2:]
-        player = int(by_cell[cell].argmax())
-        is_owned = player < by_cell.shape[1] - 1
-        lead = round(_FULL * float(first - second)) if is_owned else 0
-        leads.append((_FULL + 1) * (player if is_owned else 0) + lead)
-    return leads
+    """Input of the page's script: the review's figures, and the words for them."""
+    words = {"colours": COLOURS, "marks": MARKS, "sides": SIDE_WORDS, "shown": _SHOWN_CANDIDATES}
+    return {**review.to_dict(), **words}
 
 
 _STYLE = """
@@ -255,26 +202,31 @@ _SCRIPT = Template("""
 const REVIEW = $data;
 const SHAPES = ["M-1-1h2v2h-2z", "M-1.1 0a1.1 1.1 0 1 0 2.2 0a1.1 1.1 0 1 0-2.2 0",
                 "M0-1.4L1.4 0L0 1.4L-1.4 0z", "M0-1.3L1.3 1H-1.3z"];
-const WORST = ["inaccuracy", "mistake", "blunder"];
 const showBest = document.querySelector("#show-best");
 const showOwners = document.querySelector("#show-owners");
-const percent = (chance) => Math.round(chance) + " %";
+const percent = (chance) => Math.round(100 * chance) + " %";
+
+// A word joiner in the arrow, so that no line break parts a move.
+const named = (move) =>
+  move.replace("->", "-\u2060>").replace(/W(\\d)/, (_, side) => REVIEW.sides[side]);
 
 function say(selector, text) { document.querySelector(selector).textContent = text; }
 
 function sayMove(move) {
   if (!move) { say("#verdict", "start"); say("#why", ""); return; }
-  say("#verdict", move.text + " " + move.mark);
-  const change = move.mover + " " + percent(move.before) + " → " + percent(move.after);
-  const best = WORST.includes(move.grade) ? ". Best was " + move.best : "";
-  say("#why", move.grade + ": " + change + best);
+  const colour = REVIEW.colours[move.mover], mark = REVIEW.marks[move.grade];
+  say("#verdict", colour + " " + named(move.move) + " " + (mark || ""));
+  const chances = [move.win_chance_before, move.win_chance_after].map(percent).join(" → ");
+  const best = mark ? ". Best was " + named(move.best) : "";
+  say("#why", move.grade + ": " + colour + " " + chances + best);
 }
 
-function sayCandidates(candidates, line) {
+function sayCandidates(candidates) {
   const body = document.querySelector("#candidates tbody");
-  body.replaceChildren(...candidates.map((candidate) => {
-    const row = document.createElement("tr");
-    const cells = [candidate[0], percent(candidate[1]), candidate[2] + " % of visits"];
+  const visits = candidates.reduce((sum, each) => sum + each.visits, 0) || 1;
+  body.replaceChildren(...candidates.slice(0, REVIEW.shown).map((each) => {
+    const row = document.createElement("tr"), share = percent(each.visits / visits);
+    const cells = [named(each.move), percent(each.win_chance), share + " of visits"];
     row.append(...cells.map((text) => {
       const cell = document.createElement("td");
       cell.textContent = text;
@@ -282,26 +234,30 @@ function sayCandidates(candidates, line) {
     }));
     return row;
   }));
+  const line = candidates.length ? candidates[0].line.map(named).join(", ") : "";
   say("#line", line ? "line: " + line : "");
 }
 
 function mark(at) {
   for (const arrow of document.querySelectorAll(".best"))
     arrow.style.display = showBest.checked && Number(arrow.dataset.ply) === at ? "" : "none";
-  const owners = showOwners && showOwners.checked ? REVIEW.owners[at] : null;
-  document.querySelectorAll(".owner").forEach((path, i) => {
-    const code = owners ? owners[i] : 0, player = Math.floor(code / 101), lead = code % 101;
+  const owners = showOwners && showOwners.checked ? REVIEW.positions[at].owner : null;
+  for (const path of document.querySelectorAll(".owner")) {
+    const shares = owners ? owners[path.dataset.cell] : [0, 0, 1];  // nobody comes last
+    const [first, second] = [...shares].sort((one, other) => other - one);
+    const owner = shares.indexOf(first), isOwned = owner < shares.length - 1;
+    const player = isOwned ? owner : 0, lead = isOwned ? first - second : 0;
     path.setAttribute("d", SHAPES[player]);
     path.style.fill = "var(--players-" + player + ")";
     path.style.stroke = "var(--edges-" + player + ")";
     path.style.strokeWidth = .2;
-    path.setAttribute("transform", "scale(" + 6.5 * Math.sqrt(lead / 100) + ")");
-  });
+    path.setAttribute("transform", "scale(" + 6.5 * Math.sqrt(lead) + ")");
+  }
 }
 
 shown = (at) => {
   sayMove(at > 0 ? REVIEW.moves[at - 1] : null);
-  sayCandidates(REVIEW.candidates[at] || [], REVIEW.lines[at] || "");
+  sayCandidates(at < REVIEW.moves.length ? REVIEW.moves[at].candidates : []);
   mark(at);
 };
 for (const box of [showBest, showOwners])

@@ -7,7 +7,7 @@ N positions, G games.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,12 +20,9 @@ from train.review.own_games import states_of
 from train.review.positions import search_positions
 from train.runtime.errors import UsageError
 from train.search.calibration import Calibration, win_chance
-from train.search.report import SearchReport
-from wallgo_jax.game.state import State
 
 BINS = 10
 _RESAMPLES = 1000
-_BATCH = 256
 NETWORK, SEARCH = "before search", "after search"
 
 
@@ -158,7 +155,8 @@ def measure_reliability(
     examples, states = states_of(recorded)
     rng = np.random.default_rng(seed)
     chosen = rng.permutation(len(states))[:positions]
-    reports = _search(player, [states[i] for i in chosen], on_progress, should_stop)
+    searched = [states[i] for i in chosen]
+    reports = search_positions(player, searched, on_progress=on_progress, should_stop=should_stop)
     chosen = chosen[: len(reports)]
     games = np.asarray(examples.game)[chosen]
     movers = np.array([report.mover for report in reports])
@@ -189,24 +187,6 @@ def measure_reliability(
         plain=curves({NETWORK: 1.0, SEARCH: 1.0}),
         fitted=curves(factors),
     )
-
-
-def _search(
-    player: Player,
-    states: Sequence[State],
-    on_progress: Callable[[int], None],
-    should_stop: Callable[[], bool],
-) -> list[SearchReport]:
-    """Search positions batch by batch until all are done, or `should_stop` says True."""
-    reports: list[SearchReport] = []
-    while len(reports) < len(states) and not should_stop():
-        done = len(reports)
-        reports += search_positions(
-            player,
-            states[done : done + _BATCH],
-            on_progress=lambda new, done=done: on_progress(done * player.search.simulations + new),
-        )
-    return reports
 
 
 def fit_factor(value: np.ndarray, outcome: np.ndarray) -> float:

@@ -226,7 +226,8 @@ def _puzzle(task: PuzzleTask) -> dict[str, Any]:
     }
     if task.state != OPEN:
         view |= {"solution": text(puzzle.solution), "played": text(puzzle.played)}
-        view |= {"chance": round(puzzle.chance, 3), "nextBest": round(puzzle.next_best, 3)}
+        chances = puzzle.win_chance
+        view |= {"chance": round(chances.solution, 3), "nextBest": round(chances.next_best, 3)}
     return view
 
 
