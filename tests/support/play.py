@@ -14,7 +14,6 @@ from train.ui.game_server import GameServer
 from train.ui.games.game_tree import Node
 from train.ui.games.levels import Level
 from train.ui.games.machine import Machine
-from train.ui.games.puzzles import PuzzleBook
 from train.ui.reviewing import Reviewer
 from train.ui.server import make_app
 from wallgo_jax.formats.records import Record
@@ -86,9 +85,8 @@ def served(rules: Rules, puzzles: Sequence[Puzzle] = (), *, port: int = 0) -> It
 
     async def serve() -> None:
         ended = asyncio.Event()
-        reviewer = Reviewer("heuristic-search:wjx", simulations=4)
-        book = PuzzleBook(puzzles)
-        games = GameServer(PlainMachine(), rules, reviewer=reviewer, puzzles=book)
+        reviewer = Reviewer(Machine("heuristic-search:wjx"), simulations=4)
+        games = GameServer(PlainMachine(), rules, reviewer=reviewer, puzzles=puzzles)
         runner = web.AppRunner(make_app(games), shutdown_timeout=0.1)
         await runner.setup()
         await web.TCPSite(runner, "127.0.0.1", port).start()

@@ -117,7 +117,7 @@ class Programs:
     def _compiled(self, sizes: Sequence[int], name: str) -> tuple[int, ...]:
         """Those of the sizes for which a program is compiled."""
 
-        def is_there(program: "Future[Any] | None") -> bool:
+        def is_there(program: Any) -> bool:
             is_done = program is not None and program.done() and not program.cancelled()
             return is_done and program.exception() is None
 

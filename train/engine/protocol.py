@@ -19,7 +19,7 @@ from pydantic_core import from_json
 from train.engine.games import GamePosition
 from train.engine.sessions import Sessions
 from train.players.names import MAX_SECONDS
-from train.runtime.errors import UsageError, one_line
+from train.runtime.errors import UsageError, message_of, one_line
 from train.search.report import Candidate, SearchReport, canonical_move
 from wallgo_jax.game import rules as rules_lib
 from wallgo_jax.game.rules import Rules, name_of
@@ -120,11 +120,11 @@ class Protocol:
             engine = self._sessions.get(shown or "")
             if "ply" in on_failure and engine is not None and shown is not None:
                 on_failure = on_failure | {"ply": engine.position(shown).ply}
-            return response | on_failure | {"success": False, "error": _line(error)}
+            return response | on_failure | {"success": False, "error": error_line(error)}
         except Exception as error:
             _LOG.exception("session %s", shown)
             text = f"internal error: {type(error).__name__}: {error}"
-            return response | on_failure | {"success": False, "error": _line(text)}
+            return response | on_failure | {"success": False, "error": error_line(text)}
         return response | {"success": True, "error": ""}
 
     def close(self) -> None:
@@ -174,7 +174,7 @@ class Protocol:
 
 def failure(error: str, name: str | None = None) -> Response:
     """The response to a line that is not a request."""
-    return {"type": "error", "bgsId": name, "success": False, "error": _line(error)}
+    return {"type": "error", "bgsId": name, "success": False, "error": error_line(error)}
 
 
 def format_evaluation(report: SearchReport, *, details: bool) -> Response:
@@ -221,11 +221,7 @@ def _standing(position: GamePosition) -> Response:
     return {"ply": position.ply, "result": position.result and list(position.result)}
 
 
-def _line(error: object) -> str:
-    """An error in one line; what a request held may stand in it, so it is cut."""
-    if isinstance(error, ValidationError):
-        first = error.errors(include_url=False, include_input=False)[0]
-        # The request's type comes first, then its key.
-        error = f"{first['loc'][1]}: {first['msg']}"
-    text = one_line(error)
+def error_line(error: object) -> str:
+    """An error in one line; what a message held may stand in it, so it is cut."""
+    text = message_of(error) if isinstance(error, ValueError) else one_line(error)
     return text if len(text) <= MAX_ERROR else f"{text[: MAX_ERROR - 3]}..."

@@ -24,9 +24,7 @@ from pydantic import (
     Field,
     InstanceOf,
     PlainSerializer,
-    SerializationInfo,
     TypeAdapter,
-    ValidationInfo,
 )
 from pydantic.dataclasses import dataclass
 
@@ -42,11 +40,11 @@ SHIPPED_FILE = "puzzles.jsonl.gz"
 MAX_DIFFICULTY = 5
 
 
-def _read_move(move: Any, info: ValidationInfo) -> Any:
+def _read_move(move: Any, info: Any) -> Any:
     return parse_action(move, grid=info.context).action if isinstance(move, str) else move
 
 
-def _write_move(action: int, info: SerializationInfo) -> str:
+def _write_move(action: int, info: Any) -> str:
     return canonical_move(action, grid=info.context)
 
 

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from train.runtime.errors import one_line
 from train.ui.games.clocks import Clocks
 from train.ui.games.game_tree import GameTree, Node, path_to
 from train.ui.games.levels import GLANCE, HINT, LEVELS, PERSON, Level
@@ -21,8 +22,6 @@ PLAY, ANALYSE = "play", "analyse"
 PACE_SECONDS = 0.3
 """Least time of a machine's move, so that people see it."""
 _NO_TIME = "the time is over: analyse, or start a new game"
-_POLL_SECONDS = 0.2
-"""Between two looks at how much is compiled."""
 _LOG = logging.getLogger(__name__)
 
 
@@ -112,8 +111,8 @@ class GameSession:
         self._machine = machine
         self._listeners: list[Callable[[], None]] = []
         self._worker: asyncio.Task[None] | None = None
-        self._poller: asyncio.Task[None] | None = None
         self._alarm: asyncio.TimerHandle | None = None
+        machine.listeners.add(self._notify)
 
     # Listeners.
 
@@ -126,7 +125,6 @@ class GameSession:
         """Call a function after each change from now on."""
         self._listeners.append(listener)
         self._set_clocks()
-        self._poll_compilation()
         self._go_on()
 
     def leave(self, listener: Callable[[], None]) -> None:
@@ -148,7 +146,8 @@ class GameSession:
     def close(self) -> None:
         """End the game: nothing is searched or timed for it any more."""
         self._listeners.clear()
-        for waiting in (self._worker, self._poller, self._alarm):
+        self._machine.listeners.discard(self._notify)
+        for waiting in (self._worker, self._alarm):
             if waiting is not None:
                 waiting.cancel()
         self._machine.forget(self.tree.root)
@@ -207,7 +206,7 @@ class GameSession:
         elif action == self.task.puzzle.solution:
             self._solve(self.task, SOLVED)
         else:
-            self.task.note(action)
+            self.task.tried = [each for each in self.task.tried if each != action] + [action]
         self._changed()
 
     def show_solution(self) -> None:
@@ -306,7 +305,7 @@ class GameSession:
         """Play the line of the puzzle's solution, and look at the position after its first move."""
         task.state, self.mode = state, ANALYSE
         self.tree.current = self.tip
-        for action in task.line:
+        for action in task.puzzle.line:
             if action not in self.tree.current.snapshot.legal:
                 break
             self.tree.play(action)
@@ -367,11 +366,10 @@ class GameSession:
                 is_awaited = is_move or self.hint == node.number
                 self.search = (level, time.monotonic()) if is_awaited else None
                 self._machine.prepare(self.tree.rules)
-                self._poll_compilation()
                 self._notify()
                 await self._search(node, level, is_move=is_move)
         except ValueError as error:
-            self.error = " ".join(str(error).split())
+            self.error = one_line(error)
         except Exception:
             _LOG.exception("the machine failed")
             self.error = "the machine failed; the console says why"
@@ -379,23 +377,6 @@ class GameSession:
             self._worker = self.search = None
             with contextlib.suppress(RuntimeError):  # The loop is closed at the end of the server.
                 self._update()
-
-    def _poll_compilation(self) -> None:
-        if self._poller is None and self.compilation is not None:
-            self._poller = asyncio.get_running_loop().create_task(self._tell_compilation())
-
-    async def _tell_compilation(self) -> None:
-        """Tell of each program that is compiled, until none are being compiled."""
-        told = None
-        try:
-            while self.is_watched and (state := self.compilation) is not None:
-                if state.done != told:
-                    told = state.done
-                    self._notify()
-                await asyncio.sleep(_POLL_SECONDS)
-        finally:
-            self._poller = None
-            self._notify()
 
     def _next_search(self) -> tuple[Node, Level, bool] | None:
         """The position to search next, at which level, and whether to move there."""
