@@ -97,7 +97,7 @@ def status(session: GameSession) -> str:
 def activity(session: GameSession) -> dict[str, Any] | None:
     """What the machine does now, for how many seconds, and the share that is done or None."""
     now = time.monotonic()
-    if (state := session.compilation) is not None:
+    if (state := session.machine.compilation(session.tree.rules)) is not None:
         parts = f": {state.done} of {state.total} parts" if state.total else ""
         text = f"The machine compiles its search for these rules{parts}"
         share = state.done / state.total if state.total else 0.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import logging
 import time
 from collections.abc import Callable, Sequence
@@ -13,7 +14,7 @@ from train.runtime.errors import one_line
 from train.ui.games.clocks import Clocks
 from train.ui.games.game_tree import GameTree, Node, path_to
 from train.ui.games.levels import GLANCE, HINT, LEVELS, PERSON, Level
-from train.ui.games.machine import Compilation, Machine
+from train.ui.games.machine import Machine
 from train.ui.games.puzzles import OPEN, SHOWN, SOLVED, PuzzleTask
 from wallgo_jax.notation import COLOURS, parse_action
 from wallgo_jax.view.illegality import illegality
@@ -53,66 +54,52 @@ class ReviewStatus(NamedTuple):
         return not self.name and not self.error
 
 
+@dataclasses.dataclass(eq=False)
 class GameSession:
     """One game: in play the seats take turns; in analysis any ply can be tried anywhere.
 
     The actions of people raise a ValueError, one line, where the game does not allow them.
 
     Attributes:
-      tree: the game and its variations.
+      tree: the game and its variations; the game begins at its current position.
       seats: PERSON or the machine's level, for each colour.
+      machine: searches for its moves, hints and evaluations.
+      clocks: None for no limit of time.
       mode: PLAY or ANALYSE.
-      tip: the end of the line that is played.
-      clocks: None without clocks.
       task: the puzzle that is set here, or None.
+      tip: the end of the line that is played.
       forfeit: a loss off the board as (player, reason), or None.
       shows_evaluation: whether each position is evaluated.
       hint: number of the position that a hint was asked for, or None.
+      error: why the machine cannot go on until something changes, or empty.
       search: the level of the search that somebody waits for and when it began, as
         `time.monotonic` gives it; None while nobody waits.
-      error: why the machine cannot go on until something changes, or empty.
       review: progress of the latest review, or None.
     """
 
-    def __init__(
-        self,
-        tree: GameTree,
-        seats: Sequence[str],
-        machine: Machine,
-        *,
-        clocks: Clocks | None = None,
-        mode: str = PLAY,
-        task: PuzzleTask | None = None,
-    ) -> None:
-        """Set up a game at the current position of a tree.
+    tree: GameTree
+    seats: Sequence[str]
+    machine: Machine
+    clocks: Clocks | None = None
+    mode: str = PLAY
+    task: PuzzleTask | None = None
+    tip: Node = dataclasses.field(init=False)
+    forfeit: tuple[int, str] | None = None
+    shows_evaluation: bool = False
+    hint: int | None = None
+    error: str = ""
+    search: tuple[Level, float] | None = None
+    review: ReviewStatus | None = None
+    _listeners: list[Callable[[], None]] = dataclasses.field(default_factory=list)
+    _worker: asyncio.Task[None] | None = None
+    _alarm: asyncio.TimerHandle | None = None
 
-        Args:
-          tree: the game so far.
-          seats: one for each player.
-          machine: searches for its moves, hints and evaluations.
-          clocks: None for no limit of time.
-          mode: PLAY or ANALYSE.
-          task: a puzzle whose position this is.
-
-        Raises:
-          ValueError: there is not one seat for each player.
-        """
-        self.tree, self.mode, self.clocks, self.task = tree, mode, clocks, task
-        self.tip = tree.current
-        if len(seats) != tree.rules.players:
-            raise ValueError(f"seats: {len(seats)} are given, for {tree.rules.players} players")
-        self.seats = tuple(seats)
-        self.forfeit: tuple[int, str] | None = None
-        self.shows_evaluation = False
-        self.hint: int | None = None
-        self.error = ""
-        self.search: tuple[Level, float] | None = None
-        self.review: ReviewStatus | None = None
-        self._machine = machine
-        self._listeners: list[Callable[[], None]] = []
-        self._worker: asyncio.Task[None] | None = None
-        self._alarm: asyncio.TimerHandle | None = None
-        machine.listeners.add(self._notify)
+    def __post_init__(self) -> None:
+        players = self.tree.rules.players
+        if len(self.seats) != players:
+            raise ValueError(f"seats: {len(self.seats)} are given, for {players} players")
+        self.tip = self.tree.current
+        self.machine.listeners.add(self._notify)
 
     # Listeners.
 
@@ -146,18 +133,13 @@ class GameSession:
     def close(self) -> None:
         """End the game: nothing is searched or timed for it any more."""
         self._listeners.clear()
-        self._machine.listeners.discard(self._notify)
+        self.machine.listeners.discard(self._notify)
         for waiting in (self._worker, self._alarm):
             if waiting is not None:
                 waiting.cancel()
-        self._machine.forget(self.tree.root)
+        self.machine.forget(self.tree.root)
 
     # The state of the game.
-
-    @property
-    def compilation(self) -> Compilation | None:
-        """How far the machine's programs for these rules are compiled; None while none are."""
-        return self._machine.compilation(self.tree.rules)
 
     @property
     def is_over(self) -> bool:
@@ -186,8 +168,7 @@ class GameSession:
     @property
     def _is_time_over(self) -> bool:
         """Whether the game was lost on time, so that nobody can play on."""
-        clocks, forfeit = self.clocks, self.forfeit
-        return clocks is not None and forfeit is not None and clocks.left(forfeit[0]) <= 0
+        return bool(self.clocks and self.forfeit) and self.clocks.left(self.forfeit[0]) <= 0
 
     # Actions of people.
 
@@ -365,7 +346,7 @@ class GameSession:
                 node, level, is_move = search
                 is_awaited = is_move or self.hint == node.number
                 self.search = (level, time.monotonic()) if is_awaited else None
-                self._machine.prepare(self.tree.rules)
+                self.machine.prepare(self.tree.rules)
                 self._notify()
                 await self._search(node, level, is_move=is_move)
         except ValueError as error:
@@ -396,7 +377,7 @@ class GameSession:
 
     async def _search(self, node: Node, level: Level, *, is_move: bool) -> None:
         pause = asyncio.sleep(PACE_SECONDS if is_move else 0)
-        search = self._machine.search(self.tree.rules, node, level, is_move=is_move)
+        search = self.machine.search(self.tree.rules, node, level, is_move=is_move)
         report, _ = await asyncio.gather(search, pause)
         if node.report is None or node.report.simulations <= report.simulations:
             node.report = report

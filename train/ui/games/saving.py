@@ -120,7 +120,8 @@ def read_copy(fields: Mapping[str, Any], machine: Machine) -> GameSession:
             raise ValueError(f"names and left: {players} of each are needed, one a player")
     tree.names = _short_names(copy.names)
     tree.current = _at(nodes, copy.tip)
-    clocks = copy.clock and Clocks(copy.clock, players, left=copy.left)
+    left = copy.left or [60 * copy.clock.minutes] * players if copy.clock else ()
+    clocks = copy.clock and Clocks(copy.clock, [*left])
     seats = default if copy.seats is None else copy.seats
     session = GameSession(tree, seats, machine, clocks=clocks, mode=copy.mode)
     tree.current = _at(nodes, copy.current)

@@ -165,7 +165,7 @@ async def test_hint_searches_deeper_than_a_glance(session):
     await until(session, lambda: session.tree.current.report is not None)
     session.ask_hint()
     await until(session, lambda: session.tree.current.report.simulations == 256)
-    assert session._machine.asked == [(0, 64), (0, 256)]
+    assert session.machine.asked == [(0, 64), (0, 256)]
 
 
 class FailingMachine(PlainMachine):
@@ -192,13 +192,13 @@ async def test_a_machine_that_fails_is_not_asked_again_until_something_changes(e
     session.listen(lambda: None)
     await until(session, lambda: session.error)
     await asyncio.sleep(0.02)
-    assert (session.error, len(session._machine.asked)) == (told, 1)
+    assert (session.error, len(session.machine.asked)) == (told, 1)
     assert session.search is None
     session.set_mode(ANALYSE)
     assert session.error == ""
     session.ask_hint()
     await until(session, lambda: session.error)
-    assert len(session._machine.asked) == 2
+    assert len(session.machine.asked) == 2
     session.close()
 
 
@@ -216,7 +216,7 @@ async def test_a_machine_without_room_for_its_move_leaves_the_view_alone(monkeyp
 
 async def test_nothing_is_taken_back_where_no_time_is_left():
     now = [0.0]
-    clocks = Clocks(ClockSettings(0.1, 0.0), 2, now=lambda: now[0])
+    clocks = Clocks(ClockSettings(0.1, 0.0), [6.0] * 2, now=lambda: now[0])
     session = GameSession(GameTree(RULES), (PERSON, PERSON), PlainMachine(), clocks=clocks)
     session.play("C3")
     session.play("D3")
