@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from aiohttp import web
 
+from tests.support.learner.reports import report_of
 from train.puzzles.puzzle_file import Puzzle, WinChances
 from train.search.report import SearchReport
 from train.ui.game_server import GameServer
@@ -35,32 +36,24 @@ class PlainMachine(Machine):
     ) -> SearchReport:
         self.asked.append((node.number, level.simulations))
         await asyncio.sleep(0)
-        legal, players = sorted(node.snapshot.legal), rules.players
-        actions, values = np.array(legal, np.int32), np.zeros(players, np.float32)
-        each, cells = np.ones(len(legal), np.float32), (node.state.grid, node.state.grid)
+        legal, players = np.array(sorted(node.snapshot.legal), np.int32), rules.players
+        each, none = np.ones(len(legal), np.float32), np.zeros(players, np.float32)
         owners = np.array([*[1 / players] * players, 0.0], np.float32)
-        return SearchReport(
-            state=node.state,
-            actions=actions,
-            legal=each > 0,
-            action=actions[0],
-            prior=each / len(legal),
-            visits=each.astype(np.int32),
-            qvalues=0 * each,
-            completed=0 * each,
-            policy=each / len(legal),
-            value=values[0],
-            root_visits=np.array(2, np.int32),
-            values=values,
-            best_values=values,
-            network_values=values,
-            slots=np.arange(len(legal)),
-            lines=actions[:, None],
-            owners=np.broadcast_to(owners, (*cells, players + 1)),
-            margin=None,
-            rules=rules,
-            simulations=level.simulations,
-        )
+        fields = {
+            "actions": legal,
+            "legal": each > 0,
+            "prior": each / len(legal),
+            "visits": each.astype(np.int32),
+            "qvalues": 0 * each,
+            "completed": 0 * each,
+            "policy": each / len(legal),
+            "slots": np.arange(len(legal)),
+            "lines": legal[:, None],
+            "owners": np.broadcast_to(owners, (node.state.grid, node.state.grid, players + 1)),
+            "simulations": level.simulations,
+        }
+        values = dict.fromkeys(("values", "best_values", "network_values"), none)
+        return report_of(node.state, int(legal[0]), 0.0, **fields | values)
 
     def prepare(self, rules: Rules) -> asyncio.Future:
         ready = asyncio.get_running_loop().create_future()

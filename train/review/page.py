@@ -1,7 +1,7 @@
 """The page of a review: the replay page with grades, best moves, expected owners and territory."""
 
 from html import escape
-from string import Template
+from importlib import resources
 
 from train.review.game_review import GameReview, ReviewedMove
 from train.review.grades import LIMITS, MARKS
@@ -29,12 +29,15 @@ def draw_review(review: GameReview, *, theme: str = AUTO, siblings: Siblings | N
       theme: `light`, `dark`, or `auto` for the system's setting.
       siblings: a step to show with each of its walls.
     """
+    files = resources.files("train.review")
+    script = files.joinpath("page.js").read_text(encoding="utf-8")
+    words = {"colours": COLOURS, "marks": MARKS, "sides": SIDE_WORDS, "shown": _SHOWN_CANDIDATES}
     extras = Extras(
         over=[*_best_arrows(review), *_owner_marks(review)],
         notes=[_note(move, review.game.rules.players) for move in review.moves],
         panel=_panel(review, siblings),
-        style=_STYLE,
-        script=_SCRIPT.substitute(data=script_json(_data(review))),
+        style=files.joinpath("page.css").read_text(encoding="utf-8"),
+        script=f"const REVIEW = {script_json(review.to_dict() | words)};\n{script}",
     )
     return page_lib.draw(
         review.game,
@@ -153,113 +156,3 @@ def _siblings(siblings: Siblings) -> str:
             "</figcaption></figure>"
         )
     return f'<h3>{escape(siblings.title)}</h3><div id="siblings">{boards}</div>'
-
-
-def _data(review: GameReview) -> dict[str, object]:
-    """Input of the page's script: the review's figures, and the words for them."""
-    words = {"colours": COLOURS, "marks": MARKS, "sides": SIDE_WORDS, "shown": _SHOWN_CANDIDATES}
-    return {**review.to_dict(), **words}
-
-
-_STYLE = """
-  main { grid-template-columns: auto auto minmax(16rem, 22rem); }
-  #panel h2 { font-size: 1.1rem; margin: 0; min-height: 1.4em; }
-  #panel h3 { font-size: .85rem; font-weight: normal; color: var(--quiet); margin: .7rem 0 .1rem; }
-  #panel p { margin: .1rem 0; min-height: 1.35em; }
-  #panel .small { color: var(--quiet); font-size: .8rem; }
-  #panel label { margin-right: .8rem; white-space: nowrap; }
-  #panel table { border-collapse: collapse; width: 100%; }
-  #panel td, #panel th { font-weight: normal; text-align: right; padding: .05rem .3rem;
-                            white-space: nowrap; }
-  #panel td:first-child, #panel th:first-child { text-align: left; white-space: normal;
-                                                        overflow-wrap: anywhere; }
-  #candidates { min-height: 6.2em; }
-  #line { font-size: .85rem; color: var(--quiet); min-height: 3em; }
-  #list { width: 17rem; }
-  #moves button { display: flex; align-items: baseline; gap: .25rem; white-space: nowrap; }
-  #moves small { margin-left: auto; color: var(--quiet); }
-  #moves .mark { font-style: normal; font-weight: bold; padding: 0 .3rem;
-                 border-radius: 4px; background: var(--ink); color: var(--page); }
-  #siblings { display: grid; grid-template-columns: repeat(auto-fill, minmax(9rem, 1fr));
-              gap: .5rem; }
-  #siblings figure { margin: 0; }
-  #siblings svg { width: 100%; height: auto; }
-  #siblings figcaption { font-size: .85rem; text-align: center; white-space: nowrap; }
-  @media (min-width: 72rem) {
-    .has-chances #play-area { width: min(100vw - 38rem, 100vh - 21rem, 44rem); }
-  }
-  @media (max-width: 72rem) {
-    main { grid-template-columns: auto auto; }
-    #panel { grid-column: 1 / -1; max-width: 62rem; }
-  }
-  @media (max-width: 44rem) {
-    body { height: auto; }
-    #list { flex: none; width: 100%; height: 11rem; }
-  }
-"""
-
-_SCRIPT = Template("""
-const REVIEW = $data;
-const SHAPES = ["M-1-1h2v2h-2z", "M-1.1 0a1.1 1.1 0 1 0 2.2 0a1.1 1.1 0 1 0-2.2 0",
-                "M0-1.4L1.4 0L0 1.4L-1.4 0z", "M0-1.3L1.3 1H-1.3z"];
-const showBest = document.querySelector("#show-best");
-const showOwners = document.querySelector("#show-owners");
-const percent = (chance) => Math.round(100 * chance) + " %";
-
-// A word joiner in the arrow, so that no line break parts a move.
-const named = (move) =>
-  move.replace("->", "-\u2060>").replace(/W(\\d)/, (_, side) => REVIEW.sides[side]);
-
-function say(selector, text) { document.querySelector(selector).textContent = text; }
-
-function sayMove(move) {
-  if (!move) { say("#verdict", "start"); say("#why", ""); return; }
-  const colour = REVIEW.colours[move.mover], mark = REVIEW.marks[move.grade];
-  say("#verdict", colour + " " + named(move.move) + " " + (mark || ""));
-  const chances = [move.win_chance_before, move.win_chance_after].map(percent).join(" → ");
-  const best = mark ? ". Best was " + named(move.best) : "";
-  say("#why", move.grade + ": " + colour + " " + chances + best);
-}
-
-function sayCandidates(candidates) {
-  const body = document.querySelector("#candidates tbody");
-  const visits = candidates.reduce((sum, each) => sum + each.visits, 0) || 1;
-  body.replaceChildren(...candidates.slice(0, REVIEW.shown).map((each) => {
-    const row = document.createElement("tr"), share = percent(each.visits / visits);
-    const cells = [named(each.move), percent(each.win_chance), share + " of visits"];
-    row.append(...cells.map((text) => {
-      const cell = document.createElement("td");
-      cell.textContent = text;
-      return cell;
-    }));
-    return row;
-  }));
-  const line = candidates.length ? candidates[0].line.map(named).join(", ") : "";
-  say("#line", line ? "line: " + line : "");
-}
-
-function mark(at) {
-  for (const arrow of document.querySelectorAll(".best"))
-    arrow.style.display = showBest.checked && Number(arrow.dataset.ply) === at ? "" : "none";
-  const owners = showOwners && showOwners.checked ? REVIEW.positions[at].owner : null;
-  for (const path of document.querySelectorAll(".owner")) {
-    const shares = owners ? owners[path.dataset.cell] : [0, 0, 1];  // nobody comes last
-    const [first, second] = [...shares].sort((one, other) => other - one);
-    const owner = shares.indexOf(first), isOwned = owner < shares.length - 1;
-    const player = isOwned ? owner : 0, lead = isOwned ? first - second : 0;
-    path.setAttribute("d", SHAPES[player]);
-    path.style.fill = "var(--players-" + player + ")";
-    path.style.stroke = "var(--edges-" + player + ")";
-    path.style.strokeWidth = .2;
-    path.setAttribute("transform", "scale(" + 6.5 * Math.sqrt(lead) + ")");
-  }
-}
-
-shown = (at) => {
-  sayMove(at > 0 ? REVIEW.moves[at - 1] : null);
-  sayCandidates(at < REVIEW.moves.length ? REVIEW.moves[at].candidates : []);
-  mark(at);
-};
-for (const box of [showBest, showOwners])
-  if (box) box.addEventListener("change", () => mark(ply));
-""")

@@ -9,11 +9,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from tests.support.play import PlainMachine
-from train.players.registry import make_level_player
-from train.runtime.errors import UsageError
+from tests.support.learner.reports import report_of
 from train.runtime.host import fetch
-from train.search.report import SearchReport
 from train.ui import wire
 from train.ui.games import machine as machine_lib
 from train.ui.games.game_session import GameSession
@@ -32,31 +29,20 @@ C3, D4, E5 = (parse_action(cell, grid=7).action for cell in ("C3", "D4", "E5"))
 def report(rules, **changes):
     """A report of the first position, in which the first two slots were visited, the second more
     often."""
-    state, slots = fetch(initial_state(rules)), 2
-    return SearchReport(
-        **{
-            "state": state,
-            "actions": np.array([C3, E5]),
-            "legal": np.ones(slots, bool),
-            "action": np.array(C3),
-            "prior": np.array([0.2, 0.6]),
-            "visits": np.array([9, 12]),
-            "qvalues": np.array([0.2, -0.4]),
-            "completed": np.array([0.2, -0.4]),
-            "policy": np.array([0.3, 0.7]),
-            "value": np.array(-0.1),
-            "root_visits": np.array(22),
-            "values": np.array([-0.1, 0.1]),
-            "best_values": np.array([0.2, -0.2]),
-            "network_values": np.array([0.0, 0.0]),
-            "slots": np.array([0, 1]),
-            "lines": np.array([[C3, D4, NO_ACTION], [E5, NO_ACTION, NO_ACTION]]),
-            "owners": None,
-            "margin": None,
-            "simulations": 21,
-        }
-        | changes
-    )
+    fields = {
+        "actions": np.array([C3, E5]),
+        "legal": np.ones(2, bool),
+        "prior": np.array([0.2, 0.6]),
+        "visits": np.array([9, 12]),
+        "qvalues": np.array([0.2, -0.4]),
+        "policy": np.array([0.3, 0.7]),
+        "completed": np.array([0.2, -0.4]),
+        "best_values": np.array([0.2, -0.2]),
+        "root_visits": np.array(22),
+        "slots": np.array([0, 1]),
+        "lines": np.array([[C3, D4, NO_ACTION], [E5, NO_ACTION, NO_ACTION]]),
+    }
+    return report_of(fetch(initial_state(rules)), C3, -0.1, **fields | changes)
 
 
 def test_chances_are_those_of_the_best_move_and_hints_go_by_visits():
@@ -226,22 +212,3 @@ async def test_the_page_hears_how_far_new_rules_are_compiled_while_a_person_move
     locks[3].set()
     await asyncio.wait_for(wait_for(lambda view: view is None), 20)
     session.close()
-
-
-@pytest.mark.parametrize("name", ["heuristic-search:wjx@512", "heuristic-search:wjx@1s", "net:x"])
-def test_a_machine_whose_name_says_how_long_it_searches_is_refused(name):
-    with pytest.raises(UsageError, match="levels"):
-        make_level_player(name)
-
-
-def test_a_hint_reaches_the_page():
-    async def view_of_a_hint():
-        session = GameSession(GameTree(PRESETS["hkoi"]), ["person", "person"], PlainMachine())
-        session.listen(lambda: None)
-        session.ask_hint()
-        while session.tree.current.report is None:
-            await asyncio.sleep(0)
-        return wire.game_view(session, "game")["evaluation"]
-
-    view = asyncio.run(view_of_a_hint())
-    assert view["chances"] == [0.5, 0.5] and view["ideas"][0]["winChance"] == 0.5
