@@ -1,4 +1,4 @@
-"""A session's game on the host: plies by the referee, in notation, with a way back."""
+"""A game on the host: plies by the referee, in notation, with a way back."""
 
 import contextlib
 import dataclasses
@@ -20,13 +20,13 @@ from wallgo_jax.view.snapshot import take_snapshot
 
 
 class GamePosition(NamedTuple):
-    """A position of a session's game and the way to it. Arrays are NumPy's."""
+    """A position of a game and the way to it. Arrays are NumPy's."""
 
     state: State
     legal: int  # number of legal moves
     result: tuple[float, ...] | None  # each player's reward once the game is over
-    before: "GamePosition | None"  # None where the session begins
-    actions: tuple[int, ...]  # public ids of the session's plies
+    before: "GamePosition | None"  # None where the game begins
+    actions: tuple[int, ...]  # public ids of the plies from there
     slots: tuple[int, ...]  # of these plies
 
     @property
@@ -45,7 +45,7 @@ class GamePosition(NamedTuple):
         Raises:
           UsageError: it is unreadable or illegal.
         """
-        action = self._read(move) if isinstance(move, str) else int(move)
+        action = self.read(move) if isinstance(move, str) else int(move)
         is_known = 0 <= action < actions_lib.num_actions(self.state.grid)
         played = np.int32(action if is_known else actions_lib.NO_ACTION)
         state, rewards, is_legal, slot, legal = fetch(_advance(self.state, played))
@@ -55,20 +55,12 @@ class GamePosition(NamedTuple):
         way = (*self.actions, action), (*self.slots, int(slot))
         return GamePosition(state, int(legal), result, self, *way)
 
-    def take_back(self, ply: int) -> "GamePosition":
-        """The position after this many plies.
+    def read(self, move: str) -> int:
+        """The public action of a move in any notation, legal or not.
 
         Raises:
-          UsageError: the session has not been there.
+          UsageError: it is unreadable, or names another colour than that of the player to move.
         """
-        position = self
-        while position.ply > ply and position.before is not None:
-            position = position.before
-        if position.ply != ply:
-            raise UsageError(f"ply: {ply} is not from {self.ply - len(self.slots)} to {self.ply}")
-        return position
-
-    def _read(self, move: str) -> int:
         try:
             action, player = parse_action(move, grid=self.state.grid)
         except ValueError as error:
@@ -88,18 +80,20 @@ class Session:
     seconds: float | None = None
 
 
-def begin_game(
-    rules: Rules, state: State | None = None, moves: Sequence[str | int] = ()
-) -> GamePosition:
-    """Begin a game, or go on from a position of the rules, and play moves.
+def begin_game(rules: Rules, state: State | None = None) -> GamePosition:
+    """Begin a game, or go on from one board of the rules whose game goes on."""
+    if state is None:
+        variant: Any = make_variant(rules)
+        state = State(variant, fetch(_begin(variant)))
+    return GamePosition(state, int(fetch(_count_legal(state))), None, None, (), ())
+
+
+def play_moves(position: GamePosition, moves: Sequence[str | int]) -> GamePosition:
+    """The position after moves.
 
     Raises:
       UsageError: the first of the moves that cannot be played, as `ply N: reason`.
     """
-    if state is None:
-        variant: Any = make_variant(rules)
-        state = State(variant, fetch(_begin(variant)))
-    position = GamePosition(state, int(fetch(_count_legal(state))), None, None, (), ())
     for move in moves:
         try:
             position = position.play(move)

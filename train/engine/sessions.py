@@ -14,7 +14,7 @@ import itertools
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 
-from train.engine.games import GamePosition, Session, begin_game, warm_up
+from train.engine.games import GamePosition, Session, begin_game, play_moves, warm_up
 from train.engine.options import EngineOptions
 from train.engine.programs import Programs
 from train.engine.searcher import Search, Searcher
@@ -23,7 +23,7 @@ from train.players.registry import check_rules
 from train.runtime.errors import UsageError
 from train.search.report import SearchReport
 from wallgo_jax.game.rules import Rules, name_of
-from wallgo_jax.game.state import State, sizes_of
+from wallgo_jax.game.state import sizes_of
 
 _DEFAULTS = EngineOptions()
 
@@ -73,7 +73,7 @@ class Sessions:
         rules: Rules | None = None,
         *,
         moves: Sequence[str | int] = (),
-        position: State | None = None,
+        position: GamePosition | None = None,
         name: str | None = None,
         simulations: int | None = None,
         seconds: float | None = None,
@@ -83,8 +83,7 @@ class Sessions:
         Args:
           rules: to play; those of the engine by default.
           moves: played at once, in any notation or as public action ids.
-          position: of these rules to begin from, one board whose game goes on; the start of a game
-            by default.
+          position: of these rules to begin from; the start of a game by default.
           name: of the session, which no open one may have; made up by default.
           simulations: of each answer, unless the question says.
           seconds: of each answer, in place of simulations.
@@ -99,7 +98,7 @@ class Sessions:
             name = next(n for n in map(str, itertools.count(1)) if n not in self._sessions)
         elif name in self._sessions:
             raise UsageError(f"session {name!r} is open already; end it first, or choose a name")
-        start = begin_game(rules, position, moves)
+        start = play_moves(begin_game(rules) if position is None else position, moves)
         self._sessions[name] = Session(rules, start, simulations, seconds)
         return name
 
@@ -131,15 +130,10 @@ class Sessions:
         self._sessions[session].position = after
         return after
 
-    def takeback(self, session: str, ply: int) -> GamePosition:
-        """Return to the position after this many plies.
-
-        Raises:
-          UsageError: there is no such session, or it has not been there.
-        """
-        before = self.position(session).take_back(ply)
-        self._sessions[session].position = before
-        return before
+    def move_to(self, session: str, position: GamePosition) -> None:
+        """Go to another position of the session's game, before or after where it stands; its
+        subtree is kept where it is in the tree."""
+        self._sessions[session].position = position
 
     def ask(
         self,

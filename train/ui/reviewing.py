@@ -15,7 +15,7 @@ from train.review.grades import MARKS
 from train.review.page import draw_review
 from train.review.player import make_analysis_player
 from train.ui.games.game_session import PLAY, GameSession, ReviewStatus
-from train.ui.games.game_tree import Node, actions_of, main_line, path_to
+from train.ui.games.game_tree import Node, main_line, path_to
 from train.ui.games.levels import HINT
 from train.ui.games.machine import Machine
 from train.ui.games.saving import names_of
@@ -135,11 +135,11 @@ def reviewed_line(session: GameSession) -> list[Node]:
 
 
 def game_of(rules: Rules, line: list[Node]) -> Game:
-    """A line of positions as a game; it may begin anywhere."""
+    """The line from a tree's root as a game; it may begin anywhere."""
     return Game(
         rules=rules,
         grid=line[0].snapshot.grid,
-        actions=actions_of(line),
+        actions=line[-1].position.actions,
         movers=tuple(node.mover for node in line if node.mover is not None),
         states=tuple(node.state for node in line),
         rewards=line[-1].snapshot.payoff or (0.0,) * rules.players,

@@ -140,7 +140,7 @@ def test_no_request_compiles():
     # Parts of the rules' own functions, which other tests may not have called before.
     warm = sessions.open(moves=["A1"])
     sessions.apply(warm, int(sessions.ask(warm, simulations=17).result().action))
-    sessions.takeback(warm, 0)
+    sessions.move_to(warm, sessions.position(warm).before)
     sessions.close(warm)
     with compiling.count_compilations() as compiled:
         names = [sessions.open(), sessions.open(moves=["A1"])]
@@ -148,7 +148,7 @@ def test_no_request_compiles():
             answer = sessions.ask(name, simulations=17).result()
             sessions.apply(name, int(answer.action))
             sessions.ask(name, temperature=1.0).result()
-        sessions.takeback(names[0], 0)
+        sessions.move_to(names[0], sessions.position(names[0]).before)
         for name in names:
             sessions.close(name)
         assert compiled() == 0

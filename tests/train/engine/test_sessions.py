@@ -22,21 +22,18 @@ def sessions():
         sessions.close(name)
 
 
-def test_takeback_returns_to_a_position_and_begins_a_new_tree(sessions):
+def test_the_way_back_leads_to_a_position_and_begins_a_new_tree(sessions):
     name = sessions.open(moves=["A1"])
-    first = sessions.ask(name).result()
+    start, first = sessions.position(name), sessions.ask(name).result()
     sessions.apply(name, first.action)
     sessions.ask(name).result()
-    before = sessions.takeback(name, 1)
-    assert (before.ply, len(before.actions), before.result) == (1, 1, None)
+    sessions.move_to(name, start)
     again = sessions.ask(name).result()
     assert (again.action, again.root_visits) == (first.action, 25)
-    assert sessions.takeback(name, 0).ply == 0
-    with pytest.raises(UsageError, match="ply: 3 is not from 0 to 0"):
-        sessions.takeback(name, 3)
+    assert start.before.ply == 0 and start.before.before is None
 
 
-def test_a_finished_game_can_be_taken_back(sessions):
+def test_a_game_that_is_over_has_a_result(sessions):
     name = sessions.open()
     game = sessions.position(name)
     while game.result is None:
@@ -46,7 +43,6 @@ def test_a_finished_game_can_be_taken_back(sessions):
     assert over.owners.shape == (3, 3, 3) and np.allclose(over.owners.sum(axis=-1), 1)
     with pytest.raises(UsageError, match="game is over"):
         sessions.apply(name, 0)
-    assert sessions.takeback(name, game.ply - 1).result is None
 
 
 def test_the_tree_that_was_not_searched_for_the_longest_time_makes_room(sessions):

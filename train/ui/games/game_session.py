@@ -16,7 +16,7 @@ from train.ui.games.game_tree import GameTree, Node, path_to
 from train.ui.games.levels import GLANCE, HINT, LEVELS, PERSON, Level
 from train.ui.games.machine import Machine
 from train.ui.games.puzzles import OPEN, SHOWN, SOLVED, PuzzleTask
-from wallgo_jax.notation import COLOURS, parse_action
+from wallgo_jax.notation import COLOURS
 from wallgo_jax.view.illegality import illegality
 
 PLAY, ANALYSE = "play", "analyse"
@@ -177,9 +177,7 @@ class GameSession:
         snapshot = self.tree.current.snapshot
         if not self.may_play:
             raise ValueError(self._why_not_play())
-        action, player = parse_action(move, grid=snapshot.grid)
-        if player is not None and player != snapshot.player:
-            raise ValueError(f"{COLOURS[snapshot.player]} is to move, not {COLOURS[player]}")
+        action = self.tree.current.position.read(move)
         if self.task is None or not self.is_posed:
             self._move(action)
         elif action not in snapshot.legal:

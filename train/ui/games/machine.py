@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import dataclasses
-import itertools
 import secrets
 import time
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from train.engine.sessions import Sessions
 from train.players.registry import make_evaluating_player
 from train.review.player import default_player
 from train.search.report import SearchReport
-from train.ui.games.game_tree import Node, actions_of, path_to
+from train.ui.games.game_tree import Node, path_to
 from train.ui.games.levels import Level
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import Sizes, sizes_of
@@ -79,10 +79,13 @@ class Machine:
         Raises:
           UsageError: no machine can play these rules.
         """
-        path = path_to(node)
-        async with self._turns.setdefault(path[0], asyncio.Lock()):
+        key = root, _ = path_to(node)[0], is_move
+        async with self._turns.setdefault(root, asyncio.Lock()):
             sessions = await self._sessions(rules)
-            name = self._follow(sessions, rules, path, is_move=is_move)
+            if key not in self._games or self._games[key][0] is not sessions:
+                self._games[key] = sessions, sessions.open(rules, position=root.position)
+            name = self._games[key][1]
+            sessions.move_to(name, node.position)
             budget = {"simulations": level.simulations, "temperature": level.temperature}
             report = await asyncio.wrap_future(sessions.ask(name, **budget))
         return dataclasses.replace(report, simulations=level.simulations)
@@ -122,7 +125,8 @@ class Machine:
 
             def note(done: int, total: int) -> None:
                 state.done, state.total = max(done, state.done), total
-                loop.call_soon_threadsafe(self._tell)
+                with contextlib.suppress(RuntimeError):  # The loop has ended.
+                    loop.call_soon_threadsafe(self._tell)
 
             def make() -> Sessions:
                 return Sessions(make_evaluating_player(player), rules, options, note)
@@ -169,18 +173,3 @@ class Machine:
         sessions = engine.result()
         self._games = {key: game for key, game in self._games.items() if game[0] is not sessions}
         sessions.shut_down()
-
-    def _follow(self, sessions: Sessions, rules: Rules, path: list[Node], *, is_move: bool) -> str:
-        """Bring a session of the game to a position, with what it has searched on the way; returns
-        its name."""
-        key, actions = (path[0], is_move), actions_of(path)
-        if key not in self._games or self._games[key][0] is not sessions:
-            self._games[key] = sessions, sessions.open(rules, position=path[0].state)
-        name = self._games[key][1]
-        standing = sessions.position(name)
-        pairs = zip(standing.actions, actions, strict=False)
-        shared = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
-        sessions.takeback(name, standing.ply - len(standing.actions) + shared)
-        for action in actions[shared:]:
-            sessions.apply(name, action)
-        return name

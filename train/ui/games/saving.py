@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 
 from train.ui.games.clocks import Clocks, ClockSettings
 from train.ui.games.game_session import ANALYSE, PLAY, GameSession
-from train.ui.games.game_tree import MAX_NODES, GameTree, Node, actions_of, path_to
+from train.ui.games.game_tree import MAX_NODES, GameTree, Node, path_to
 from train.ui.games.levels import DEFAULT_LEVEL, PERSON, Seat
 from train.ui.games.machine import Machine
 from wallgo_jax.cli.sources import read_games_of_text
@@ -143,15 +143,14 @@ def write_game(session: GameSession) -> tuple[str, str]:
     if not tree.has_start:
         keys = ("rules", "position", "plies", "tip", "names")
         return "json", json.dumps({key: copy[key] for key in keys})
-    line = path_to(session.tip)
     record = records.Record(
         rules=tree.rules,
-        actions=actions_of(line),
+        actions=session.tip.position.actions,
         players=names_of(session),
         result=session.tip.snapshot.payoff,
     )
     fields = json.loads(records.to_json(record))
-    if len(tree) > len(line):
+    if len(tree) > len(path_to(session.tip)):
         fields["tree"] = copy["plies"]
     return "jsonl", json.dumps(fields) + "\n"
 

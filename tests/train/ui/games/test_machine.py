@@ -4,7 +4,6 @@ import asyncio
 import itertools
 import threading
 from concurrent.futures import Future
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -80,26 +79,19 @@ class PlainSessions:
     def open(self, rules, *, position):
         assert not self.is_ended
         name = str(next(self._numbers))
-        self.plies[name] = []
+        self.plies[name] = ()
         return name
 
     def close(self, name):
         del self.plies[name]
 
-    def position(self, name):
-        played = tuple(self.plies[name])
-        return SimpleNamespace(ply=len(played), actions=played)
-
-    def takeback(self, name, ply):
-        del self.plies[name][ply:]
-
-    def apply(self, name, action):
-        self.plies[name].append(action)
+    def move_to(self, name, position):
+        self.plies[name] = position.actions
 
     def ask(self, name, *, simulations, temperature):
         assert temperature == simulations / 1000
         assert not self.is_ended
-        self.asked.append((name, tuple(self.plies[name]), simulations))
+        self.asked.append((name, self.plies[name], simulations))
         future = Future()
         future.set_result(report(TWO))
         return future
