@@ -8,13 +8,13 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from aiohttp import web
 
-from train.puzzles.puzzle_file import Puzzle
+from tests.support.learner.reports import report_of
+from train.puzzles.puzzle_file import Puzzle, WinChances
 from train.search.report import SearchReport
 from train.ui.game_server import GameServer
 from train.ui.games.game_tree import Node
 from train.ui.games.levels import Level
 from train.ui.games.machine import Machine
-from train.ui.games.puzzles import PuzzleBook
 from train.ui.reviewing import Reviewer
 from train.ui.server import make_app
 from wallgo_jax.formats.records import Record
@@ -36,32 +36,24 @@ class PlainMachine(Machine):
     ) -> SearchReport:
         self.asked.append((node.number, level.simulations))
         await asyncio.sleep(0)
-        legal, players = sorted(node.snapshot.legal), rules.players
-        actions, values = np.array(legal, np.int32), np.zeros(players, np.float32)
-        each, cells = np.ones(len(legal), np.float32), (node.state.grid, node.state.grid)
+        legal, players = np.array(sorted(node.snapshot.legal), np.int32), rules.players
+        each, none = np.ones(len(legal), np.float32), np.zeros(players, np.float32)
         owners = np.array([*[1 / players] * players, 0.0], np.float32)
-        return SearchReport(
-            state=node.state,
-            actions=actions,
-            legal=each > 0,
-            action=actions[0],
-            prior=each / len(legal),
-            visits=each.astype(np.int32),
-            qvalues=0 * each,
-            completed=0 * each,
-            policy=each / len(legal),
-            value=values[0],
-            root_visits=np.array(2, np.int32),
-            values=values,
-            best_values=values,
-            network_values=values,
-            slots=np.arange(len(legal)),
-            lines=actions[:, None],
-            owners=np.broadcast_to(owners, (*cells, players + 1)),
-            margin=None,
-            rules=rules,
-            simulations=level.simulations,
-        )
+        fields = {
+            "actions": legal,
+            "legal": each > 0,
+            "prior": each / len(legal),
+            "visits": each.astype(np.int32),
+            "qvalues": 0 * each,
+            "completed": 0 * each,
+            "policy": each / len(legal),
+            "slots": np.arange(len(legal)),
+            "lines": legal[:, None],
+            "owners": np.broadcast_to(owners, (node.state.grid, node.state.grid, players + 1)),
+            "simulations": level.simulations,
+        }
+        values = dict.fromkeys(("values", "best_values", "network_values"), none)
+        return report_of(node.state, int(legal[0]), 0.0, **fields | values)
 
     def prepare(self, rules: Rules) -> asyncio.Future:
         ready = asyncio.get_running_loop().create_future()
@@ -75,7 +67,8 @@ def plain_puzzle(moves: Sequence[str], solution: str, then: str, difficulty: int
     actions = [parse_action(move, grid=rules.size).action for move in (*moves, solution, then)]
     record = Record(rules=rules, actions=tuple(actions[:-2]))
     line = tuple(actions[-2:])
-    return Puzzle(record, line[0], line, difficulty, 0.5, 0.93, 0.4, None, "nobody")
+    chances = WinChances(0.5, 0.93, 0.4)
+    return Puzzle(record, line[0], line, difficulty, chances, None, "nobody")
 
 
 @contextlib.contextmanager
@@ -85,9 +78,8 @@ def served(rules: Rules, puzzles: Sequence[Puzzle] = (), *, port: int = 0) -> It
 
     async def serve() -> None:
         ended = asyncio.Event()
-        reviewer = Reviewer("heuristic-search:wjx", simulations=4)
-        book = PuzzleBook(puzzles)
-        games = GameServer(PlainMachine(), rules, reviewer=reviewer, puzzles=book)
+        reviewer = Reviewer(Machine("heuristic-search:wjx"), simulations=4)
+        games = GameServer(PlainMachine(), rules, reviewer=reviewer, puzzles=puzzles)
         runner = web.AppRunner(make_app(games), shutdown_timeout=0.1)
         await runner.setup()
         await web.TCPSite(runner, "127.0.0.1", port).start()

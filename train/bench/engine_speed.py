@@ -55,7 +55,8 @@ def measure(
     ready = time.perf_counter() - began
     rows, name = [], f"sessions of {guide.name} on {name_of(rules)}"
     try:
-        engine.wait_for_all_sizes()
+        engine.programs.compile_rest()
+        engine.programs.wait()
         notes = [
             f"{guide.simulations} simulations an answer; ready after {ready:.1f} s, all batches "
             f"compiled after {time.perf_counter() - began:.1f} s"
@@ -93,7 +94,7 @@ def _play_round(engine: Sessions, names: Sequence[str]) -> float:
     answers = [one.result() for one in futures]
     took = time.perf_counter() - began
     for name, answer in zip(names, answers, strict=True):
-        if engine.apply(name, int(answer.action)).is_over:
+        if engine.apply(name, int(answer.action)).result is not None:
             engine.close(name)
             engine.open(name=name)
     return took

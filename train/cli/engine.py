@@ -75,11 +75,11 @@ class Engine:
         engines = self._engines(sizes)
 
         from train.engine.protocol import Protocol
-        from train.engine.server import make_send, serve
+        from train.engine.server import serve
 
-        send, source = make_send(responses), sys.stdin.fileno()
-        asyncio.run(serve(Protocol(engines), read_from=source, send=send, write_to=responses))
-        if any(engine.is_compiling for engine in engines):
+        source = sys.stdin.fileno()
+        asyncio.run(serve(Protocol(engines), read_from=source, write_to=responses))
+        if any(engine.programs.is_compiling for engine in engines):
             leave(0)
         return 0
 
@@ -117,7 +117,7 @@ class Engine:
         if len(sizes.batch_sizes) > 1:
             # Only now, so that nothing else compiles more slowly for it.
             for engine in engines:
-                engine.compile_rest()
+                engine.programs.compile_rest()
             threading.Thread(target=_tell_compiled, args=(engines,), daemon=True).start()
         return engines
 
@@ -127,7 +127,7 @@ def _tell_compiled(engines: Sequence[Sessions]) -> None:
     # A failure is told where it happens.
     with contextlib.suppress(CancelledError, Exception):
         for engine in engines:
-            engine.wait_for_all_sizes()
+            engine.programs.wait()
         _log(f"batches of {engines[0].options.batch_sizes[-1]} sessions are compiled")
 
 

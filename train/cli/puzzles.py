@@ -211,7 +211,7 @@ class Puzzles:
     def _player_for(self, rules: Rules) -> Player:
         from train.review.player import default_player, make_analysis_player
 
-        name = self.player or default_player(rules, simulations=self.deep)
+        name = self.player or f"{default_player(rules)}@{self.deep}"
         return make_analysis_player(name, rules)
 
 

@@ -47,14 +47,8 @@ class Programs:
         options: EngineOptions,
         on_compiled: Callable[[int, int], None] = lambda done, total: None,
     ) -> None:
-        """Begin to compile those of the smallest batches, in other threads.
-
-        Args:
-          player: searches.
-          rules: of the first position.
-          options: sizes, and how it searches.
-          on_compiled: called by those threads with the number of programs of the smallest batches
-            that are compiled, and of all of them.
+        """Begin to compile those of the smallest batches, in other threads; the arguments are those
+        of `Sessions`.
 
         Raises:
           UsageError: the trees do not fit in the memory.
@@ -72,7 +66,12 @@ class Programs:
         }
         make = jax.jit(lambda state: make_pool(state, trees=options.trees, nodes=options.nodes))
         self._pool = jax.eval_shape(make, self._finished)
-        _check_memory(self._pool, options)
+        memory = device_memory()
+        # A session of the largest batch needs a tree: without more, nodes have to be fewer.
+        keys = ("--trees", "--nodes") if options.trees > sizes[-1] else ("--nodes",)
+        # All trees are on one device, whatever others share its memory.
+        estimate = MemoryEstimate("trees", tree_bytes(self._pool), keys)
+        check_fits([estimate], memory and memory._replace(devices=1))
         self._programs: dict[tuple[str, int], Future[Any]] = {}
         threads = ThreadPoolExecutor(_COMPILING, "first-compiler")
         self._compile(threads, "make", 0, make, self._finished)
@@ -85,7 +84,8 @@ class Programs:
             )
 
     def compile_rest(self) -> None:
-        """Begin to compile those of larger batches, in the background."""
+        """Begin to compile those of larger batches, in the background; until that is done, batches
+        are smaller."""
         for size in self._options.batch_sizes[1:]:
             if ("grow", size) not in self._programs:
                 self._compile_size(_background(), size)
@@ -110,10 +110,18 @@ class Programs:
         """The sizes of batches that can be searched by now, ascending."""
         return self._compiled(self._options.batch_sizes, "grow")
 
+    def size_for(self, batch: int) -> int:
+        """The smallest of `sizes` for a batch."""
+        return next(size for size in self.sizes if size >= batch)
+
     def _compiled(self, sizes: Sequence[int], name: str) -> tuple[int, ...]:
         """Those of the sizes for which a program is compiled."""
-        programs = ((size, self._programs.get((name, size))) for size in sizes)
-        return tuple(size for size, program in programs if program and _is_there(program))
+
+        def is_there(program: Any) -> bool:
+            is_done = program is not None and program.done() and not program.cancelled()
+            return is_done and program.exception() is None
+
+        return tuple(size for size in sizes if is_there(self._programs.get((name, size))))
 
     def _compile_size(self, threads: ThreadPoolExecutor, size: int) -> None:
         """Let threads compile the programs of a size, those that take longest first."""
@@ -177,7 +185,7 @@ class Programs:
           rows: the trees.
           due: int32[len(rows), steps], visits of the slots that are due, for each simulation.
         """
-        size = _padded(len(rows), self.sizes)
+        size = self.size_for(len(rows))
         filled = np.zeros((size, self._options.chunk), np.int32)
         filled[: len(rows), : due.shape[1]] = due
         # Of the tree that fills up there is one slot, and each simulation visits it.
@@ -199,30 +207,14 @@ class Programs:
         """Parts of some trees for one call each of a program, and its size."""
         sizes = self._compiled(self._few, name)
         for first in range(0, len(rows), sizes[-1]):
-            yield slice(first, first + sizes[-1]), _padded(min(len(rows) - first, sizes[-1]), sizes)
-
-
-def _is_there(program: "Future[Any]") -> bool:
-    return program.done() and not program.cancelled() and program.exception() is None
-
-
-def _check_memory(pool: Pool, options: EngineOptions) -> None:
-    """Refuse a pool, whose shapes are given, that the device has no room for."""
-    memory, size = device_memory(), tree_bytes(pool)
-    # A tree for each session of the largest batch is the least; then its nodes have to be fewer.
-    keys = ("--trees", "--nodes") if options.trees > options.batch_sizes[-1] else ("--nodes",)
-    # All trees are on one device, whatever others share its memory.
-    check_fits([MemoryEstimate("trees", size, keys)], memory and memory._replace(devices=1))
+            count = min(len(rows) - first, sizes[-1])
+            yield slice(first, first + count), next(size for size in sizes if size >= count)
 
 
 @functools.cache
 def _background() -> ThreadPoolExecutor:
     """One thread, however many engines there are: others are to be answered meanwhile."""
     return ThreadPoolExecutor(1, "compiler")
-
-
-def _padded(count: int, sizes: Sequence[int]) -> int:
-    return next(size for size in sizes if size >= count)
 
 
 def _log_failure(size: int, program: "Future[Any]") -> None:

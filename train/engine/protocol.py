@@ -7,19 +7,19 @@ an AlphaZero-Style AI for a New Board Game", section "The Protocol", and its rep
 """
 
 import asyncio
-import json
 import logging
 import weakref
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal, NoReturn
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, TypeAdapter, ValidationError
+from pydantic_core import from_json
 
-from train.engine.games import SessionGame
+from train.engine.games import GamePosition
 from train.engine.sessions import Sessions
 from train.players.names import MAX_SECONDS
-from train.runtime.errors import UsageError, one_line
+from train.runtime.errors import UsageError, message_of, one_line
 from train.search.report import Candidate, SearchReport, canonical_move
 from wallgo_jax.game import rules as rules_lib
 from wallgo_jax.game.rules import Rules, name_of
@@ -100,9 +100,11 @@ class Protocol:
         """The response to a request as it was read. Those of one session are answered in the order
         in which this was called."""
         try:
-            fields = _read(line)
-        except UsageError as error:
-            return failure(str(error))
+            fields = from_json(line, allow_inf_nan=False)
+        except ValueError as error:
+            return failure(f"not JSON: {error}")
+        if not isinstance(fields, dict):
+            return failure("not a JSON object")
         name, kind = fields.get("bgsId"), fields.get("type")
         shown = name if isinstance(name, str) and len(name) <= MAX_NAME else None
         if not isinstance(kind, str) or kind not in _RESPONSES:
@@ -117,12 +119,12 @@ class Protocol:
         except (UsageError, ValidationError) as error:
             engine = self._sessions.get(shown or "")
             if "ply" in on_failure and engine is not None and shown is not None:
-                on_failure = on_failure | {"ply": engine.game(shown).ply}
-            return response | on_failure | {"success": False, "error": _line(error)}
+                on_failure = on_failure | {"ply": engine.position(shown).ply}
+            return response | on_failure | {"success": False, "error": error_line(error)}
         except Exception as error:
             _LOG.exception("session %s", shown)
             text = f"internal error: {type(error).__name__}: {error}"
-            return response | on_failure | {"success": False, "error": _line(text)}
+            return response | on_failure | {"success": False, "error": error_line(text)}
         return response | {"success": True, "error": ""}
 
     def close(self) -> None:
@@ -139,21 +141,23 @@ class Protocol:
             case _Start(simulations=simulations, seconds=seconds, moves=moves):
                 rules = self._rules(request.rules)
                 if name not in self._sessions:
-                    fits = (each for each in self._engines if each.sizes == sizes_of(rules))
+                    shape = sizes_of(rules)
+                    fits = (each for each in self._engines if sizes_of(each.rules) == shape)
                     engine = next(fits, engine)
                 engine.open(rules, moves=moves, name=name, simulations=simulations, seconds=seconds)
                 self._sessions[name] = engine
-                return {"rules": name_of(rules)} | _standing(engine.game(name))
+                return {"rules": name_of(rules)} | _standing(engine.position(name))
             case _Apply(move=move, expectedPly=ply):
                 return _standing(engine.apply(name, move, expected_ply=ply))
             case _Evaluate(simulations=simulations, seconds=seconds, expectedPly=ply):
-                report = await engine.evaluate(
+                future = engine.ask(
                     name,
                     simulations=simulations,
                     seconds=seconds,
                     temperature=request.temperature or 0.0,
                     expected_ply=ply,
                 )
+                report = await asyncio.wrap_future(future)
                 return format_evaluation(report, details=request.details)
         engine.close(name)
         del self._sessions[name]
@@ -170,7 +174,7 @@ class Protocol:
 
 def failure(error: str, name: str | None = None) -> Response:
     """The response to a line that is not a request."""
-    return {"type": "error", "bgsId": name, "success": False, "error": _line(error)}
+    return {"type": "error", "bgsId": name, "success": False, "error": error_line(error)}
 
 
 def format_evaluation(report: SearchReport, *, details: bool) -> Response:
@@ -213,34 +217,11 @@ def _candidate(candidate: Candidate, sign: int) -> Response:
     }
 
 
-def _standing(game: SessionGame) -> Response:
-    return {"ply": game.ply, "result": None if game.result is None else list(game.result)}
+def _standing(position: GamePosition) -> Response:
+    return {"ply": position.ply, "result": position.result and list(position.result)}
 
 
-def _read(line: bytes) -> dict[str, Any]:
-    """The fields of a request's line.
-
-    Raises:
-      UsageError: it is not a JSON object.
-    """
-    try:
-        fields = json.loads(line, parse_constant=_refuse_constant)
-    except (ValueError, RecursionError) as error:
-        raise UsageError(f"not JSON: {error}") from None
-    if not isinstance(fields, dict):
-        raise UsageError("not a JSON object")
-    return fields
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON number")
-
-
-def _line(error: object) -> str:
-    """An error in one line; what a request held may stand in it, so it is cut."""
-    if isinstance(error, ValidationError):
-        first = error.errors(include_url=False, include_input=False)[0]
-        # The request's type comes first, then its key.
-        error = f"{first['loc'][1]}: {first['msg']}"
-    text = one_line(error)
+def error_line(error: object) -> str:
+    """An error in one line; what a message held may stand in it, so it is cut."""
+    text = message_of(error) if isinstance(error, ValueError) else one_line(error)
     return text if len(text) <= MAX_ERROR else f"{text[: MAX_ERROR - 3]}..."

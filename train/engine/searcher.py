@@ -1,4 +1,4 @@
-"""The thread that searches what sessions ask: requests join and leave a batch between its chunks.
+"""The thread that searches what sessions ask: searches join and leave a batch between its chunks.
 
 A session's tree lies in a row of the pool. It is searched on where the session has moved on from
 where it stood; the row that was not searched for the longest time is given to a new session.
@@ -12,19 +12,18 @@ import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import Future
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import numpy as np
 
+from train.engine.games import GamePosition, Session
 from train.engine.options import EngineOptions
 from train.engine.programs import PATH_PLIES, Programs
 from train.players.basic import Player
 from train.search.config import considered_actions
 from train.search.report import SearchReport, draw_place, report_finished_game
 from train.search.sequential_halving import halving_dues
-from wallgo_jax.game.rules import Rules
-from wallgo_jax.game.state import State
 
 _GATHERING = 0.001
 """Seconds that an idle searcher waits for more after a first task, so that what is asked at the
@@ -35,44 +34,37 @@ _GROWTH = 4
 """The most by which a budget of time grows when simulations take less time than they used to."""
 
 
-class EvaluationRequest(NamedTuple):
-    """A question about one position of a session, and what its search needs to know."""
+@dataclasses.dataclass(eq=False)
+class Search:
+    """A search of one position that was asked for, and how far it is.
 
-    session: int  # number of the session, never used again
-    rules: Rules
-    state: State  # one board, NumPy arrays
-    result: tuple[float, ...] | None  # of a finished game
-    slots: tuple[int, ...]  # of the session's plies
-    legal: int  # number of moves
+    Attributes:
+      session: whose tree is searched.
+      position: of the session when it was asked.
+      simulations: None where seconds are the budget.
+      seconds: None where simulations are.
+      temperature: of the move that is drawn; 0 for the strongest.
+      future: of the report.
+      row: of the pool, where the tree lies.
+      budget: simulations.
+      most: simulations, to which a budget of time may grow.
+      considered: actions, by `most`: they stay where the budget grows.
+      done: simulations.
+      began: time in seconds, as `time.perf_counter` gives it.
+    """
+
+    session: Session
+    position: GamePosition
     simulations: int | None
     seconds: float | None
     temperature: float
-
-    @property
-    def mover(self) -> int:
-        """The player to move."""
-        return int(self.state.position.player)
-
-
-class _Row(NamedTuple):
-    """The latest request for a row of the pool, at whose position the tree's root stands."""
-
-    request: EvaluationRequest
-    searched: int  # number of the search, for the oldest
-
-
-@dataclasses.dataclass(eq=False)
-class _Search:
-    """A request that is being searched."""
-
-    request: EvaluationRequest
-    future: "Future[SearchReport]"
-    row: int
-    budget: int
-    most: int  # simulations, to which a budget of time may grow
-    considered: int  # actions, by `most`: they stay where the budget grows
+    future: "Future[SearchReport]" = dataclasses.field(default_factory=Future)
+    row: int = 0
+    budget: int = 0
+    most: int = 0
+    considered: int = 0
     done: int = 0
-    began: float = dataclasses.field(default_factory=time.perf_counter)
+    began: float = 0.0
 
     @property
     def dues(self) -> tuple[int, ...]:
@@ -81,8 +73,7 @@ class _Search:
 
     def is_late(self, ahead: float) -> bool:
         """Whether its time will be over in this many seconds."""
-        limit = self.request.seconds
-        return limit is not None and time.perf_counter() - self.began + ahead > limit
+        return self.seconds is not None and time.perf_counter() - self.began + ahead > self.seconds
 
     def plan_anew(self, seconds: float) -> None:
         """Let a search by time end when its time does, where a simulation takes this many seconds.
@@ -90,9 +81,9 @@ class _Search:
         A budget can change as long as another one would have visited the same slots so far: in the
         first round of the halving.
         """
-        if self.request.seconds is None:
+        if self.seconds is None:
             return
-        left = self.request.seconds - (time.perf_counter() - self.began)
+        left = self.seconds - (time.perf_counter() - self.began)
         budget = min(self.done + int(left / max(seconds, 1e-9)), self.most)
         new = _halving(self.considered, budget)
         if budget > self.done and new[: self.done] == self.dues[: self.done]:
@@ -100,10 +91,10 @@ class _Search:
 
 
 class Searcher:
-    """Answers requests; `submit`, `forget` and `shut_down` may be called from any thread.
+    """Answers searches; `submit`, `forget` and `shut_down` may be called from any thread.
 
     Attributes:
-      largest_batch: the most requests that were searched together so far.
+      largest_batch: the most positions that were searched together so far.
     """
 
     def __init__(self, programs: Programs, player: Player, options: EngineOptions) -> None:
@@ -111,24 +102,23 @@ class Searcher:
         self._options, self._player, self._programs = options, player, programs
         programs.wait()
         self._draw = np.random.default_rng(options.seed)
-        self._pool: Any = self._programs.new_pool()
-        self._rows: list[_Row | None] = [None] * options.trees
-        self._waiting: list[tuple[EvaluationRequest, Future[SearchReport]]] = []
-        self._active: list[_Search] = []
-        self._count = 0
+        self._pool: Any = programs.new_pool()
+        # The latest search of each row, the oldest first; the tree's root stands at its position.
+        self._rows: dict[int, Search | None] = dict.fromkeys(range(options.trees))
+        self._waiting: list[Search] = []
+        self._active: list[Search] = []
         self.largest_batch = 0
         self._seconds = self._measure()
-        self._inbox: queue.Queue[Any] = queue.Queue()
+        self._inbox: queue.Queue[Search | Session | None] = queue.Queue()
         self._thread = threading.Thread(target=self._work, name="searcher", daemon=True)
         self._thread.start()
 
-    def submit(self, request: EvaluationRequest) -> "Future[SearchReport]":
+    def submit(self, search: Search) -> "Future[SearchReport]":
         """Ask; the answer comes through the future."""
-        future: Future[SearchReport] = Future()
-        self._inbox.put((request, future))
-        return future
+        self._inbox.put(search)
+        return search.future
 
-    def forget(self, session: int) -> None:
+    def forget(self, session: Session) -> None:
         """Give the row of a session that has ended to others."""
         self._inbox.put(session)
 
@@ -166,8 +156,8 @@ class Searcher:
                     self._search_on()
             except Exception as error:
                 self._fail(error)
-        for _, future in [*self._waiting, *((s.request, s.future) for s in self._active)]:
-            future.cancel()
+        for search in [*self._waiting, *self._active]:
+            search.future.cancel()
 
     def _take(self) -> bool:
         """Take what is asked, waiting where there is nothing to do; False at the end."""
@@ -179,37 +169,36 @@ class Searcher:
             while True:
                 items.append(self._inbox.get_nowait())
         for item in items:
-            if isinstance(item, int):
-                self._rows = [
-                    None if row and row.request.session == item else row for row in self._rows
-                ]
-            elif item is not None:
+            if isinstance(item, Search):
                 self._waiting.append(item)
+            elif item is not None:
+                for row, last in list(self._rows.items()):
+                    if last and last.session is item:
+                        del self._rows[row]
+                        self._rows = {row: None, **self._rows}
         return None not in items
 
     def _begin_searches(self) -> None:
-        """Move waiting requests into the free rows of the batch."""
+        """Move waiting searches into the free rows of the batch."""
         self._active = [search for search in self._active if not search.future.cancelled()]
         room = self._programs.sizes[-1] - len(self._active)
-        busy = {search.request.session for search in self._active}
-        begun: list[_Search] = []
+        busy = {search.session for search in self._active}
+        begun: list[Search] = []
         paths: list[Sequence[int] | None] = []
-        left = []
-        for request, future in self._waiting:
-            if future.cancelled():
+        left: list[Search] = []
+        for search in self._waiting:
+            if search.future.cancelled():
                 continue
-            if request.result is not None:
-                report = report_finished_game(request.state, request.result)
-                self._answer(future, request, report)
-            elif request.session in busy or len(begun) == room:
-                left.append((request, future))
+            if search.position.result is not None:
+                report = report_finished_game(search.position.state, search.position.result)
+                self._answer(search, report)
+            elif search.session in busy or len(begun) == room:
+                left.append(search)
             else:
-                busy.add(request.session)
-                row, path = self._row_for(request, {s.row for s in [*self._active, *begun]})
-                paths.append(path)
-                budget, most = self._budget_of(request, len(self._active) + len(begun) + 1)
-                considered = min(request.legal, considered_actions(self._player.search, most))
-                begun.append(_Search(request, future, row, budget, most, considered))
+                busy.add(search.session)
+                paths.append(self._place(search, {s.row for s in [*self._active, *begun]}))
+                self._set_budget(search, len(self._active) + len(begun) + 1)
+                begun.append(search)
         self._waiting = left
         if not begun:
             return
@@ -219,100 +208,89 @@ class Searcher:
             [search.row for search in begun],
             paths,
             [search.most for search in begun],
-            [search.request.state for search in begun],
+            [search.position.state for search in begun],
         )
         self.largest_batch = max(self.largest_batch, len(self._active))
 
-    def _row_for(
-        self, request: EvaluationRequest, busy: set[int]
-    ) -> tuple[int, Sequence[int] | None]:
-        """The row for a session's tree, none of the busy ones, and the path from the root that the
-        tree has now."""
-        self._count += 1
-        ages, path = {}, None
-        for place, row in enumerate(self._rows):
-            if row and row.request.session == request.session:
-                ages, path = {place: 0}, self._path(row.request, request)
-                break
-            if place not in busy:
-                ages[place] = row.searched if row else 0
-        place = min(ages, key=ages.__getitem__)
-        self._rows[place] = _Row(request, self._count)
-        return place, path
-
-    def _path(self, before: EvaluationRequest, request: EvaluationRequest) -> Sequence[int] | None:
-        """The plies since a tree's root; None where the tree is of no use."""
-        first = len(before.slots)
-        path = request.slots[first:]
-        is_after = request.slots[:first] == before.slots and len(path) <= PATH_PLIES
+    def _place(self, search: Search, busy: set[int]) -> Sequence[int] | None:
+        """Give a search its session's row, else the oldest that is not busy; returns the path from
+        the root that the tree has now, None where the tree is of no use."""
+        known = (row for row, last in self._rows.items() if last and last.session is search.session)
+        row = next(known, None)
+        is_known = row is not None
+        search.row = next(row for row in self._rows if row not in busy) if row is None else row
+        last = self._rows.pop(search.row)
+        self._rows[search.row] = search
+        if not is_known or last is None or not self._options.keeps_trees:
+            return None
+        root, position = last.position, search.position
+        path = position.slots[len(root.slots) :]
+        is_after = position.slots[: len(root.slots)] == root.slots and len(path) <= PATH_PLIES
         # With more players all others play against the one at the root: a tree is that player's.
-        is_own = request.rules.players == 2 or before.mover == request.mover
-        return path if is_after and is_own and self._options.keeps_trees else None
+        is_own = search.session.rules.players == 2 or root.player == position.player
+        return path if is_after and is_own else None
 
-    def _budget_of(self, request: EvaluationRequest, batch: int) -> tuple[int, int]:
-        """Simulations of a request in a batch, and those to which they may grow."""
-        if request.simulations is not None:
-            return request.simulations, request.simulations
-        assert request.seconds is not None
-        # Half of a tree, so that the other half can be kept.
-        half, seconds = self._options.nodes // 2, self._seconds[self._size_for(batch)]
-        budget = max(1, min(int(request.seconds / max(seconds, 1e-9)), half))
-        return budget, min(_GROWTH * budget, half)
+    def _set_budget(self, search: Search, batch: int) -> None:
+        """Set the simulations of a search that begins in a batch."""
+        if search.simulations is not None:
+            search.budget = search.most = search.simulations
+        else:
+            assert search.seconds is not None
+            # Half of a tree, so that the other half can be kept.
+            half = self._options.nodes // 2
+            seconds = self._seconds[self._programs.size_for(batch)]
+            search.budget = max(1, min(int(search.seconds / max(seconds, 1e-9)), half))
+            search.most = min(_GROWTH * search.budget, half)
+        considered = considered_actions(self._player.search, search.most)
+        search.considered = min(search.position.legal, considered)
+        search.began = time.perf_counter()
 
     def _search_on(self) -> None:
         """Search the batch on by a chunk, and answer those whose budget is used up."""
         growing = [search for search in self._active if search.done < search.budget]
+        size_for = self._programs.size_for
         if growing:
             steps = min(self._options.chunk, *(search.budget - search.done for search in growing))
             due = np.array([search.dues[search.done :][:steps] for search in growing])
             # Until the chunk is done, nothing can join it.
             seconds = self._timed_growth([search.row for search in growing], due)
-            size = self._size_for(len(growing))
+            size = size_for(len(growing))
             self._seconds[size] += _SHARE_OF_NEW * (seconds - self._seconds[size])
             for search in growing:
                 search.done += steps
                 search.plan_anew(seconds)
-        ahead = self._seconds[self._size_for(len(self._active))] * self._options.chunk
+        ahead = self._seconds[size_for(len(self._active))] * self._options.chunk
         over = [s for s in self._active if s.done >= s.budget or s.is_late(ahead)]
         if over:
             # Until they are answered, an error would be theirs as well.
             reports = self._programs.report(self._pool, [search.row for search in over])
             for place, search in enumerate(over):
-                self._answer(search.future, search.request, reports[place], search.done)
+                self._answer(search, reports[place])
         self._active = [search for search in self._active if search not in over]
 
-    def _size_for(self, batch: int) -> int:
-        return next(size for size in self._programs.sizes if size >= batch)
-
-    def _answer(
-        self,
-        future: "Future[SearchReport]",
-        request: EvaluationRequest,
-        report: SearchReport,
-        simulations: int = 0,
-    ) -> None:
-        """Answer a request by a report; with a temperature its action is drawn."""
+    def _answer(self, search: Search, report: SearchReport) -> None:
+        """Answer by a report; with a temperature its action is drawn."""
         action = report.action
-        if request.temperature > 0 and request.result is None:
-            place = draw_place(report.policy, request.temperature, self._draw.random())
+        if search.temperature > 0 and search.position.result is None:
+            place = draw_place(report.policy, search.temperature, self._draw.random())
             action = report.actions[place]
         answer = dataclasses.replace(
             report,
             action=action,
             player=self._player.name,
-            rules=request.rules,
-            simulations=simulations,
+            rules=search.session.rules,
+            simulations=search.done,
             calibration=self._player.calibration,
         )
-        if future.set_running_or_notify_cancel():
-            future.set_result(answer)
+        if search.future.set_running_or_notify_cancel():
+            search.future.set_result(answer)
 
     def _fail(self, error: Exception) -> None:
         """Tell all who wait of an error, and begin anew: the pool may be lost."""
         for search in self._active:
             if not search.future.done():
                 search.future.set_exception(error)
-        self._active, self._rows = [], [None] * self._options.trees
+        self._active, self._rows = [], dict.fromkeys(range(self._options.trees))
         self._pool = self._programs.new_pool()
 
 

@@ -1,71 +1,43 @@
 """Sessions: games that are played on move by move, and searched together where asked together.
 
-    sessions = make_sessions("pretrained:wallzero-4stone", rules)   # compiles what it needs
+    sessions = Sessions(player, rules)          # compiles what it needs
     name = sessions.open()
-    report = await sessions.evaluate(name)                          # or sessions.ask(name).result()
+    report = sessions.ask(name).result()        # or await asyncio.wrap_future(sessions.ask(name))
     sessions.apply(name, int(report.action))
     sessions.close(name)
 
-All methods but `evaluate` return at once. A search runs in a thread of its own, so an event loop
-stays free; whatever is asked while it runs joins its batch at the next chunk of simulations.
+All methods return at once. A search runs in a thread of its own, so an event loop stays free;
+whatever is asked while it runs joins its batch at the next chunk of simulations.
 """
 
-import asyncio
 import itertools
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from typing import Any
 
-from train.config.heuristics import HeuristicsConfig
-from train.engine.games import SessionGame, begin_game, warm_up
+from train.engine.games import GamePosition, Session, begin_game, play_moves, warm_up
 from train.engine.options import EngineOptions
 from train.engine.programs import Programs
-from train.engine.searcher import EvaluationRequest, Searcher
+from train.engine.searcher import Search, Searcher
 from train.players.basic import Player
-from train.players.registry import check_rules, make_evaluating_player
+from train.players.registry import check_rules
 from train.runtime.errors import UsageError
 from train.search.report import SearchReport
 from wallgo_jax.game.rules import Rules, name_of
-from wallgo_jax.game.state import Sizes, State, sizes_of
+from wallgo_jax.game.state import sizes_of
 
 _DEFAULTS = EngineOptions()
-
-
-def make_sessions(
-    player: str,
-    rules: Rules,
-    *,
-    options: EngineOptions = _DEFAULTS,
-    heuristics: HeuristicsConfig | None = None,
-    transfer: bool = False,
-    on_compiled: Callable[[int, int], None] = lambda done, total: None,
-) -> "Sessions":
-    """Make the sessions of a player, compiled and ready.
-
-    Args:
-      player: a name of the registry, of a kind that searches or has a network. Its budget is that
-        of an answer.
-      rules: of sessions that say nothing else, and the shape (size, players, stones) of all.
-      options: sizes, and how it searches.
-      heuristics: weights of `ethen` and `wjx`.
-      transfer: let networks play rules that they were not trained on.
-      on_compiled: called by other threads with the number of programs that are compiled, and of
-        all that the smallest batches need.
-
-    Raises:
-      UsageError: there is no such player, it cannot evaluate positions, or not by these rules; or
-        the trees do not fit in the memory.
-    """
-    searching = make_evaluating_player(player, heuristics=heuristics, transfer=transfer)
-    sessions = Sessions(searching, rules, options, on_compiled)
-    sessions.compile_rest()
-    return sessions
 
 
 class Sessions:
     """Games of one shape (size, players, stones), which one player searches.
 
     Methods may be called from any one thread, which is that of the event loop where there is one.
+
+    Attributes:
+      player: searches; its budget is that of an answer.
+      rules: of sessions that say nothing else, and the shape of all.
+      options: sizes, and how it searches.
+      programs: compiled; larger batches wait for `programs.compile_rest`.
     """
 
     def __init__(
@@ -75,7 +47,14 @@ class Sessions:
         options: EngineOptions = _DEFAULTS,
         on_compiled: Callable[[int, int], None] = lambda done, total: None,
     ) -> None:
-        """Compile what the smallest batches need; the arguments are those of `make_sessions`.
+        """Compile what the smallest batches need; no other call compiles anything.
+
+        Args:
+          player: see the attributes, as for the next two.
+          rules: see there.
+          options: see there.
+          on_compiled: called by other threads with the number of programs that are compiled, and of
+            all that the smallest batches need.
 
         Raises:
           UsageError: the player cannot play these rules, its own budget is too large, or the trees
@@ -84,28 +63,17 @@ class Sessions:
         check_rules(player, rules)
         self.player, self.rules = player, rules
         self.options = options.for_budget(player.simulations)
-        self._games: dict[str, SessionGame] = {}
-        self._numbers = itertools.count(1)
-        self._programs = Programs(player, rules, self.options, on_compiled)
+        self._sessions: dict[str, Session] = {}
+        self.programs = Programs(player, rules, self.options, on_compiled)
         warm_up(rules)
-        self._searcher = Searcher(self._programs, player, self.options)
-
-    @property
-    def sizes(self) -> Sizes:
-        """The shape that all sessions have."""
-        return sizes_of(self.rules)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The open sessions, oldest first."""
-        return tuple(self._games)
+        self._searcher = Searcher(self.programs, player, self.options)
 
     def open(
         self,
         rules: Rules | None = None,
         *,
         moves: Sequence[str | int] = (),
-        position: State | None = None,
+        position: GamePosition | None = None,
         name: str | None = None,
         simulations: int | None = None,
         seconds: float | None = None,
@@ -115,7 +83,7 @@ class Sessions:
         Args:
           rules: to play; those of the engine by default.
           moves: played at once, in any notation or as public action ids.
-          position: to begin from, one board; the start of a game by default.
+          position: of these rules to begin from; the start of a game by default.
           name: of the session, which no open one may have; made up by default.
           simulations: of each answer, unless the question says.
           seconds: of each answer, in place of simulations.
@@ -127,53 +95,45 @@ class Sessions:
         self._check_rules(rules)
         self._check_budget(simulations, seconds)
         if name is None:
-            name = next(n for n in map(str, itertools.count(1)) if n not in self._games)
-        elif name in self._games:
+            name = next(n for n in map(str, itertools.count(1)) if n not in self._sessions)
+        elif name in self._sessions:
             raise UsageError(f"session {name!r} is open already; end it first, or choose a name")
-        game = begin_game(next(self._numbers), rules, position, moves)
-        game.simulations, game.seconds = simulations, seconds
-        self._games[name] = game
+        start = play_moves(begin_game(rules) if position is None else position, moves)
+        self._sessions[name] = Session(rules, start, simulations, seconds)
         return name
 
-    def game(self, session: str, *, expected_ply: int | None = None) -> SessionGame:
-        """A session's game, to read.
+    def position(self, session: str, *, expected_ply: int | None = None) -> GamePosition:
+        """The position of a session.
 
         Raises:
           UsageError: there is no such session, or it stands at another ply than expected.
         """
-        if session not in self._games:
-            known = ", ".join(map(repr, itertools.islice(self._games, 8))) or "none"
+        if session not in self._sessions:
+            known = ", ".join(map(repr, itertools.islice(self._sessions, 8))) or "none"
             raise UsageError(f"session {session!r} is not open; open sessions: {known}")
-        game = self._games[session]
-        if expected_ply is not None and expected_ply != game.ply:
-            raise UsageError(f"expectedPly: {expected_ply}, but the session stands at {game.ply}")
-        return game
+        position = self._sessions[session].position
+        if expected_ply not in (None, position.ply):
+            raise UsageError(
+                f"expectedPly: {expected_ply}, but the session stands at {position.ply}"
+            )
+        return position
 
     def apply(
         self, session: str, move: str | int, *, expected_ply: int | None = None
-    ) -> SessionGame:
+    ) -> GamePosition:
         """Play a move, in any notation or as a public action id; its subtree is kept.
 
         Raises:
-          UsageError: as `game`, or the move is unreadable or illegal; the session is unchanged.
+          UsageError: as `position`, or the move is unreadable or illegal; nothing is changed.
         """
-        game = self.game(session, expected_ply=expected_ply)
-        game.play(move)
-        return game
+        after = self.position(session, expected_ply=expected_ply).play(move)
+        self._sessions[session].position = after
+        return after
 
-    def takeback(self, session: str, ply: int) -> SessionGame:
-        """Return to the position after this many plies.
-
-        Raises:
-          UsageError: there is no such session, or it has not been there.
-        """
-        game = self.game(session)
-        game.take_back(ply)
-        return game
-
-    async def evaluate(self, session: str, **options: Any) -> SearchReport:
-        """Search a session's position; the options and errors are those of `ask`."""
-        return await asyncio.wrap_future(self.ask(session, **options))
+    def move_to(self, session: str, position: GamePosition) -> None:
+        """Go to another position of the session's game, before or after where it stands; its
+        subtree is kept where it is in the tree."""
+        self._sessions[session].position = position
 
     def ask(
         self,
@@ -200,25 +160,17 @@ class Sessions:
           The report to come. One that is cancelled is not searched, or no further.
 
         Raises:
-          UsageError: as `game`, or the budget does not fit in a tree.
+          UsageError: as `position`, or the budget does not fit in a tree.
         """
-        game = self.game(session, expected_ply=expected_ply)
-        self._check_budget(simulations, seconds)
-        for known in (game, self.player):
-            if simulations is None and seconds is None:
-                simulations, seconds = known.simulations, known.seconds
-        request = EvaluationRequest(
-            session=game.number,
-            rules=game.rules,
-            state=game.state,
-            result=game.result,
-            slots=tuple(ply.slot for ply in game.plies),
-            legal=game.legal,
-            simulations=simulations,
-            seconds=seconds,
-            temperature=temperature,
+        position, opened = (
+            self.position(session, expected_ply=expected_ply),
+            self._sessions[session],
         )
-        return self._searcher.submit(request)
+        self._check_budget(simulations, seconds)
+        for default in (opened, self.player):
+            if simulations is None and seconds is None:
+                simulations, seconds = default.simulations, default.seconds
+        return self._searcher.submit(Search(opened, position, simulations, seconds, temperature))
 
     def close(self, session: str) -> None:
         """End a session; what it is still asked is answered.
@@ -226,23 +178,8 @@ class Sessions:
         Raises:
           UsageError: there is no such session.
         """
-        self._searcher.forget(self.game(session).number)
-        del self._games[session]
-
-    def compile_rest(self) -> None:
-        """Begin to compile what larger batches need, in the background; until that is done, batches
-        are smaller. No other call compiles anything."""
-        self._programs.compile_rest()
-
-    @property
-    def is_compiling(self) -> bool:
-        """Whether larger batches are being compiled."""
-        return self._programs.is_compiling
-
-    def wait_for_all_sizes(self) -> None:
-        """Wait until batches of all sizes are compiled."""
-        self._programs.compile_rest()
-        self._programs.wait()
+        self.position(session)
+        self._searcher.forget(self._sessions.pop(session))
 
     @property
     def largest_batch(self) -> int:
@@ -251,11 +188,11 @@ class Sessions:
 
     def shut_down(self) -> None:
         """End all sessions and the thread that searches; what is still asked is cancelled."""
-        self._games.clear()
+        self._sessions.clear()
         self._searcher.shut_down()
 
     def _check_rules(self, rules: Rules) -> None:
-        if sizes_of(rules) != self.sizes:
+        if sizes_of(rules) != sizes_of(self.rules):
             plays = self.rules
             raise UsageError(
                 f"rules: {rules.players} players with {rules.stones} stones on "

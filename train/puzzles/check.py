@@ -57,29 +57,30 @@ class PuzzleOptions:
             raise ValueError("shallow must be below deep, and others below wins")
 
 
-class PuzzleSearch:
-    """Searches with one player and shows progress."""
+Search = Callable[..., list[SearchReport]]
 
-    def __init__(self, player: Player, on_progress: OnSearch) -> None:
-        self.player, self._on_progress = player, on_progress
 
-    def __call__(
-        self,
+def make_search(player: Player, on_progress: OnSearch) -> Search:
+    """A function (step, states, simulations, excluded) that searches positions and shows progress;
+    see `search_positions`."""
+
+    def search(
         step: str,
         states: Sequence[State],
         simulations: int,
         excluded: Sequence[int | None] | None = None,
     ) -> list[SearchReport]:
-        """Search positions; see `search_positions`."""
         total = len(states) * simulations
-        self._on_progress(step, 0, total)
+        on_progress(step, 0, total)
         return search_positions(
-            self.player,
+            player,
             states,
             simulations=simulations,
             excluded=excluded,
-            on_progress=lambda done: self._on_progress(step, done, total),
+            on_progress=lambda done: on_progress(step, done, total),
         )
+
+    return search
 
 
 def chance_of(report: SearchReport) -> float:
@@ -124,9 +125,7 @@ def check_puzzles(
         if puzzle.record.rules != rules:
             raise UsageError(f"puzzle {number}: its rules are not those of the first")
         if puzzle.grid != rules.size:
-            raise UsageError(
-                f"puzzle {number}: its grid is {puzzle.grid}, only the board's own is checked"
-            )
+            raise UsageError(f"puzzle {number}: its grid is not the board's own")
     states = [state_of(puzzle) for puzzle in puzzles]
     is_only_win = exact_judge(rules)
     if is_only_win is not None:
@@ -134,7 +133,7 @@ def check_puzzles(
             CheckedPuzzle(each, is_only_win(state, each.solution), None, None, None)
             for each, state in zip(puzzles, states, strict=True)
         ]
-    search, count = PuzzleSearch(player, on_progress), CHECK * options.deep
+    search, count = make_search(player, on_progress), CHECK * options.deep
     reports = search("checking solutions", states, count)
     barred = [each.solution for each in puzzles]
     others = search("checking other moves", states, count, barred)
@@ -161,12 +160,7 @@ def exact_judge(rules: Rules) -> Callable[[State, int], bool] | None:
     except UsageError:
         return None
     judge = _judge_by_table(rules) if rules.size == SIZE else _judge_by_search(rules)
-
-    def is_only_win(state: State, action: int) -> bool:
-        slot = int(fetch(_slot_of(state, jnp.int32(action))))
-        return judge(state, slot)
-
-    return is_only_win
+    return lambda state, action: judge(state, int(fetch(_slot_of(state, jnp.int32(action)))))
 
 
 def _judge_by_table(rules: Rules) -> Callable[[State, int], bool]:
@@ -187,23 +181,19 @@ def _judge_by_search(rules: Rules) -> Callable[[State, int], bool]:
     solver = AlphaBeta(rules, node_limit=_NODE_LIMIT)
 
     def judge(state: State, slot: int) -> bool:
-        host = jax.tree.map(np.asarray, state)
+        state, reward = jax.tree.map(np.asarray, state), 0.0
+        mover = int(state.position.player)
         try:
-            return best_slots(solver, host.position) == [slot] and _wins(solver, host, slot)
+            if best_slots(solver, state.position) != [slot]:
+                return False
+            while not state.position.terminated:  # Both sides play their best.
+                state, rewards = fetch(_play(state, jnp.int32(slot)))
+                reward, slot = float(rewards[mover]), best_slots(solver, state.position)[0]
         except UsageError:  # Beyond the limit nothing is known.
             return False
+        return reward > 0
 
     return judge
-
-
-def _wins(solver: AlphaBeta, state: State, slot: int) -> bool:
-    """Whether the player to move wins by a slot, both sides at their best after it."""
-    mover, reward = int(state.position.player), 0.0
-    while not state.position.terminated:
-        state, rewards = fetch(_play(state, jnp.int32(slot)))
-        reward = float(rewards[mover])
-        slot = best_slots(solver, state.position)[0]
-    return reward > 0
 
 
 _play = jax.jit(referee.play)

@@ -29,12 +29,13 @@ from train.puzzles.check import (
     CHECK,
     OnSearch,
     PuzzleOptions,
-    PuzzleSearch,
+    Search,
     chance_of,
     exact_judge,
+    make_search,
     state_of,
 )
-from train.puzzles.puzzle_file import Puzzle
+from train.puzzles.puzzle_file import Puzzle, WinChances
 from train.review.own_games import states_of
 from train.runtime.host import fetch
 from train.search.report import SearchReport
@@ -89,10 +90,10 @@ def find_puzzles(
     Yields:
       After each round the puzzles to keep, the easiest first, and the games searched so far.
     """
-    search, games = PuzzleSearch(player, on_progress), 0
+    search, games = make_search(player, on_progress), 0
     known: dict[bytes, Puzzle] = {}
     for recorded in rounds:
-        for puzzle in _find_in(search, recorded, options, counts_played=counts_played):
+        for puzzle in _find_in(player, search, recorded, options, counts_played=counts_played):
             known.setdefault(sameness_key(state_of(puzzle)), puzzle)
         games += len(recorded.records)
         yield spread(list(known.values()), most), games
@@ -101,30 +102,47 @@ def find_puzzles(
 
 
 def _find_in(
-    search: PuzzleSearch, recorded: RecordedGames, options: PuzzleOptions, *, counts_played: bool
+    player: Player,
+    search: Search,
+    recorded: RecordedGames,
+    options: PuzzleOptions,
+    *,
+    counts_played: bool,
 ) -> Iterator[Puzzle]:
     """The puzzles of some games, at most one of each: the hardest."""
-    positions = _level(search, recorded, options)
-    for simulations, least in _probes(options):
-        positions = _winning(search, positions, simulations, least)
-    positions = _winning(search, positions, options.deep, options.wins)
+    positions, deep, games = _level(search, recorded, options), options.deep, recorded.records
+    for part, share in _PROBES:
+        least = options.others + share * (options.wins - options.others)
+        if deep // part > options.shallow:
+            positions = _winning(search, positions, deep // part, least)
+    positions = _winning(search, positions, deep, options.wins)
     positions = [
-        each for each in positions if _is_missed(recorded, each, counts_played=counts_played)
+        each
+        for each in positions
+        if each.shallow.likeliest != each.best
+        or (counts_played and games[each.game].actions[each.ply] != each.best)
     ]
-    positions = _lonely(search, positions, options, options.deep)
-    positions = _winning(search, positions, CHECK * options.deep, options.wins, is_same=True)
-    positions = _lonely(search, positions, options, CHECK * options.deep)
-    is_only_win = exact_judge(search.player.rules)
+    positions = _lonely(search, positions, deep, options.others)
+    positions = _winning(search, positions, CHECK * deep, options.wins, is_same=True)
+    positions = _lonely(search, positions, CHECK * deep, options.others)
+    is_only_win = exact_judge(player.rules)
     if is_only_win is not None:
         positions = [each for each in positions if is_only_win(each.state, each.best)]
     hardest = {each.game: each for each in sorted(positions, key=_difficulty)}
     for each in hardest.values():
-        yield _puzzle(search, recorded.records[each.game], each)
+        game, chances = games[each.game], (chance_of(each.shallow), chance_of(each.deep))
+        yield Puzzle(
+            record=Record(game.rules, game.actions[: each.ply], game.grid, game.players),
+            solution=each.best,
+            line=each.deep.candidates[0].line,
+            difficulty=_difficulty(each),
+            win_chance=WinChances(*chances, each.next_best),
+            played=game.actions[each.ply],
+            found_by=player.name,
+        )
 
 
-def _level(
-    search: PuzzleSearch, recorded: RecordedGames, options: PuzzleOptions
-) -> list[_Position]:
+def _level(search: Search, recorded: RecordedGames, options: PuzzleOptions) -> list[_Position]:
     """Positions with a choice that look level to the network alone and to a shallow search."""
     even = 1 / recorded.records[0].rules.players
     examples, states = states_of(recorded)
@@ -147,17 +165,8 @@ def _level(
     ]
 
 
-def _probes(options: PuzzleOptions) -> list[tuple[int, float]]:
-    """The simulations of each search before the deep one, and the chance that it must find."""
-    return [
-        (options.deep // part, options.others + share * (options.wins - options.others))
-        for part, share in _PROBES
-        if options.deep // part > options.shallow
-    ]
-
-
 def _winning(
-    search: PuzzleSearch,
+    search: Search,
     positions: Sequence[_Position],
     simulations: int,
     least: float,
@@ -175,24 +184,17 @@ def _winning(
 
 
 def _lonely(
-    search: PuzzleSearch, positions: Sequence[_Position], options: PuzzleOptions, simulations: int
+    search: Search, positions: Sequence[_Position], simulations: int, most: float
 ) -> list[_Position]:
-    """Those without another move that wins."""
-    barred = [each.best for each in positions]
-    step = f"{simulations} simulations, other moves"
-    reports = search(step, [each.state for each in positions], simulations, barred)
+    """Those where no other move has a higher chance."""
+    states, barred = [each.state for each in positions], [each.best for each in positions]
+    reports = search(f"{simulations} simulations, other moves", states, simulations, barred)
     chances = [chance_of(report) for report in reports]
     return [
         each._replace(next_best=chance)
         for each, chance in zip(positions, chances, strict=True)
-        if chance <= options.others
+        if chance <= most
     ]
-
-
-def _is_missed(recorded: RecordedGames, each: _Position, *, counts_played: bool) -> bool:
-    """Whether the policy's likeliest move is another, or the one played where that counts."""
-    played = recorded.records[each.game].actions[each.ply]
-    return bool(each.shallow.likeliest != each.best) or (counts_played and played != each.best)
 
 
 def _difficulty(each: _Position) -> int:
@@ -206,25 +208,6 @@ def _difficulty(each: _Position) -> int:
     if each.best == each.shallow.action:
         return 2
     return 3 + sum(each.deep.candidates[0].prior < share for share in _SHARES)
-
-
-def _puzzle(search: PuzzleSearch, record: Record, each: _Position) -> Puzzle:
-    return Puzzle(
-        record=Record(
-            rules=record.rules,
-            actions=record.actions[: each.ply],
-            grid=record.grid,
-            players=record.players,
-        ),
-        solution=each.best,
-        line=each.deep.candidates[0].line,
-        difficulty=_difficulty(each),
-        shallow=chance_of(each.shallow),
-        chance=chance_of(each.deep),
-        next_best=each.next_best,
-        played=record.actions[each.ply],
-        found_by=search.player.name,
-    )
 
 
 def spread(puzzles: Sequence[Puzzle], most: int) -> list[Puzzle]:

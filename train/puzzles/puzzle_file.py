@@ -17,9 +17,16 @@ import json
 from collections.abc import Callable, Iterable
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
-import pydantic
+from pydantic import (
+    BeforeValidator,
+    Field,
+    InstanceOf,
+    PlainSerializer,
+    TypeAdapter,
+)
+from pydantic.dataclasses import dataclass
 
 from train.runtime import files
 from train.search.report import canonical_move
@@ -33,17 +40,45 @@ SHIPPED_FILE = "puzzles.jsonl.gz"
 MAX_DIFFICULTY = 5
 
 
-class Puzzle(NamedTuple):
-    """A position and the one move that wins there."""
+def _read_move(move: Any, info: Any) -> Any:
+    return parse_action(move, grid=info.context).action if isinstance(move, str) else move
 
-    record: Record  # the plies before it
-    solution: int  # public action
-    line: tuple[int, ...]  # public actions, the solution first
-    difficulty: int
-    shallow: float  # win chances of the player to move
-    chance: float
-    next_best: float
-    played: int | None
+
+def _write_move(action: int, info: Any) -> str:
+    return canonical_move(action, grid=info.context)
+
+
+Move = Annotated[int, BeforeValidator(_read_move), PlainSerializer(_write_move)]
+"""A public action, a move in notation in a file; the context is the grid."""
+Chance = Annotated[float, PlainSerializer(lambda chance: round(chance, 3))]
+
+
+@dataclass(frozen=True)
+class WinChances:
+    """Win chances of the player to move: by a shallow search, with the solution, and with the best
+    other move."""
+
+    shallow: Chance
+    solution: Chance
+    next_best: Chance
+
+
+@dataclass(frozen=True)
+class Puzzle:
+    """A position and the one move that wins there.
+
+    Attributes:
+      record: the plies before it.
+      line: the solution and the best plies after it.
+      played: in the game.
+    """
+
+    record: InstanceOf[Record]
+    solution: Move
+    line: tuple[Move, ...]
+    difficulty: Annotated[int, Field(ge=1, le=MAX_DIFFICULTY)]
+    win_chance: WinChances
+    played: Move | None
     found_by: str
 
     @property
@@ -52,40 +87,13 @@ class Puzzle(NamedTuple):
         return self.record.grid or self.record.rules.size
 
 
-class _Chances(pydantic.BaseModel):
-    """Win chances as a line holds them."""
-
-    shallow: float
-    solution: float
-    next_best: float
-
-
-class _Fields(pydantic.BaseModel):
-    """The keys of a line that a record does not have."""
-
-    solution: str
-    line: tuple[str, ...]
-    difficulty: Annotated[int, pydantic.Field(ge=1, le=MAX_DIFFICULTY)]
-    win_chance: _Chances
-    played: str | None
-    found_by: str
+_PUZZLE = TypeAdapter(Puzzle)
 
 
 def to_line(puzzle: Puzzle) -> str:
     """The line of a puzzle, without its line end."""
-    fields: dict[str, Any] = json.loads(records.to_json(puzzle.record))
-    fields["solution"] = canonical_move(puzzle.solution, grid=puzzle.grid)
-    fields["line"] = [canonical_move(action, grid=puzzle.grid) for action in puzzle.line]
-    fields["difficulty"] = puzzle.difficulty
-    fields["win_chance"] = {
-        "shallow": round(puzzle.shallow, 3),
-        "solution": round(puzzle.chance, 3),
-        "next_best": round(puzzle.next_best, 3),
-    }
-    played = puzzle.played
-    fields["played"] = None if played is None else canonical_move(played, grid=puzzle.grid)
-    fields["found_by"] = puzzle.found_by
-    return json.dumps(fields, separators=(",", ":"))
+    fields = _PUZZLE.dump_python(puzzle, exclude={"record"}, context=puzzle.grid)
+    return json.dumps(json.loads(records.to_json(puzzle.record)) | fields, separators=(",", ":"))
 
 
 def from_line(line: str) -> Puzzle:
@@ -95,22 +103,8 @@ def from_line(line: str) -> Puzzle:
       ValueError: in one line, what is wrong.
     """
     record = records.from_json(line)
-    fields, grid = _Fields.model_validate_json(line), record.grid or record.rules.size
-
-    def read(move: str) -> int:
-        return parse_action(move, grid=grid).action
-
-    return Puzzle(
-        record=record,
-        solution=read(fields.solution),
-        line=tuple(map(read, fields.line)),
-        difficulty=fields.difficulty,
-        shallow=fields.win_chance.shallow,
-        chance=fields.win_chance.solution,
-        next_best=fields.win_chance.next_best,
-        played=None if fields.played is None else read(fields.played),
-        found_by=fields.found_by,
-    )
+    grid = record.grid or record.rules.size
+    return _PUZZLE.validate_python(json.loads(line) | {"record": record}, context=grid)
 
 
 def check_puzzle(puzzle: Puzzle) -> None:

@@ -1,8 +1,5 @@
 """The games that a player analyses: those of record files, or those that it plays against itself,
-all boards at once, with the noise of self-play.
-
-B boards, P players.
-"""
+all boards at once, with the noise of self-play."""
 
 import dataclasses
 import functools
@@ -12,8 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import jax
-import jax.numpy as jnp
-import numpy as np
 
 from train.data.record_dataset import (
     Examples,
@@ -21,17 +16,16 @@ from train.data.record_dataset import (
     make_examples,
     read_recorded_games,
 )
+from train.data.whole_games import WholeGames, make_whole_games
 from train.players.basic import Player
-from train.runtime.devices import broadcast_boards
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
 from train.search.config import SearchConfig
 from train.search.evaluator import Evaluator
 from train.search.search import make_search
 from wallgo_jax.formats.records import Record
-from wallgo_jax.game import actions, referee
 from wallgo_jax.game.rules import Rules, name_of
-from wallgo_jax.game.state import State, initial_position, make_variant
+from wallgo_jax.game.state import State
 
 _BOARDS = 256
 
@@ -45,17 +39,13 @@ def read_games(paths: Sequence[Path], player: Player) -> RecordedGames:
     recorded = read_recorded_games(paths, player.rules)
     for record, place in zip(recorded.records, recorded.places, strict=True):
         if record.rules != player.rules:
-            raise UsageError(f"{place}: {_difference(record.rules, player.rules)}")
+            given, wanted = record.rules.to_dict(), player.rules.to_dict()
+            key = next(key for key in given if given[key] != wanted[key])
+            raise UsageError(
+                f"{place}: its rules ({name_of(record.rules)}) have {key} {given[key]}, the "
+                f"player's ({name_of(player.rules)}) {wanted[key]}"
+            )
     return recorded
-
-
-def _difference(rules: Rules, expected: Rules) -> str:
-    """The difference between a game's rules and the player's: by name, else by the first field."""
-    if name_of(rules) != name_of(expected):
-        return f"its rules are {name_of(rules)}, the player's {name_of(expected)}"
-    fields, wanted = rules.to_dict(), expected.to_dict()
-    key = next(key for key in fields if fields[key] != wanted[key])
-    return f"its rules have {key} {fields[key]}, the player's {wanted[key]}"
 
 
 def play_own_games(player: Player, **options: Any) -> RecordedGames:
@@ -86,18 +76,31 @@ def own_rounds(
       seed: decides openings and noise.
       on_progress: called with the number of games that are over.
     """
-    boards = min(games, boards)
+    rules, boards = player.rules, min(games, boards)
+    options = dataclasses.replace(player.search, simulations=simulations)
+    play = _make_games(player.evaluate, options, rules, boards, opening_plies)
     for done in range(0, games, boards):
-        records = _play_batch(
-            player,
-            boards,
-            simulations,
-            opening_plies,
-            jax.random.fold_in(jax.random.key(seed), done),
-            lambda over, done=done: on_progress(min(done + over, games)),
+        key = jax.random.fold_in(jax.random.key(seed), done)
+        played = play(
+            player.variables, key, lambda over, done=done: on_progress(min(done + over, games))
+        )
+        plies = zip(played.actions.tolist(), played.lengths, played.rewards.tolist(), strict=True)
+        records = tuple(
+            Record(rules=rules, actions=tuple(actions[:length]), result=tuple(rewards))
+            for actions, length, rewards in plies
         )[: games - done]
         places = (f"own game {number}" for number in range(done + 1, done + len(records) + 1))
-        yield RecordedGames(tuple(records), tuple(places))
+        yield RecordedGames(records, tuple(places))
+
+
+@functools.lru_cache(maxsize=4)
+def _make_games(
+    evaluate: Evaluator, options: SearchConfig, rules: Rules, games: int, opening_plies: int
+) -> Callable[..., WholeGames]:
+    search = make_search(evaluate, options, explores=True)
+    return make_whole_games(
+        search, rules, games=games, opening_plies=opening_plies, has_policies=False
+    )
 
 
 def states_of(recorded: RecordedGames) -> tuple[Examples, list[State]]:
@@ -107,71 +110,3 @@ def states_of(recorded: RecordedGames) -> tuple[Examples, list[State]]:
     leaves, tree = jax.tree.flatten(State(variant, examples.position))
     rows = zip(*leaves, strict=True)
     return examples, [tree.unflatten(row) for row in rows]
-
-
-def _play_batch(
-    player: Player,
-    boards: int,
-    simulations: int,
-    opening_plies: int,
-    key: jax.Array,
-    on_over: Callable[[int], None],
-) -> list[Record]:
-    rules = player.rules
-    options = dataclasses.replace(player.search, simulations=simulations)
-    open_ply, play = _programs(player.evaluate, options)
-    states, rewards = _first_states(rules, boards), jnp.zeros((boards, rules.players))
-    played: list[np.ndarray] = []
-    is_over = np.zeros(boards, np.bool_)
-    while not is_over.all():
-        program = open_ply if len(played) < opening_plies else play
-        own_key = jax.random.fold_in(key, len(played))
-        states, rewards, public = program(player.variables, states, rewards, own_key)
-        public, is_over = fetch((public, states.position.terminated))
-        played.append(public)
-        on_over(int(is_over.sum()))
-    ends = fetch(rewards)
-    return [
-        Record(
-            rules=rules,
-            actions=tuple(int(row[board]) for row in played if row[board] != actions.NO_ACTION),
-            result=tuple(float(share) for share in ends[board]),
-        )
-        for board in range(boards)
-    ]
-
-
-def _first_states(rules: Rules, boards: int) -> State:
-    variants = broadcast_boards(jax.tree.map(jnp.asarray, make_variant(rules)), boards)
-    return State(variants, jax.vmap(initial_position)(variants))
-
-
-@functools.cache
-def _programs(evaluate: Evaluator, options: SearchConfig) -> tuple[Any, Any]:
-    """A random ply and a searched one: (variables, states [B], rewards [B, P], key) -> states,
-    rewards, public actions int32[B], NO_ACTION where the game was over."""
-    search = make_search(evaluate, options, explores=True)
-
-    @jax.jit
-    def open_ply(variables: Any, states: State, rewards: jax.Array, key: jax.Array) -> Any:
-        del variables
-        bits = jax.random.bits(key, states.position.ply.shape, jnp.uint32)
-        return _play(states, rewards, jax.vmap(actions.draw_slot)(states, bits))
-
-    @jax.jit
-    def play(variables: Any, states: State, rewards: jax.Array, key: jax.Array) -> Any:
-        return _play(states, rewards, search(variables, states, key).slot)
-
-    return open_ply, play
-
-
-def _play(states: State, rewards: jax.Array, slots: jax.Array) -> tuple[Any, ...]:
-    over = states.position.terminated
-    public = jax.vmap(actions.action_of_slot)(states, slots).astype(jnp.int32)
-    after, new = jax.vmap(referee.play)(states, slots)
-
-    def unless_over(new: jax.Array, old: jax.Array) -> jax.Array:
-        return jnp.where(over.reshape(-1, *[1] * (new.ndim - 1)), old, new)
-
-    states = State(states.variant, jax.tree.map(unless_over, after.position, states.position))
-    return states, unless_over(new, rewards), jnp.where(over, actions.NO_ACTION, public)

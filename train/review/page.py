@@ -1,9 +1,7 @@
 """The page of a review: the replay page with grades, best moves, expected owners and territory."""
 
 from html import escape
-from string import Template
-
-import numpy as np
+from importlib import resources
 
 from train.review.game_review import GameReview, ReviewedMove
 from train.review.grades import LIMITS, MARKS
@@ -15,14 +13,12 @@ from wallgo_jax.drawing.layout import TILE, layout_of
 from wallgo_jax.drawing.page import Extras, script_json
 from wallgo_jax.drawing.svg import element
 from wallgo_jax.drawing.theme import AUTO, of_variables
-from wallgo_jax.notation import COLOURS, LETTERS, format_action
+from wallgo_jax.notation import COLOURS, LETTERS, SIDE_WORDS
 from wallgo_jax.view.snapshot import take_snapshot
 
 _SHOWN_CANDIDATES = 4
 _MARK = 9.0
 """Distance of an owner's mark from the corner of its cell."""
-_FULL = 100
-"""An owner's lead in per cent of a cell that is certain."""
 
 
 def draw_review(review: GameReview, *, theme: str = AUTO, siblings: Siblings | None = None) -> str:
@@ -33,12 +29,15 @@ def draw_review(review: GameReview, *, theme: str = AUTO, siblings: Siblings | N
       theme: `light`, `dark`, or `auto` for the system's setting.
       siblings: a step to show with each of its walls.
     """
+    files = resources.files("train.review")
+    script = files.joinpath("page.js").read_text(encoding="utf-8")
+    words = {"colours": COLOURS, "marks": MARKS, "sides": SIDE_WORDS, "shown": _SHOWN_CANDIDATES}
     extras = Extras(
         over=[*_best_arrows(review), *_owner_marks(review)],
         notes=[_note(move, review.game.rules.players) for move in review.moves],
         panel=_panel(review, siblings),
-        style=_STYLE,
-        script=_SCRIPT.substitute(data=script_json(_data(review))),
+        style=files.joinpath("page.css").read_text(encoding="utf-8"),
+        script=f"const REVIEW = {script_json(review.to_dict() | words)};\n{script}",
     )
     return page_lib.draw(
         review.game,
@@ -74,7 +73,7 @@ def _owner_marks(review: GameReview) -> list[str]:
     for cell in review.snapshots[0].cells:
         x, y = layout.corner(cell)
         at = f"translate({x + TILE - _MARK:g} {y + TILE - _MARK:g})"
-        marks.append(element("g", element("path", class_="owner"), transform=at))
+        marks.append(element("g", element("path", class_="owner", data_cell=cell), transform=at))
     return [element("g", *marks, id="owners", pointer_events="none")]
 
 
@@ -157,153 +156,3 @@ def _siblings(siblings: Siblings) -> str:
             "</figcaption></figure>"
         )
     return f'<h3>{escape(siblings.title)}</h3><div id="siblings">{boards}</div>'
-
-
-def _data(review: GameReview) -> dict[str, object]:
-    """Input of the page's script: by ply, the move before and the candidates after."""
-    grid = review.game.grid
-    return {
-        "moves": [
-            {
-                "text": f"{COLOURS[move.mover]} {_move(move.action, grid)}",
-                "grade": move.grade.name,
-                "mark": MARKS.get(move.grade.name, ""),
-                "mover": COLOURS[move.mover],
-                "before": round(100 * move.before, 1),
-                "after": round(100 * move.after, 1),
-                "best": _move(int(move.report.action), grid),
-            }
-            for move in review.moves
-        ],
-        "candidates": [_candidates(move) for move in review.moves],
-        "lines": [
-            ", ".join(_move(action, grid) for action in move.report.candidates[0].line)
-            for move in review.moves
-        ],
-        "owners": None if review.owners is None else [_leads(review, row) for row in review.owners],
-    }
-
-
-def _candidates(move: ReviewedMove) -> list[list[object]]:
-    """Move, win chance and share of the visits of the first candidates."""
-    visits = sum(each.visits for each in move.candidates) or 1
-    return [
-        [
-            _move(each.action, move.report.state.grid),
-            round(100 * each.win_chance, 1),
-            round(100 * each.visits / visits),
-        ]
-        for each in move.candidates[:_SHOWN_CANDIDATES]
-    ]
-
-
-def _move(action: int, grid: int) -> str:
-    """A move as text that no line break parts, by a word joiner in its arrow."""
-    return format_action(action, grid=grid).replace("->", "-\u2060>")
-
-
-def _leads(review: GameReview, owners: np.ndarray) -> list[int]:
-    """For each playable cell, (_FULL + 1) * player + the lead over the next in per cent."""
-    leads, by_cell = [], owners.reshape(-1, owners.shape[-1])
-    for cell in review.snapshots[0].cells:
-        second, first = np.sort(by_cell[cell])[-2:]
-        player = int(by_cell[cell].argmax())
-        is_owned = player < by_cell.shape[1] - 1
-        lead = round(_FULL * float(first - second)) if is_owned else 0
-        leads.append((_FULL + 1) * (player if is_owned else 0) + lead)
-    return leads
-
-
-_STYLE = """
-  main { grid-template-columns: auto auto minmax(16rem, 22rem); }
-  #panel h2 { font-size: 1.1rem; margin: 0; min-height: 1.4em; }
-  #panel h3 { font-size: .85rem; font-weight: normal; color: var(--quiet); margin: .7rem 0 .1rem; }
-  #panel p { margin: .1rem 0; min-height: 1.35em; }
-  #panel .small { color: var(--quiet); font-size: .8rem; }
-  #panel label { margin-right: .8rem; white-space: nowrap; }
-  #panel table { border-collapse: collapse; width: 100%; }
-  #panel td, #panel th { font-weight: normal; text-align: right; padding: .05rem .3rem;
-                            white-space: nowrap; }
-  #panel td:first-child, #panel th:first-child { text-align: left; white-space: normal;
-                                                        overflow-wrap: anywhere; }
-  #candidates { min-height: 6.2em; }
-  #line { font-size: .85rem; color: var(--quiet); min-height: 3em; }
-  #list { width: 17rem; }
-  #moves button { display: flex; align-items: baseline; gap: .25rem; white-space: nowrap; }
-  #moves small { margin-left: auto; color: var(--quiet); }
-  #moves .mark { font-style: normal; font-weight: bold; padding: 0 .3rem;
-                 border-radius: 4px; background: var(--ink); color: var(--page); }
-  #siblings { display: grid; grid-template-columns: repeat(auto-fill, minmax(9rem, 1fr));
-              gap: .5rem; }
-  #siblings figure { margin: 0; }
-  #siblings svg { width: 100%; height: auto; }
-  #siblings figcaption { font-size: .85rem; text-align: center; white-space: nowrap; }
-  @media (min-width: 72rem) {
-    .has-chances #play-area { width: min(100vw - 38rem, 100vh - 21rem, 44rem); }
-  }
-  @media (max-width: 72rem) {
-    main { grid-template-columns: auto auto; }
-    #panel { grid-column: 1 / -1; max-width: 62rem; }
-  }
-  @media (max-width: 44rem) {
-    body { height: auto; }
-    #list { flex: none; width: 100%; height: 11rem; }
-  }
-"""
-
-_SCRIPT = Template("""
-const REVIEW = $data;
-const SHAPES = ["M-1-1h2v2h-2z", "M-1.1 0a1.1 1.1 0 1 0 2.2 0a1.1 1.1 0 1 0-2.2 0",
-                "M0-1.4L1.4 0L0 1.4L-1.4 0z", "M0-1.3L1.3 1H-1.3z"];
-const WORST = ["inaccuracy", "mistake", "blunder"];
-const showBest = document.querySelector("#show-best");
-const showOwners = document.querySelector("#show-owners");
-const percent = (chance) => Math.round(chance) + " %";
-
-function say(selector, text) { document.querySelector(selector).textContent = text; }
-
-function sayMove(move) {
-  if (!move) { say("#verdict", "start"); say("#why", ""); return; }
-  say("#verdict", move.text + " " + move.mark);
-  const change = move.mover + " " + percent(move.before) + " → " + percent(move.after);
-  const best = WORST.includes(move.grade) ? ". Best was " + move.best : "";
-  say("#why", move.grade + ": " + change + best);
-}
-
-function sayCandidates(candidates, line) {
-  const body = document.querySelector("#candidates tbody");
-  body.replaceChildren(...candidates.map((candidate) => {
-    const row = document.createElement("tr");
-    const cells = [candidate[0], percent(candidate[1]), candidate[2] + " % of visits"];
-    row.append(...cells.map((text) => {
-      const cell = document.createElement("td");
-      cell.textContent = text;
-      return cell;
-    }));
-    return row;
-  }));
-  say("#line", line ? "line: " + line : "");
-}
-
-function mark(at) {
-  for (const arrow of document.querySelectorAll(".best"))
-    arrow.style.display = showBest.checked && Number(arrow.dataset.ply) === at ? "" : "none";
-  const owners = showOwners && showOwners.checked ? REVIEW.owners[at] : null;
-  document.querySelectorAll(".owner").forEach((path, i) => {
-    const code = owners ? owners[i] : 0, player = Math.floor(code / 101), lead = code % 101;
-    path.setAttribute("d", SHAPES[player]);
-    path.style.fill = "var(--players-" + player + ")";
-    path.style.stroke = "var(--edges-" + player + ")";
-    path.style.strokeWidth = .2;
-    path.setAttribute("transform", "scale(" + 6.5 * Math.sqrt(lead / 100) + ")");
-  });
-}
-
-shown = (at) => {
-  sayMove(at > 0 ? REVIEW.moves[at - 1] : null);
-  sayCandidates(REVIEW.candidates[at] || [], REVIEW.lines[at] || "");
-  mark(at);
-};
-for (const box of [showBest, showOwners])
-  if (box) box.addEventListener("change", () => mark(ply));
-""")

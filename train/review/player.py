@@ -1,5 +1,6 @@
 """The player that analyses positions, by its name and the rules of the games."""
 
+import functools
 from pathlib import Path
 
 from train.checkpoints import exported, pretrained
@@ -82,7 +83,7 @@ def player_for_game(
     """
     if not game.actions:
         raise UsageError("review: the game has no move")
-    name = name or default_player(game.rules, simulations=DEFAULT_SIMULATIONS)
+    name = name or f"{default_player(game.rules)}@{DEFAULT_SIMULATIONS}"
     player = make_analysis_player(name, game.rules, transfer=transfer, calibration=calibration)
     if game.grid > game.rules.size and player.variables:
         raise UsageError(
@@ -92,11 +93,12 @@ def player_for_game(
     return player
 
 
-def default_player(rules: Rules, *, simulations: int) -> str:
-    """The name of a model that comes with the package for these rules, else of a heuristic."""
+@functools.cache
+def default_player(rules: Rules) -> str:
+    """The name, without simulations, of a model that comes with the package for these rules, else
+    of a heuristic."""
     model = pretrained.model_for(rules)
-    kind = "heuristic-search:wjx" if model is None else f"pretrained:{model}"
-    return f"{kind}@{simulations}"
+    return "heuristic-search:wjx" if model is None else f"pretrained:{model}"
 
 
 def card_folder(name: str) -> Path:

@@ -25,7 +25,7 @@ _BATCHES = (16, 64, 256)
 _TREE_BYTES = 2**30
 """Room for the trees of a batch; more positions take more batches."""
 _MOST_PARTS = 20
-"""Parts of a search, between which progress is shown."""
+"""Equal parts of a search, between which progress is shown."""
 
 
 def search_positions(
@@ -36,6 +36,7 @@ def search_positions(
     excluded: Sequence[int | None] | None = None,
     is_only: bool = False,
     on_progress: Callable[[int], None] = lambda simulations: None,
+    should_stop: Callable[[], bool] = lambda: False,
 ) -> list[SearchReport]:
     """Search positions, none of them after the end of a game.
 
@@ -46,13 +47,13 @@ def search_positions(
       excluded: a public action of each position that its search must not choose, or None.
       is_only: the search must choose these actions instead, and looks at no other.
       on_progress: called with the simulations done so far, summed over positions.
+      should_stop: asked before each batch; what is searched by then is returned.
     """
     reports: list[SearchReport] = []
     count = player.search.simulations if simulations is None else simulations
     player = player._replace(search=dataclasses.replace(player.search, simulations=count))
-    while len(reports) < len(states):
-        first = len(reports)
-        batch = batch_size(len(states) - first, count, states[0])
+    while (first := len(reports)) < len(states) and not should_stop():
+        batch = _batch_size(len(states) - first, count, states[0])
         part = slice(first, first + batch)
         some, barred = states[part], None if excluded is None else excluded[part]
 
@@ -80,18 +81,13 @@ def make_search_among(player: Player, simulations: int) -> Callable[..., Any]:
     return among
 
 
-def batch_size(positions: int, simulations: int, state: State) -> int:
+def _batch_size(positions: int, simulations: int, state: State) -> int:
     """Positions of a batch; there are few sizes, because each is compiled."""
     # A node has a float32 and at most a uint32 by slot.
     room = max(_TREE_BYTES // ((simulations + 1) * state.num_slots * 8), 1)
     most = 1 << (room.bit_length() - 1)
     enough = next((size for size in _BATCHES if size >= positions), _BATCHES[-1])
     return min(most, enough)
-
-
-def parts_of(simulations: int) -> int:
-    """The number of equal parts that the simulations of a search are done in."""
-    return max(part for part in range(1, _MOST_PARTS + 1) if simulations % part == 0)
 
 
 def _search_batch(
@@ -118,7 +114,7 @@ def _search_batch(
         barred[: len(states)] = [NO_ACTION if x is None else x for x in excluded]
         allowed = _allow(stacked, jnp.asarray(barred), is_only)
     tree, scores = steps.begin(variables, stacked, allowed)
-    parts = parts_of(simulations)
+    parts = max(part for part in range(1, _MOST_PARTS + 1) if simulations % part == 0)
     size = simulations // parts
     for part in range(parts):
         tree = steps.grow(variables, stacked, tree, 1 + part * size + jnp.arange(size))

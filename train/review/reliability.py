@@ -7,7 +7,7 @@ N positions, G games.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,13 +19,11 @@ from train.players.basic import Player
 from train.review.own_games import states_of
 from train.review.positions import search_positions
 from train.runtime.errors import UsageError
+from train.runtime.files import plain_data
 from train.search.calibration import Calibration, win_chance
-from train.search.report import SearchReport
-from wallgo_jax.game.state import State
 
 BINS = 10
 _RESAMPLES = 1000
-_BATCH = 256
 NETWORK, SEARCH = "before search", "after search"
 
 
@@ -46,35 +44,26 @@ class ReliabilityCurve(NamedTuple):
     cross_entropy: float  # nats
     calibration_error: float  # mean distance of bins from the diagonal, by positions
 
-    def to_dict(self) -> dict[str, Any]:
-        """JSON-ready fields."""
-        return {**self._asdict(), "bins": [each._asdict() for each in self.bins]}
-
 
 class Reliability(NamedTuple):
-    """Values of a player against outcomes; `plain` is of (1 + v) / 2, `fitted` calibrated."""
+    """Values of a player against outcomes."""
 
     player: str
     calibration: Calibration
     games: int
     positions: int  # of the measured half
     measured_games: int  # that these are of
-    plain: dict[str, ReliabilityCurve]  # by NETWORK and SEARCH
-    fitted: dict[str, ReliabilityCurve]
+    curves: dict[str, dict[str, ReliabilityCurve]]
+    """By NETWORK and SEARCH: `plain` of (1 + v) / 2, and `calibrated`."""
 
     def __str__(self) -> str:
         return f"{self.positions:,} positions of {self.measured_games:,} games"
 
-    @property
-    def factors(self) -> dict[str, float]:
-        """By NETWORK and SEARCH."""
-        return {NETWORK: self.calibration.network, SEARCH: self.calibration.search}
-
     def table(self) -> Table:
         """Errors before and after the search, as they are and calibrated."""
-        rows = []
-        for name, factor in self.factors.items():
-            for each, curve in ((1.0, self.plain[name]), (factor, self.fitted[name])):
+        rows, factors = [], (self.calibration.network, self.calibration.search)
+        for factor, (name, curves) in zip(factors, self.curves.items(), strict=True):
+            for each, curve in zip((1.0, factor), curves.values(), strict=True):
                 errors = f"{curve.brier:.4f}", f"{curve.cross_entropy:.4f}"
                 rows.append([name, f"{each:.2f}", *errors, f"{curve.calibration_error:.1%}"])
         heads = ("", "factor", "Brier score", "cross entropy", "calibration error")
@@ -83,17 +72,7 @@ class Reliability(NamedTuple):
 
     def to_dict(self) -> dict[str, Any]:
         """The measurement as JSON-ready figures; `calibration` is what `review` reads."""
-        curves = {"plain": self.plain, "calibrated": self.fitted}
-        return {
-            "player": self.player,
-            "calibration": self.calibration._asdict(),
-            "games": self.games,
-            "positions": self.positions,
-            "curves": {
-                name: {kind: of_kind[name].to_dict() for kind, of_kind in curves.items()}
-                for name in self.plain
-            },
-        }
+        return plain_data(self)
 
     def draw(self, path: Path) -> None:
         """Draw the curves before and after the search, calibrated ones dashed.
@@ -104,12 +83,12 @@ class Reliability(NamedTuple):
         from train.metrics import plot_style as style
 
         figure = style.new_figure(size=(9, 4.8), dpi=144)
-        for place, name in enumerate((NETWORK, SEARCH)):
+        for place, (name, curves) in enumerate(self.curves.items()):
             axes = figure.add_subplot(1, 2, place + 1)
             style.set_style(axes)
             axes.set_title(name, loc="left", fontsize=12, color=style.INK)
             axes.plot((0, 1), (0, 1), color=style.GREY, linewidth=0.8)
-            for kind, curve in enumerate((self.plain[name], self.fitted[name])):
+            for kind, curve in enumerate(curves.values()):
                 x, y = (np.array([each[i] for each in curve.bins]) for i in range(2))
                 low, high = np.array([each.interval for each in curve.bins]).T
                 axes.errorbar(
@@ -158,7 +137,8 @@ def measure_reliability(
     examples, states = states_of(recorded)
     rng = np.random.default_rng(seed)
     chosen = rng.permutation(len(states))[:positions]
-    reports = _search(player, [states[i] for i in chosen], on_progress, should_stop)
+    searched = [states[i] for i in chosen]
+    reports = search_positions(player, searched, on_progress=on_progress, should_stop=should_stop)
     chosen = chosen[: len(reports)]
     games = np.asarray(examples.game)[chosen]
     movers = np.array([report.mover for report in reports])
@@ -172,41 +152,25 @@ def measure_reliability(
         raise UsageError("calibrate: too few positions, each half of the games needs some")
     factors = {name: fit_factor(value[~rest], outcome[~rest]) for name, value in values.items()}
 
-    def curves(factors: Mapping[str, float]) -> dict[str, ReliabilityCurve]:
-        scores = (1 + outcome[rest]) / 2
-        chances = {
-            name: win_chance(value[rest], players=2, factor=factors[name])
-            for name, value in values.items()
-        }
-        return {name: make_curve(x, scores, games[rest], rng) for name, x in chances.items()}
+    scores = (1 + outcome[rest]) / 2
 
+    def curve(name: str, factor: float) -> ReliabilityCurve:
+        chance = win_chance(values[name][rest], players=2, factor=factor)
+        return make_curve(chance, scores, games[rest], rng)
+
+    plain = {name: curve(name, 1.0) for name in values}
+    curves = {
+        name: {"plain": plain[name], "calibrated": curve(name, factor)}
+        for name, factor in factors.items()
+    }
     return Reliability(
         player=player.name,
         calibration=Calibration(factors[NETWORK], factors[SEARCH], player.search.simulations),
         games=len(recorded.records),
         positions=int(rest.sum()),
         measured_games=len(np.unique(games[rest])),
-        plain=curves({NETWORK: 1.0, SEARCH: 1.0}),
-        fitted=curves(factors),
+        curves=curves,
     )
-
-
-def _search(
-    player: Player,
-    states: Sequence[State],
-    on_progress: Callable[[int], None],
-    should_stop: Callable[[], bool],
-) -> list[SearchReport]:
-    """Search positions batch by batch until all are done, or `should_stop` says True."""
-    reports: list[SearchReport] = []
-    while len(reports) < len(states) and not should_stop():
-        done = len(reports)
-        reports += search_positions(
-            player,
-            states[done : done + _BATCH],
-            on_progress=lambda new, done=done: on_progress(done * player.search.simulations + new),
-        )
-    return reports
 
 
 def fit_factor(value: np.ndarray, outcome: np.ndarray) -> float:

@@ -5,28 +5,36 @@ from __future__ import annotations
 import asyncio
 import re
 import secrets
-from typing import Annotated, Any
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
+from train.puzzles.puzzle_file import Puzzle
 from train.ui.games import saving
 from train.ui.games.clocks import ClockSettings
 from train.ui.games.game_session import PLAY, GameSession
 from train.ui.games.game_tree import GameTree
 from train.ui.games.levels import PERSON, Seat
 from train.ui.games.machine import Machine
-from train.ui.games.puzzles import OPEN, PuzzleBook
+from train.ui.games.puzzles import OPEN, PuzzleTask, puzzles_by_key
 from train.ui.reviewing import Reviewer
 from wallgo_jax.game.rules import Rules
 
 MAX_GAMES = 32
 _NAME = re.compile(r"[A-Za-z0-9_-]{12}")
+Beginning = Literal["open", "new", "load", "puzzle"]
+Kind = (
+    Beginning
+    | Literal["check", "rules", "save", "review", "play", "takeback", "go", "remove", "mode"]
+    | Literal["resign", "hint", "solution", "show"]
+)
 
 
 class Message(BaseModel):
     """A message of a page: its type, and the fields that messages of that type use."""
 
-    type: str
+    type: Kind
     game: str = ""
     saved: Any = Field(default=None, alias="copy")
     rules: Any = None  # as `saving.read_rules` takes them
@@ -46,10 +54,10 @@ class GameServer:
     """The games of a server.
 
     Attributes:
+      machine: searches for all games.
       default_rules: of the first game of a page.
-      player: name of the machine in all seats; empty for the one that comes with the rules.
       reviewer: reviews the games.
-      puzzles: to solve.
+      puzzles: to solve, by their keys.
     """
 
     def __init__(
@@ -57,15 +65,13 @@ class GameServer:
         machine: Machine,
         default_rules: Rules,
         *,
-        player: str = "",
         reviewer: Reviewer | None = None,
-        puzzles: PuzzleBook | None = None,
+        puzzles: Sequence[Puzzle] = (),
     ) -> None:
         """Open a server without games."""
-        self.default_rules, self.player = default_rules, player
-        self.reviewer = reviewer or Reviewer()
-        self.puzzles = puzzles or PuzzleBook()
-        self._machine = machine
+        self.machine, self.default_rules = machine, default_rules
+        self.reviewer = reviewer or Reviewer(machine)
+        self.puzzles = puzzles_by_key(puzzles)
         self._games: dict[str, GameSession] = {}  # the one found last comes last
 
     def __len__(self) -> int:
@@ -84,18 +90,14 @@ class GameServer:
         self._games.clear()
 
     async def begin(self, message: Message) -> tuple[str, GameSession]:
-        """Set up the game that a message of one of BEGINNINGS asks for; returns its name, too.
+        """Set up the game that a message asks for; returns its name, too. A game to open is found,
+        else set up anew under its name from the page's copy, else a new one.
 
         Raises:
           ValueError: what is wrong with the message, or every game is watched.
         """
-        if message.type == "open":
-            return await self._open(message)
-        session = await asyncio.to_thread(BEGINNINGS[message.type], self, message)
-        return self._add(session)
-
-    async def _open(self, message: Message) -> tuple[str, GameSession]:
-        """Find a game; else set it up anew under its name from the page's copy; else start one."""
+        if message.type != "open":
+            return self._add(await asyncio.to_thread(self._make, message))
         if (session := self.find(message.game)) is not None:
             return message.game, session
         try:
@@ -114,43 +116,36 @@ class GameServer:
             if not idle:
                 raise ValueError(f"all {MAX_GAMES} games are in use; close a page first")
             self._games.pop(idle[0]).close()
-        self._machine.prepare(session.tree.rules)
+        self.machine.prepare(session.tree.rules)
         name = name if _NAME.fullmatch(name) else secrets.token_urlsafe(9)
         self._games[name] = session
         return name, session
 
-    def _start(self, message: Message) -> GameSession:
+    def _make(self, message: Message) -> GameSession:
+        if message.type == "puzzle":
+            return self._pose(message.puzzle)
+        if message.type == "load":
+            if not message.text.strip():
+                raise ValueError("load: needs the text of a game")
+            rules = saving.read_rules(message.rules) if message.rules else self.default_rules
+            return saving.read_game(message.text, self.machine, rules)
         fields = message.model_dump(include={"rules", "position", "seats", "clock", "mode"})
         fields["rules"] = fields["rules"] or saving.rules_fields(self.default_rules)
-        return saving.read_copy(fields, self._machine)
+        return saving.read_copy(fields, self.machine)
 
-    def _load(self, message: Message) -> GameSession:
-        if not message.text.strip():
-            raise ValueError("load: needs the text of a game")
-        return saving.read_game(message.text, self._machine, self._rules_of(message))
-
-    def _pose(self, message: Message) -> GameSession:
-        task = self.puzzles.pose(message.puzzle)
-        tree = GameTree(task.puzzle.record.rules)
-        for action in task.puzzle.record.actions:
+    def _pose(self, key: str) -> GameSession:
+        if key not in self.puzzles:
+            count = len(self.puzzles)
+            raise ValueError(f"puzzle: {key!r} is not one of the {count} puzzles here")
+        puzzle = self.puzzles[key]
+        tree = GameTree(puzzle.record.rules)
+        for action in puzzle.record.actions:
             tree.play(action)
-        task.mover = tree.current.snapshot.player
-        return GameSession(tree, [PERSON] * tree.rules.players, self._machine, task=task)
+        task = PuzzleTask(key, puzzle, tree.current.snapshot.player)
+        return GameSession(tree, [PERSON] * tree.rules.players, self.machine, task=task)
 
     def _restore(self, message: Message) -> GameSession:
         puzzle = message.saved["puzzle"]
         if puzzle is not None and puzzle["state"] == OPEN:
-            return self._pose(Message(type="puzzle", puzzle=puzzle["key"]))
-        return saving.read_copy(message.saved, self._machine)
-
-    def _rules_of(self, message: Message) -> Rules:
-        return self.default_rules if message.rules is None else saving.read_rules(message.rules)
-
-
-BEGINNINGS = {
-    "open": GameServer._restore,
-    "new": GameServer._start,
-    "load": GameServer._load,
-    "puzzle": GameServer._pose,
-}
-"""Messages that set a game up."""
+            return self._pose(puzzle["key"])
+        return saving.read_copy(message.saved, self.machine)

@@ -15,8 +15,9 @@ from train.review.grades import MARKS
 from train.review.page import draw_review
 from train.review.player import make_analysis_player
 from train.ui.games.game_session import PLAY, GameSession, ReviewStatus
-from train.ui.games.game_tree import Node, actions_of, main_line, path_to
-from train.ui.games.levels import HINT, opponent_for
+from train.ui.games.game_tree import Node, main_line, path_to
+from train.ui.games.levels import HINT
+from train.ui.games.machine import Machine
 from train.ui.games.saving import names_of
 from wallgo_jax.drawing.theme import AUTO, THEMES
 from wallgo_jax.game.rules import Rules
@@ -37,14 +38,14 @@ class Reviewed(NamedTuple):
 class Reviewer:
     """Reviews games one after the other; the latest are kept."""
 
-    def __init__(self, player: str = "", *, simulations: int = HINT.simulations) -> None:
+    def __init__(self, machine: Machine, *, simulations: int = HINT.simulations) -> None:
         """Prepare without compiling anything.
 
         Args:
-          player: searches, in place of the one that comes with the rules.
+          machine: names the player that searches.
           simulations: of each position.
         """
-        self._player, self._simulations = player, simulations
+        self._machine, self._simulations = machine, simulations
         self._reviews: dict[str, Reviewed] = {}
         self._turn = asyncio.Lock()
         self._running: set[asyncio.Task[None]] = set()
@@ -115,7 +116,7 @@ class Reviewer:
         self, session: GameSession, line: list[Node], on_share: Callable[[float], None]
     ) -> GameReview:
         rules = session.tree.rules
-        name = self._player or opponent_for(rules).name
+        name = self._machine.name_for(rules)
         analyst = make_analysis_player(name, rules, simulations=self._simulations)
         total = self._simulations * sum(not node.snapshot.is_over for node in line)
         return review_game(
@@ -134,11 +135,11 @@ def reviewed_line(session: GameSession) -> list[Node]:
 
 
 def game_of(rules: Rules, line: list[Node]) -> Game:
-    """A line of positions as a game; it may begin anywhere."""
+    """The line from a tree's root as a game; it may begin anywhere."""
     return Game(
         rules=rules,
         grid=line[0].snapshot.grid,
-        actions=actions_of(line),
+        actions=line[-1].position.actions,
         movers=tuple(node.mover for node in line if node.mover is not None),
         states=tuple(node.state for node in line),
         rewards=line[-1].snapshot.payoff or (0.0,) * rules.players,

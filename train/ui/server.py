@@ -7,9 +7,9 @@ WebSocket only from its own page (`Origin`).
 
 from __future__ import annotations
 
-import asyncio
 import os
-import signal
+import socket
+import threading
 import webbrowser
 from collections.abc import Sequence
 from typing import Any
@@ -24,8 +24,6 @@ from train.ui.assets import read_assets
 from train.ui.connection import Connection
 from train.ui.game_server import GameServer
 from train.ui.games.machine import Machine
-from train.ui.games.puzzles import PuzzleBook
-from train.ui.reviewing import Reviewer
 from wallgo_jax.game.rules import Rules
 
 MAX_MESSAGE_BYTES = 1 << 20
@@ -64,37 +62,25 @@ def run(
     Raises:
       UsageError: the port cannot be had.
     """
-    return asyncio.run(_run(rules, player, port, opens, PuzzleBook(puzzles)))
-
-
-async def _run(rules: Rules, player: str, port: int, opens: bool, puzzles: PuzzleBook) -> int:
-    machine, reviewer = Machine(player), Reviewer(player)
-    games = GameServer(machine, rules, player=player, reviewer=reviewer, puzzles=puzzles)
-    runner = web.AppRunner(make_app(games), access_log=None, shutdown_timeout=2.0)
-    await runner.setup()
+    host, games = LOCAL_NAMES[0], GameServer(Machine(player), rules, puzzles=puzzles)
     try:
-        await web.TCPSite(runner, LOCAL_NAMES[0], port).start()
+        listener = socket.create_server((host, port))
     except OSError as error:
-        await runner.cleanup()
         reason = os.strerror(error.errno or 0)
         raise UsageError(
             f"play: port {port} cannot be used: {reason}; --port 0 takes a free one"
         ) from None
-    address = f"http://{LOCAL_NAMES[0]}:{runner.addresses[0][1]}/"
+    address, app = f"http://{host}:{listener.getsockname()[1]}/", make_app(games)
     print(f"play at {address} (Ctrl-C ends the server)", flush=True)
     if opens:
-        await asyncio.to_thread(webbrowser.open, address)
-    ended = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, ended.set)
-    try:
-        await ended.wait()
-    finally:
-        await runner.cleanup()
-        machine.shut_down()
-    if machine.is_compiling or reviewer.is_reviewing:
-        leave(0)  # The loop's end would wait for minutes.
+        threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+
+    async def leave_threads(app: web.Application) -> None:
+        if games.machine.is_compiling or games.reviewer.is_reviewing:
+            leave(0)  # The end of the process would wait for minutes.
+
+    app.on_cleanup.append(leave_threads)
+    web.run_app(app, sock=listener, print=None, access_log=None, shutdown_timeout=2.0)
     return 0
 
 
@@ -157,24 +143,25 @@ async def _socket(request: web.Request) -> web.WebSocketResponse:
     pages = request.app[_PAGES]
     if len(pages) >= MAX_PAGES:
         raise web.HTTPServiceUnavailable(text=f"{MAX_PAGES} pages are open; close one first\n")
-    socket = web.WebSocketResponse(max_msg_size=MAX_MESSAGE_BYTES, heartbeat=30.0)
-    await socket.prepare(request)
-    pages.add(socket)
-    connection = Connection(request.app[GAMES], socket.send_json)
+    page = web.WebSocketResponse(max_msg_size=MAX_MESSAGE_BYTES, heartbeat=30.0)
+    await page.prepare(request)
+    pages.add(page)
+    connection = Connection(request.app[GAMES], page.send_json)
     try:
         await connection.greet()
-        async for message in socket:
+        async for message in page:
             if message.type is WSMsgType.TEXT:
                 await connection.answer(message.data)
             else:
                 await connection.send_error("messages are JSON text")
     finally:
         connection.leave()
-        pages.discard(socket)
-    return socket
+        pages.discard(page)
+    return page
 
 
 async def _close(app: web.Application) -> None:
-    for socket in list(app[_PAGES]):
-        await socket.close(code=1001, message=b"the server ends")
+    for page in list(app[_PAGES]):
+        await page.close(code=1001, message=b"the server ends")
     app[GAMES].close()
+    app[GAMES].machine.shut_down()

@@ -19,7 +19,7 @@ from train.ui import wire
 from train.ui.games import saving
 from train.ui.games.game_session import GameSession
 from train.ui.games.game_tree import GameTree, path_to
-from train.ui.games.levels import HINT, PERSON, opponent_for, seats_of_person
+from train.ui.games.levels import HINT, PERSON, seats_of_person
 from train.ui.games.machine import Machine
 from wallgo_jax import render
 from wallgo_jax.game.rules import Rules
@@ -56,7 +56,7 @@ def run(rules: Rules, *, player: str, level: str, colour: str) -> int:
     """
     seats = seats_of_person(rules, level=level, colour=colour)
     try:
-        asyncio.run(_TerminalGame(rules, seats, Machine(player), player).run())
+        asyncio.run(_TerminalGame(rules, seats, Machine(player)).run())
     except KeyboardInterrupt:
         print("left")
     return 0
@@ -98,14 +98,14 @@ class _Completer(Completer):
 class _TerminalGame:
     """One game and its prompt."""
 
-    def __init__(self, rules: Rules, seats: Sequence[str], machine: Machine, player: str) -> None:
+    def __init__(self, rules: Rules, seats: Sequence[str], machine: Machine) -> None:
         self._console = Console(highlight=False)
         self._machine = machine
         self.session = GameSession(GameTree(rules), seats, machine)
         self._is_done = False
         self._drawn: object = None
         level = next((seat for seat in seats if seat != PERSON), None)
-        rival = f"against {player or opponent_for(rules).name}, {level}" if level else "with people"
+        rival = f"against {machine.name_for(rules)}, {level}" if level else "with people"
         self._print(f"{captions.rules_text(rules)}, {rival}. 'help' lists the commands.")
 
     async def run(self) -> None:

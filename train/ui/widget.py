@@ -14,7 +14,7 @@ import traitlets
 from train.runtime.errors import UsageError, usage_errors
 from train.ui import assets
 from train.ui.connection import Connection
-from train.ui.game_server import GameServer, Message
+from train.ui.game_server import GameServer, Kind, Message
 from train.ui.games.game_session import GameSession
 from train.ui.games.levels import LEVELS
 from train.ui.games.machine import Machine
@@ -121,7 +121,7 @@ class PlayWidget(anywidget.AnyWidget):
         _wait_for(end())
         super().close()
 
-    def _act(self, kind: str, **fields: Any) -> None:
+    def _act(self, kind: Kind, **fields: Any) -> None:
         async def act() -> None:
             with usage_errors():
                 await self._connection.do(Message(type=kind, **fields))

@@ -11,7 +11,8 @@ from train.search.report import SearchReport
 from train.ui.game_server import GameServer
 from train.ui.games.game_session import GameSession, ReviewStatus
 from train.ui.games.game_tree import Node
-from train.ui.games.levels import DEFAULT_LEVEL, HINT, LEVELS, ZERO, opponent_for
+from train.ui.games.levels import DEFAULT_LEVEL, HINT, LEVELS, ZERO, ratings_of
+from train.ui.games.machine import Machine
 from train.ui.games.puzzles import OPEN, PuzzleTask
 from train.ui.games.saving import read_rules, rules_fields, write_copy
 from wallgo_jax.formats import diagram
@@ -96,7 +97,7 @@ def status(session: GameSession) -> str:
 def activity(session: GameSession) -> dict[str, Any] | None:
     """What the machine does now, for how many seconds, and the share that is done or None."""
     now = time.monotonic()
-    if (state := session.compilation) is not None:
+    if (state := session.machine.compilation(session.tree.rules)) is not None:
         parts = f": {state.done} of {state.total} parts" if state.total else ""
         text = f"The machine compiles its search for these rules{parts}"
         share = state.done / state.total if state.total else 0.0
@@ -226,7 +227,8 @@ def _puzzle(task: PuzzleTask) -> dict[str, Any]:
     }
     if task.state != OPEN:
         view |= {"solution": text(puzzle.solution), "played": text(puzzle.played)}
-        view |= {"chance": round(puzzle.chance, 3), "nextBest": round(puzzle.next_best, 3)}
+        chances = puzzle.win_chance
+        view |= {"chance": round(chances.solution, 3), "nextBest": round(chances.next_best, 3)}
     return view
 
 
@@ -279,32 +281,33 @@ def welcome(server: GameServer) -> dict[str, Any]:
     offered = presets if server.default_rules in presets else [server.default_rules, *presets]
     return {
         "type": "welcome",
-        "presets": [_choice(rules, server.player) for rules in offered],
+        "presets": [_choice(rules, server.machine) for rules in offered],
         "defaultLevel": DEFAULT_LEVEL,
         "colours": COLOURS,
         "puzzles": [
             {"key": key, "difficulty": puzzle.difficulty, "rules": name_of(puzzle.record.rules)}
-            for key, puzzle in server.puzzles.puzzles.items()
+            for key, puzzle in server.puzzles.items()
         ],
     }
 
 
-def rules_view(fields: Any, *, player: str = "") -> dict[str, Any]:
+def rules_view(fields: Any, machine: Machine) -> dict[str, Any]:
     """Answer the dialog of a new game whether rules can be played: the rules as in `welcome`, or
     under `error` what is wrong with them."""
     try:
         rules = read_rules(fields)
     except (ValueError, TypeError) as error:
         return {"type": "rules", "error": str(error)}
-    return {"type": "rules", "error": "", "choice": _choice(rules, player)}
+    return {"type": "rules", "error": "", "choice": _choice(rules, machine)}
 
 
-def _choice(rules: Rules, player: str) -> dict[str, Any]:
+def _choice(rules: Rules, machine: Machine) -> dict[str, Any]:
     """Rules to choose, by all their fields too, with the machine that plays them."""
-    opponent = opponent_for(rules)
-    # A level's Elo is known of the machine that comes with the rules.
-    ratings = opponent.ratings if player in ("", opponent.name) else {}
-    elo = {name: rating._asdict() for name, rating in ratings.items()}
-    levels = [level._asdict() | {"rating": elo.get(level.name)} for level in LEVELS.values()]
-    machine = {"name": player or opponent.name, "levels": levels, "zero": ZERO}
-    return _rules(rules) | {"all": rules.to_dict(), "machine": machine}
+    name = machine.name_for(rules)
+    elo = ratings_of(name)
+    levels = [
+        level._asdict() | {"rating": elo[level.name]._asdict() if level.name in elo else None}
+        for level in LEVELS.values()
+    ]
+    shown = {"name": name, "levels": levels, "zero": ZERO}
+    return _rules(rules) | {"all": rules.to_dict(), "machine": shown}

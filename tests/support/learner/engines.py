@@ -68,7 +68,8 @@ def sessions_of(
         simulations=24,
     )
     sessions = Sessions(player, rules, options)
-    sessions.wait_for_all_sizes()
+    sessions.programs.compile_rest()
+    sessions.programs.wait()
     return sessions
 
 

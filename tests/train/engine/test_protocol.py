@@ -73,7 +73,7 @@ NUMBERS = ("seconds", "simulations", "temperature", "expectedPly")
         (b"\xff\xfe\xfd", "JSON"),
         (b"[" * 60_000, "JSON"),
         (b"9" * 5000, "JSON"),
-        (b'{"type": NaN}', "NaN"),
+        (b'{"type": NaN}', "JSON"),
         (b"[1, 2]", "object"),
         ({"type": "resign", "bgsId": "g"}, "type"),
         ({"type": "x" * 60_000, "bgsId": "g"}, "type"),

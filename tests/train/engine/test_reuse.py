@@ -53,9 +53,9 @@ def visits_of(answer) -> dict[str, int]:
     return {each.move: each.visits for each in answer.candidates if each.visits}
 
 
-def children_of(game, slow: SlowSearch) -> dict[str, int]:
+def children_of(position, slow: SlowSearch) -> dict[str, int]:
     """The visited slots of the slow search's root, by their moves."""
-    return {move_of(game.state, slot): slot for slot in slow.root.children}
+    return {move_of(position.state, slot): slot for slot in slow.root.children}
 
 
 def test_a_game_with_a_kept_tree_is_searched_as_by_hand():
@@ -69,8 +69,7 @@ def test_a_game_with_a_kept_tree_is_searched_as_by_hand():
         before = slow.root.visits
         kept.append(before - 1)
         slot, _ = slow.search(simulations)
-        own = sessions.game(name)
-        children = children_of(own, slow)
+        children = children_of(sessions.position(name), slow)
         expected = {move: slow.root.children[slot].visits for move, slot in children.items()}
         assert answer.root_visits == slow.root.visits == before + simulations
         assert visits_of(answer) == expected
@@ -78,10 +77,10 @@ def test_a_game_with_a_kept_tree_is_searched_as_by_hand():
             own_value = slow.root.q(children[candidate.move])
             assert candidate.win_chance == pytest.approx((1 + own_value) / 2, abs=1e-4)
         assert answer.value == pytest.approx(slow.root.value, abs=1e-4)
-        sessions.apply(name, int(answer.action))
-        assert own.plies[-1].slot == slot
+        after = sessions.apply(name, int(answer.action))
+        assert after.slots[-1] == slot
         slow.move_on(slot)
-        if own.is_over:
+        if after.result:
             break
     assert max(kept) > 3, "no tree was kept"
     sessions.close(name)
@@ -93,9 +92,9 @@ def test_a_tree_of_more_players_is_kept_by_its_own_player():
     sessions = three_players()
     slow = slow_search(sessions)
     name, kept = sessions.open(), {True: [], False: []}
-    own = sessions.game(name)
+    own = sessions.position(name)
     for ply in range(12):
-        mover = int(own.state.position.player)
+        mover = own.player
         if mover == 0 or ply == 7:
             is_own = mover == slow.player
             if not is_own:
@@ -118,9 +117,9 @@ def test_a_tree_of_more_players_is_kept_by_its_own_player():
         else:  # The others play what keeps most of the tree.
             seen = slow.root.children
             slot = max(seen, key=lambda s: seen[s].visits) if seen else slow.root_slots()[0]
-        sessions.apply(name, move_of(own.state, slot))
+        own = sessions.apply(name, move_of(own.state, slot))
         slow.move_on(slot)
-        if own.is_over:
+        if own.result:
             break
     assert max(kept[True]) > 0, "no tree was kept"
     assert max(kept[False]) == 0, "a tree was kept for another player"
@@ -141,7 +140,7 @@ def test_no_request_compiles():
     # Parts of the rules' own functions, which other tests may not have called before.
     warm = sessions.open(moves=["A1"])
     sessions.apply(warm, int(sessions.ask(warm, simulations=17).result().action))
-    sessions.takeback(warm, 0)
+    sessions.move_to(warm, sessions.position(warm).before)
     sessions.close(warm)
     with compiling.count_compilations() as compiled:
         names = [sessions.open(), sessions.open(moves=["A1"])]
@@ -149,7 +148,7 @@ def test_no_request_compiles():
             answer = sessions.ask(name, simulations=17).result()
             sessions.apply(name, int(answer.action))
             sessions.ask(name, temperature=1.0).result()
-        sessions.takeback(names[0], 0)
+        sessions.move_to(names[0], sessions.position(names[0]).before)
         for name in names:
             sessions.close(name)
         assert compiled() == 0

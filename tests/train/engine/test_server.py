@@ -1,6 +1,8 @@
 """The engine's standard input and output: lines, signals, ends."""
 
 import asyncio
+import contextlib
+import io
 import json
 import os
 import signal
@@ -17,8 +19,9 @@ from train.cli.engine import Engine
 from train.engine import programs, server
 from train.engine.options import EngineOptions
 from train.engine.protocol import MAX_MESSAGE
-from train.engine.server import LineSplitter, make_send, serve
-from train.engine.sessions import make_sessions
+from train.engine.server import read_lines, serve
+from train.engine.sessions import Sessions
+from train.players.registry import make_evaluating_player
 from train.runtime.errors import UsageError
 from train.runtime.memory import Memory
 
@@ -39,18 +42,9 @@ class Echo:
 
 @pytest.mark.parametrize("block", [1, 3, 1000])
 def test_lines_are_split_whatever_the_blocks(block):
-    text = b"one\n\ntwo2\ntoo long\nlast"
-    splitter = LineSplitter(longest=4)
-    found = [
-        line for at in range(0, len(text), block) for line in splitter.add(text[at : at + block])
-    ]
-    assert [*found, *splitter.end()] == [b"one", b"two2", None, b"last"]
-
-
-def test_nothing_is_kept_of_a_line_that_is_too_long():
-    splitter = LineSplitter(longest=4)
-    assert [*splitter.add(b"12345"), *splitter.add(b"678")] == [] and splitter._rest == b""
-    assert [*splitter.add(b"9\nnext\n")] == [None, b"next"]
+    stream = io.BytesIO(b"one\n\ntwo2\ntoo long\nlast")
+    found = read_lines(lambda: stream.read(block), longest=4)
+    assert [*found] == [b"one", b"two2", None, b"last"]
 
 
 def test_serving_ends_where_input_and_output_are_gone(monkeypatch):
@@ -61,9 +55,7 @@ def test_serving_ends_where_input_and_output_are_gone(monkeypatch):
     protocol, began = Echo(answers=False), time.monotonic()
 
     async def serve_and_leave():
-        serving = asyncio.create_task(
-            serve(protocol, read_from=ours, send=lambda response: None, write_to=writer)
-        )
+        serving = asyncio.create_task(serve(protocol, read_from=ours, write_to=writer))
         await asyncio.sleep(0.1)
         os.close(theirs)
         await asyncio.sleep(0.1)
@@ -79,15 +71,18 @@ def test_serving_ends_where_input_and_output_are_gone(monkeypatch):
 
 def served(protocol, data: bytes, *, signum: int | None = None) -> list[dict]:
     """What the server sends for some input, which ends, or stays open until a signal."""
-    ours, theirs = os.pipe()
-    sent: list[dict] = []
+    (ours, theirs), (reader, writer) = os.pipe(), os.pipe()
     os.write(theirs, data)
     if signum is None:
         os.close(theirs)
     else:
         threading.Timer(0.2, os.kill, (os.getpid(), signum)).start()
-    asyncio.run(serve(protocol, read_from=ours, send=sent.append))
-    return sent
+    try:
+        asyncio.run(serve(protocol, read_from=ours, write_to=writer))
+    finally:
+        os.close(writer)
+    with open(reader) as sent:
+        return [json.loads(line) for line in sent]
 
 
 def test_at_the_end_of_input_everything_is_answered():
@@ -96,16 +91,11 @@ def test_at_the_end_of_input_everything_is_answered():
     assert protocol.closed
 
 
-def test_sigterm_ends_the_sessions_at_once():
-    protocol = Echo(answers=False)
-    assert served(protocol, b"a\n", signum=signal.SIGTERM) == []
-    assert protocol.closed
-
-
-def test_ctrl_c_ends_the_sessions_at_once():
-    protocol = Echo(answers=False)
-    with pytest.raises(KeyboardInterrupt):
-        served(protocol, b"a\n", signum=signal.SIGINT)
+@pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_the_sessions_at_once(signum):
+    protocol, ends = Echo(answers=False), contextlib.nullcontext()
+    with ends if signum == signal.SIGTERM else pytest.raises(KeyboardInterrupt):
+        assert served(protocol, b"a\n", signum=signum) == []
     assert protocol.closed
 
 
@@ -114,7 +104,7 @@ def test_a_reader_that_has_gone_ends_the_sessions():
     os.close(ours)
     data, writing = os.pipe()
     os.write(writing, b"a\n")
-    asyncio.run(serve(protocol, read_from=data, send=make_send(theirs)))
+    asyncio.run(serve(protocol, read_from=data, write_to=theirs))
     assert protocol.closed
 
 
@@ -123,14 +113,11 @@ def test_input_that_cannot_be_read_ends_the_sessions(tmp_path):
 
     async def body():
         # A directory can be opened, but not read.
-        await asyncio.wait_for(serve(protocol, read_from=descriptor, send=print), 20)
+        await asyncio.wait_for(serve(protocol, read_from=descriptor, write_to=2), 20)
 
     asyncio.run(body())
     os.close(descriptor)
     assert protocol.closed
-
-
-ENGINE = [sys.executable, "-m", "train", "engine", "heuristic-search:wjx@4", "--nodes", "64"]
 
 
 def engine(*words: str, **environment: str) -> subprocess.Popen[bytes]:
@@ -200,7 +187,7 @@ def test_trees_that_do_not_fit_in_memory_are_refused(monkeypatch, trees, word):
     monkeypatch.setattr(programs, "device_memory", lambda: Memory("this host", 2**20, 64))
     options = EngineOptions(batch_sizes=(1, 8), nodes=1000, trees=trees)
     with pytest.raises(UsageError, match=word):
-        make_sessions("heuristic-search:wjx@64", tiny.RULES, options=options)
+        Sessions(make_evaluating_player("heuristic-search:wjx@64"), tiny.RULES, options)
 
 
 @pytest.mark.parametrize(
@@ -208,4 +195,4 @@ def test_trees_that_do_not_fit_in_memory_are_refused(monkeypatch, trees, word):
 )
 def test_a_player_that_does_not_fit_is_refused(player, word):
     with pytest.raises(UsageError, match=word):
-        make_sessions(player, tiny.RULES, options=EngineOptions(nodes=32))
+        Sessions(make_evaluating_player(player), tiny.RULES, EngineOptions(nodes=32))

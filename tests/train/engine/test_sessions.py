@@ -8,7 +8,8 @@ from tests.support.learner import saved, tiny
 from tests.support.learner.engines import LEAD, OWNERS, two_players
 from tests.support.learner.searching import FOUR_STONES
 from train.engine.options import EngineOptions
-from train.engine.sessions import make_sessions
+from train.engine.sessions import Sessions
+from train.players.registry import make_evaluating_player
 from train.runtime.errors import UsageError
 from wallgo_jax.game.actions import NO_ACTION
 
@@ -17,35 +18,31 @@ from wallgo_jax.game.actions import NO_ACTION
 def sessions():
     sessions = two_players()
     yield sessions
-    for name in list(sessions._games):
+    for name in list(sessions._sessions):
         sessions.close(name)
 
 
-def test_takeback_returns_to_a_position_and_begins_a_new_tree(sessions):
+def test_the_way_back_leads_to_a_position_and_begins_a_new_tree(sessions):
     name = sessions.open(moves=["A1"])
-    first = sessions.ask(name).result()
+    start, first = sessions.position(name), sessions.ask(name).result()
     sessions.apply(name, first.action)
     sessions.ask(name).result()
-    game = sessions.takeback(name, 1)
-    assert (game.ply, game.moves, game.result) == (1, ("A1",), None)
+    sessions.move_to(name, start)
     again = sessions.ask(name).result()
     assert (again.action, again.root_visits) == (first.action, 25)
-    assert sessions.takeback(name, 0).ply == 0
-    with pytest.raises(UsageError, match="ply: 3 is not from 0 to 0"):
-        sessions.takeback(name, 3)
+    assert start.before.ply == 0 and start.before.before is None
 
 
-def test_a_finished_game_can_be_taken_back(sessions):
+def test_a_game_that_is_over_has_a_result(sessions):
     name = sessions.open()
-    game = sessions.game(name)
-    while not game.is_over:
-        sessions.apply(name, int(sessions.ask(name, simulations=2).result().action))
+    game = sessions.position(name)
+    while game.result is None:
+        game = sessions.apply(name, int(sessions.ask(name, simulations=2).result().action))
     over = sessions.ask(name).result()
     assert (over.action, over.values.tolist()) == (NO_ACTION, list(game.result))
     assert over.owners.shape == (3, 3, 3) and np.allclose(over.owners.sum(axis=-1), 1)
     with pytest.raises(UsageError, match="game is over"):
         sessions.apply(name, 0)
-    assert not sessions.takeback(name, game.ply - 1).is_over
 
 
 def test_the_tree_that_was_not_searched_for_the_longest_time_makes_room(sessions):
@@ -104,17 +101,15 @@ def test_owners_and_margin_are_told_from_the_first_players_side(sessions):
 def test_each_program_of_the_smallest_batches_is_told():
     told: list[tuple[int, int]] = []
     options = EngineOptions(batch_sizes=(1,), trees=2, nodes=128)
-    made = make_sessions(
-        "heuristic-search:wjx", tiny.RULES, options=options, on_compiled=lambda *n: told.append(n)
-    )
-    made.shut_down()
+    player = make_evaluating_player("heuristic-search:wjx")
+    Sessions(player, tiny.RULES, options, lambda *n: told.append(n)).shut_down()
     assert sorted(told)[-1] == (4, 4) and len(told) == 4
 
 
 def test_rules_that_the_network_has_not_learned_are_refused(tmp_path):
     run = saved.save_run(tmp_path / "run", seeds={1: 3})
     with pytest.raises(UsageError, match="learned"):
-        make_sessions(str(run), FOUR_STONES, options=EngineOptions(nodes=64))
+        Sessions(make_evaluating_player(str(run)), FOUR_STONES, EngineOptions(nodes=64))
 
 
 def test_an_error_of_a_search_is_told_and_the_sessions_live_on(sessions, monkeypatch):
@@ -123,7 +118,7 @@ def test_an_error_of_a_search_is_told_and_the_sessions_live_on(sessions, monkeyp
 
     name = sessions.open()
     with monkeypatch.context() as patch:
-        patch.setattr(sessions._programs, "report", fail)
+        patch.setattr(sessions.programs, "report", fail)
         with pytest.raises(ZeroDivisionError, match="broken"):
             sessions.ask(name).result(timeout=20)
     assert sessions.ask(name).result(timeout=20).root_visits == 25

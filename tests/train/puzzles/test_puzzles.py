@@ -25,6 +25,7 @@ from train.puzzles.find import find_puzzles, sameness_key, spread
 from train.puzzles.puzzle_file import (
     SHIPPED_FILE,
     Puzzle,
+    WinChances,
     read_puzzles,
     shipped_puzzles,
     to_line,
@@ -68,9 +69,7 @@ def known_puzzle(actions: tuple[int, ...], line: tuple[int, ...], difficulty: in
         solution=line[0],
         line=line,
         difficulty=difficulty,
-        shallow=0.5,
-        chance=0.99,
-        next_best=0.01,
+        win_chance=WinChances(0.5, 0.99, 0.01),
         played=268,
         found_by="heuristic-search:wjx@16",
     )
@@ -125,7 +124,8 @@ def test_found_solutions_are_the_only_winning_moves(player, recorded, puzzles, s
     for puzzle in puzzles:
         assert only_win(solver, puzzle.record.actions) == [puzzle.solution]
         assert puzzle.line[0] == puzzle.solution
-        assert puzzle.next_best <= OPTIONS.others < OPTIONS.wins <= puzzle.chance
+        chances = puzzle.win_chance
+        assert chances.next_best <= OPTIONS.others < OPTIONS.wins <= chances.solution
         assert placement_of(puzzle.solution, grid=3) is None
     difficulties = [puzzle.difficulty for puzzle in puzzles]
     assert difficulties == sorted(difficulties) and set(difficulties) <= {1, 2, 3, 4, 5}
@@ -144,7 +144,7 @@ def test_found_solutions_are_the_only_winning_moves(player, recorded, puzzles, s
     assert said.out.endswith(f"{len(puzzles)} of {len(puzzles)} confirmed (100%)\n")
     good, bad = puzzles[:2]
     legal = take_snapshot(state_of(bad)).legal - {bad.solution}
-    found = check_puzzles(player, [good, bad._replace(solution=min(legal))], OPTIONS)
+    found = check_puzzles(player, [good, dataclasses.replace(bad, solution=min(legal))], OPTIONS)
     assert [each.is_confirmed for each in found] == [True, False]
 
 
@@ -163,13 +163,13 @@ def test_a_check_by_search_asks_for_the_solution_and_for_nothing_else(player, mo
 
     monkeypatch.setattr(check, "exact_judge", lambda rules: None)
     monkeypatch.setattr(check, "search_positions", search)
-    wrong = bad._replace(solution=good.solution)
+    wrong = dataclasses.replace(bad, solution=good.solution)
     found = check_puzzles(player, [good, wrong], OPTIONS)
     assert [each.is_confirmed for each in found] == [True, False]
     assert found[0].best == good.solution and found[1].best == bad.solution
     # Without its solution the first is not won; without the wrong one the second still is.
     assert found[0].next_best <= OPTIONS.others < OPTIONS.wins <= found[1].next_best
-    larger = good._replace(record=dataclasses.replace(good.record, grid=4))
+    larger = dataclasses.replace(good, record=dataclasses.replace(good.record, grid=4))
     with pytest.raises(UsageError, match=r"puzzle 2: .* grid"):
         check_puzzles(player, [good, larger], OPTIONS)
 
@@ -250,11 +250,11 @@ def test_games_of_other_rules_are_refused(tmp_path):
     path, other = tmp_path / "games.jsonl", dataclasses.replace(RULES, stay_needs_room=True)
     records.write(path, [finished_game(), Record(rules=other, actions=(), result=(1.0, -1.0))])
     said = command("puzzles", *ON_SMALL, "--games", path, "--out", tmp_path / "out.jsonl")
-    assert f"{path}, game 2: its rules have stay_needs_room" in complaint(said)
+    assert f"{path}, game 2: its rules (custom) have stay_needs_room" in complaint(said)
     named = [Record(rules=PRESETS["wallzero-empty"], actions=(), result=(1.0, -1.0))]
     records.write(path, named)
     said = command("calibrate", "heuristic-search:wjx@4", "--rules", "hkoi", "--games", path)
-    assert f"{path}, game 1: its rules are wallzero-empty" in complaint(said)
+    assert f"{path}, game 1: its rules (wallzero-empty) have " in complaint(said)
 
 
 @pytest.mark.parametrize(
@@ -280,7 +280,9 @@ def test_shipped_puzzles_are_whole():
     assert bool(puzzles) == file.is_file()
     for puzzle in puzzles:
         assert puzzle.line[0] == puzzle.solution
-        assert puzzle.next_best <= 0.6 < 0.8 <= puzzle.chance and abs(puzzle.shallow - 0.5) <= 0.2
+        chances = puzzle.win_chance
+        assert chances.next_best <= 0.6 < 0.8 <= chances.solution
+        assert abs(chances.shallow - 0.5) <= 0.2
         assert puzzle.difficulty >= 2  # The network's policy missed it.
     some = puzzles[::10]
     for puzzle in some:
@@ -313,7 +315,9 @@ def test_a_turned_board_of_other_colours_is_the_same_puzzle():
 
 def test_a_search_ends_with_enough_puzzles(monkeypatch):
     """Where each round of games holds one of the known puzzles, and then again the first."""
-    monkeypatch.setattr(find, "_find_in", lambda search, recorded, *given, **named: recorded.held)
+    monkeypatch.setattr(
+        find, "_find_in", lambda player, search, recorded, *given, **named: recorded.held
+    )
 
     def search(numbers, most):
         games = (SimpleNamespace(records=[None] * 10, held=[KNOWN[n]]) for n in numbers)
@@ -326,7 +330,7 @@ def test_a_search_ends_with_enough_puzzles(monkeypatch):
 
 
 def test_puzzles_are_spread_over_difficulties():
-    many = [KNOWN[0]._replace(difficulty=d) for d in (1, 1, 1, 1, 2, 4, 4)]
+    many = [dataclasses.replace(KNOWN[0], difficulty=d) for d in (1, 1, 1, 1, 2, 4, 4)]
     assert [each.difficulty for each in spread(many, 5)] == [1, 1, 2, 4, 4]
     assert [each.difficulty for each in spread(many, 9)] == [1, 1, 1, 1, 2, 4, 4]
 

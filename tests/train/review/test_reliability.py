@@ -40,10 +40,10 @@ def test_reliability_bins_hold_means():
 
 @pytest.mark.slow
 def test_only_games_that_gave_positions_are_counted(monkeypatch):
-    def search(player, states, *others):
+    def search(player, states, **others):
         return [report_of(state, 0, 0.1, network_value=0.2) for state in states]
 
-    monkeypatch.setattr(reliability, "_search", search)
+    monkeypatch.setattr(reliability, "search_positions", search)
     game = records.of_game(replay_moves(RULES, parse_moves(MOVES, grid=3)))
     recorded = RecordedGames((game,) * 40, tuple(map(str, range(40))))
     player = make_analysis_player("heuristic-search:wjx@4", RULES)

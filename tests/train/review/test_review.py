@@ -186,6 +186,5 @@ def test_wrong_words_are_answered_in_one_line(words, reason):
 
 
 def test_the_default_player_fits_the_rules():
-    assert default_player(PRESETS["hkoi"], simulations=8) == "heuristic-search:wjx@8"
-    name = default_player(PRESETS["wallzero-4stone"], simulations=8)
-    assert name == "pretrained:wallzero-4stone@8"
+    assert default_player(PRESETS["hkoi"]) == "heuristic-search:wjx"
+    assert default_player(PRESETS["wallzero-4stone"]) == "pretrained:wallzero-4stone"

@@ -56,7 +56,7 @@ def reviewed(monkeypatch, session, review, times=1, **options):
     monkeypatch.setattr(reviewing, "draw_review", lambda found, theme: f"<p>{theme}")
 
     async def body():
-        reviewer, names = Reviewer(), []
+        reviewer, names = Reviewer(PlainMachine()), []
         for _ in range(times):
             reviewer.start(session, **options)
             assert reviewer.is_reviewing
@@ -132,7 +132,7 @@ def test_what_fails_is_said_at_the_session(monkeypatch):
 
 
 async def test_reviews_are_refused_in_one_line():
-    reviewer = Reviewer()
+    reviewer = Reviewer(PlainMachine())
     with pytest.raises(ValueError, match="there is no move to review"):
         reviewer.start(session_of())
     with pytest.raises(ValueError, match="theme: 'pink' is not one of auto, light, dark"):

@@ -14,7 +14,7 @@ from aiohttp.test_utils import TestClient, TestServer
 from tests.support.play import PlainMachine
 from train.ui import game_server, server, wire
 from train.ui.game_server import GameServer
-from train.ui.games.levels import Opponent, Rating
+from train.ui.games.levels import Rating
 from train.ui.reviewing import Reviewed
 from wallgo_jax.drawing.theme import DARK, LIGHT
 from wallgo_jax.game.rules import PRESETS, Rules, name_of
@@ -322,13 +322,14 @@ def test_moves_that_name_no_rules_are_of_the_rules_of_the_game():
 
 
 def test_the_machine_of_the_command_line_is_named_and_not_measured(monkeypatch):
-    rated = Opponent("pretrained:mine", {"club": Rating(900, 850, 960)})
-    monkeypatch.setattr(wire, "opponent_for", lambda rules: rated)
-    own = wire.welcome(GameServer(PlainMachine(), RULES))["presets"][0]["machine"]
-    named = GameServer(PlainMachine(), RULES, player="heuristic-search:ethen")
-    other = wire.welcome(named)["presets"][0]["machine"]
+    ratings = {"pretrained:wallzero-4stone": {"club": Rating(900, 850, 960)}}
+    monkeypatch.setattr(wire, "ratings_of", lambda player: ratings.get(player, {}))
+    own, other = (
+        wire.welcome(GameServer(PlainMachine(player), RULES))["presets"][0]["machine"]
+        for player in ("", "heuristic-search:ethen")
+    )
     elo = {level["name"]: level["rating"] for level in own["levels"]}
-    assert own["name"] == "pretrained:mine"
+    assert own["name"] == "pretrained:wallzero-4stone"
     assert elo["club"] == {"elo": 900, "low": 850, "high": 960}
     assert elo["expert"] is None
     assert other["name"] == "heuristic-search:ethen"
@@ -370,7 +371,7 @@ def test_ctrl_c_ends_the_server_whatever_a_thread_still_does(
     left, before = [], signal.getsignal(signal.SIGTERM)
     monkeypatch.setattr(PlainMachine, "is_compiling", is_compiling)
     monkeypatch.setattr(server, "Machine", PlainMachine)
-    monkeypatch.setattr(server.Reviewer, "is_reviewing", is_reviewing)
+    monkeypatch.setattr(game_server.Reviewer, "is_reviewing", is_reviewing)
     monkeypatch.setattr(server, "leave", left.append)
     threading.Thread(target=interrupt).start()
     assert server.run(RULES, player="", port=0, opens=False) == 0

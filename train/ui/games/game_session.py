@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import logging
 import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from train.runtime.errors import one_line
 from train.ui.games.clocks import Clocks
 from train.ui.games.game_tree import GameTree, Node, path_to
 from train.ui.games.levels import GLANCE, HINT, LEVELS, PERSON, Level
-from train.ui.games.machine import Compilation, Machine
+from train.ui.games.machine import Machine
 from train.ui.games.puzzles import OPEN, SHOWN, SOLVED, PuzzleTask
-from wallgo_jax.notation import COLOURS, parse_action
+from wallgo_jax.notation import COLOURS
 from wallgo_jax.view.illegality import illegality
 
 PLAY, ANALYSE = "play", "analyse"
 PACE_SECONDS = 0.3
 """Least time of a machine's move, so that people see it."""
 _NO_TIME = "the time is over: analyse, or start a new game"
-_POLL_SECONDS = 0.2
-"""Between two looks at how much is compiled."""
 _LOG = logging.getLogger(__name__)
 
 
@@ -54,66 +54,52 @@ class ReviewStatus(NamedTuple):
         return not self.name and not self.error
 
 
+@dataclasses.dataclass(eq=False)
 class GameSession:
     """One game: in play the seats take turns; in analysis any ply can be tried anywhere.
 
     The actions of people raise a ValueError, one line, where the game does not allow them.
 
     Attributes:
-      tree: the game and its variations.
+      tree: the game and its variations; the game begins at its current position.
       seats: PERSON or the machine's level, for each colour.
+      machine: searches for its moves, hints and evaluations.
+      clocks: None for no limit of time.
       mode: PLAY or ANALYSE.
-      tip: the end of the line that is played.
-      clocks: None without clocks.
       task: the puzzle that is set here, or None.
+      tip: the end of the line that is played.
       forfeit: a loss off the board as (player, reason), or None.
       shows_evaluation: whether each position is evaluated.
       hint: number of the position that a hint was asked for, or None.
+      error: why the machine cannot go on until something changes, or empty.
       search: the level of the search that somebody waits for and when it began, as
         `time.monotonic` gives it; None while nobody waits.
-      error: why the machine cannot go on until something changes, or empty.
       review: progress of the latest review, or None.
     """
 
-    def __init__(
-        self,
-        tree: GameTree,
-        seats: Sequence[str],
-        machine: Machine,
-        *,
-        clocks: Clocks | None = None,
-        mode: str = PLAY,
-        task: PuzzleTask | None = None,
-    ) -> None:
-        """Set up a game at the current position of a tree.
+    tree: GameTree
+    seats: Sequence[str]
+    machine: Machine
+    clocks: Clocks | None = None
+    mode: str = PLAY
+    task: PuzzleTask | None = None
+    tip: Node = dataclasses.field(init=False)
+    forfeit: tuple[int, str] | None = None
+    shows_evaluation: bool = False
+    hint: int | None = None
+    error: str = ""
+    search: tuple[Level, float] | None = None
+    review: ReviewStatus | None = None
+    _listeners: list[Callable[[], None]] = dataclasses.field(default_factory=list)
+    _worker: asyncio.Task[None] | None = None
+    _alarm: asyncio.TimerHandle | None = None
 
-        Args:
-          tree: the game so far.
-          seats: one for each player.
-          machine: searches for its moves, hints and evaluations.
-          clocks: None for no limit of time.
-          mode: PLAY or ANALYSE.
-          task: a puzzle whose position this is.
-
-        Raises:
-          ValueError: there is not one seat for each player.
-        """
-        self.tree, self.mode, self.clocks, self.task = tree, mode, clocks, task
-        self.tip = tree.current
-        if len(seats) != tree.rules.players:
-            raise ValueError(f"seats: {len(seats)} are given, for {tree.rules.players} players")
-        self.seats = tuple(seats)
-        self.forfeit: tuple[int, str] | None = None
-        self.shows_evaluation = False
-        self.hint: int | None = None
-        self.error = ""
-        self.search: tuple[Level, float] | None = None
-        self.review: ReviewStatus | None = None
-        self._machine = machine
-        self._listeners: list[Callable[[], None]] = []
-        self._worker: asyncio.Task[None] | None = None
-        self._poller: asyncio.Task[None] | None = None
-        self._alarm: asyncio.TimerHandle | None = None
+    def __post_init__(self) -> None:
+        players = self.tree.rules.players
+        if len(self.seats) != players:
+            raise ValueError(f"seats: {len(self.seats)} are given, for {players} players")
+        self.tip = self.tree.current
+        self.machine.listeners.add(self._notify)
 
     # Listeners.
 
@@ -126,7 +112,6 @@ class GameSession:
         """Call a function after each change from now on."""
         self._listeners.append(listener)
         self._set_clocks()
-        self._poll_compilation()
         self._go_on()
 
     def leave(self, listener: Callable[[], None]) -> None:
@@ -148,17 +133,13 @@ class GameSession:
     def close(self) -> None:
         """End the game: nothing is searched or timed for it any more."""
         self._listeners.clear()
-        for waiting in (self._worker, self._poller, self._alarm):
+        self.machine.listeners.discard(self._notify)
+        for waiting in (self._worker, self._alarm):
             if waiting is not None:
                 waiting.cancel()
-        self._machine.forget(self.tree.root)
+        self.machine.forget(self.tree.root)
 
     # The state of the game.
-
-    @property
-    def compilation(self) -> Compilation | None:
-        """How far the machine's programs for these rules are compiled; None while none are."""
-        return self._machine.compilation(self.tree.rules)
 
     @property
     def is_over(self) -> bool:
@@ -187,8 +168,7 @@ class GameSession:
     @property
     def _is_time_over(self) -> bool:
         """Whether the game was lost on time, so that nobody can play on."""
-        clocks, forfeit = self.clocks, self.forfeit
-        return clocks is not None and forfeit is not None and clocks.left(forfeit[0]) <= 0
+        return bool(self.clocks and self.forfeit) and self.clocks.left(self.forfeit[0]) <= 0
 
     # Actions of people.
 
@@ -197,9 +177,7 @@ class GameSession:
         snapshot = self.tree.current.snapshot
         if not self.may_play:
             raise ValueError(self._why_not_play())
-        action, player = parse_action(move, grid=snapshot.grid)
-        if player is not None and player != snapshot.player:
-            raise ValueError(f"{COLOURS[snapshot.player]} is to move, not {COLOURS[player]}")
+        action = self.tree.current.position.read(move)
         if self.task is None or not self.is_posed:
             self._move(action)
         elif action not in snapshot.legal:
@@ -207,7 +185,7 @@ class GameSession:
         elif action == self.task.puzzle.solution:
             self._solve(self.task, SOLVED)
         else:
-            self.task.note(action)
+            self.task.tried = [each for each in self.task.tried if each != action] + [action]
         self._changed()
 
     def show_solution(self) -> None:
@@ -306,7 +284,7 @@ class GameSession:
         """Play the line of the puzzle's solution, and look at the position after its first move."""
         task.state, self.mode = state, ANALYSE
         self.tree.current = self.tip
-        for action in task.line:
+        for action in task.puzzle.line:
             if action not in self.tree.current.snapshot.legal:
                 break
             self.tree.play(action)
@@ -366,12 +344,11 @@ class GameSession:
                 node, level, is_move = search
                 is_awaited = is_move or self.hint == node.number
                 self.search = (level, time.monotonic()) if is_awaited else None
-                self._machine.prepare(self.tree.rules)
-                self._poll_compilation()
+                self.machine.prepare(self.tree.rules)
                 self._notify()
                 await self._search(node, level, is_move=is_move)
         except ValueError as error:
-            self.error = " ".join(str(error).split())
+            self.error = one_line(error)
         except Exception:
             _LOG.exception("the machine failed")
             self.error = "the machine failed; the console says why"
@@ -379,23 +356,6 @@ class GameSession:
             self._worker = self.search = None
             with contextlib.suppress(RuntimeError):  # The loop is closed at the end of the server.
                 self._update()
-
-    def _poll_compilation(self) -> None:
-        if self._poller is None and self.compilation is not None:
-            self._poller = asyncio.get_running_loop().create_task(self._tell_compilation())
-
-    async def _tell_compilation(self) -> None:
-        """Tell of each program that is compiled, until none are being compiled."""
-        told = None
-        try:
-            while self.is_watched and (state := self.compilation) is not None:
-                if state.done != told:
-                    told = state.done
-                    self._notify()
-                await asyncio.sleep(_POLL_SECONDS)
-        finally:
-            self._poller = None
-            self._notify()
 
     def _next_search(self) -> tuple[Node, Level, bool] | None:
         """The position to search next, at which level, and whether to move there."""
@@ -415,7 +375,7 @@ class GameSession:
 
     async def _search(self, node: Node, level: Level, *, is_move: bool) -> None:
         pause = asyncio.sleep(PACE_SECONDS if is_move else 0)
-        search = self._machine.search(self.tree.rules, node, level, is_move=is_move)
+        search = self.machine.search(self.tree.rules, node, level, is_move=is_move)
         report, _ = await asyncio.gather(search, pause)
         if node.report is None or node.report.simulations <= report.simulations:
             node.report = report

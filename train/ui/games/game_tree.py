@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-import jax
-
+from train.engine.games import GamePosition, begin_game
+from train.runtime.host import fetch
 from train.search.report import SearchReport
 from wallgo_jax.game.rules import Rules
-from wallgo_jax.game.state import State, initial_state
+from wallgo_jax.game.state import State
 from wallgo_jax.notation import format_action
-from wallgo_jax.view.game_replay import play_action
 from wallgo_jax.view.snapshot import Snapshot, take_snapshot
 
 MAX_NODES = 2000
@@ -24,8 +23,7 @@ class Node:
     Attributes:
       number: its name in messages; a number is never used twice.
       parent: the position before; None at the root.
-      action: public id of the ply that leads here; None at the root.
-      state: the position.
+      position: the position, and the plies from the root.
       snapshot: the position in plain data.
       children: the plies that were tried from here, the main line first.
       report: of the deepest search of the position so far.
@@ -34,12 +32,21 @@ class Node:
 
     number: int
     parent: Node | None
-    action: int | None
-    state: State
+    position: GamePosition
     snapshot: Snapshot
     children: list[Node] = dataclasses.field(default_factory=list)
     report: SearchReport | None = None
     mark: str = ""
+
+    @property
+    def state(self) -> State:
+        """The board."""
+        return self.position.state
+
+    @property
+    def action(self) -> int | None:
+        """Public id of the ply that leads here; None at the root."""
+        return None if self.parent is None else self.position.actions[-1]
 
     @property
     def mover(self) -> int | None:
@@ -67,12 +74,12 @@ class GameTree:
         """Start from the rules' start, or from a position of these rules."""
         self.rules, self.has_start = rules, position is None
         self.names: tuple[str, ...] | None = None
-        state = jax.device_get(initial_state(rules) if position is None else position)
-        self.root = self.current = Node(0, None, None, state, take_snapshot(state))
+        first = begin_game(rules, None if position is None else fetch(position))
+        self.root = self.current = Node(0, None, first, take_snapshot(first.state))
         self._nodes, self._next = {0: self.root}, 1
         if legal := self.root.snapshot.legal:
             # Compiled here, the first ply of a person need not wait for it.
-            play_action(state, min(legal))
+            first.play(min(legal))
 
     def __len__(self) -> int:
         return len(self._nodes)
@@ -105,8 +112,8 @@ class GameTree:
                 return child
         if len(self._nodes) >= MAX_NODES:
             raise ValueError(f"this game already holds {MAX_NODES} positions; start a new one")
-        state, _ = play_action(before.state, action)
-        node = Node(self._next, before, action, state, take_snapshot(state))
+        position = before.position.play(action)
+        node = Node(self._next, before, position, take_snapshot(position.state))
         self._nodes[node.number] = node
         self._next += 1
         before.children.append(node)
@@ -152,8 +159,3 @@ def main_line(root: Node) -> list[Node]:
     while line[-1].children:
         line.append(line[-1].children[0])
     return line
-
-
-def actions_of(nodes: Sequence[Node]) -> tuple[int, ...]:
-    """The plies that lead to nodes, without a root's."""
-    return tuple(node.action for node in nodes if node.action is not None)

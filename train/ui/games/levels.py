@@ -13,8 +13,6 @@ from wallgo_jax.game.rules import Rules
 from wallgo_jax.notation import COLOURS
 
 PERSON = "person"
-HEURISTIC = "heuristic-search:wjx"
-"""Plays the rules that no weights come for."""
 
 
 class Level(NamedTuple):
@@ -65,26 +63,13 @@ class Rating(NamedTuple):
     high: float
 
 
-class Opponent(NamedTuple):
-    """The machine that plays some rules.
-
-    Attributes:
-      name: the player's name without a budget, as docs/players.md lists names.
-      ratings: by the name of the level; a level that is missing was not measured.
-    """
-
-    name: str
-    ratings: dict[str, Rating]
-
-
 @functools.cache
-def opponent_for(rules: Rules) -> Opponent:
-    """Choose the trained player that comes with the package for these rules, else a heuristic."""
-    for model in pretrained.models():
-        if rules in pretrained.read_config(model).learned:
-            measured = pretrained.read_card(model).get(CARD_KEY, {})
-            return Opponent(f"pretrained:{model}", {k: Rating(**v) for k, v in measured.items()})
-    return Opponent(HEURISTIC, {})
+def ratings_of(player: str) -> dict[str, Rating]:
+    """The ratings of a machine by the name of the level, where its weights have a card; a level
+    that is missing was not measured."""
+    kind, _, model = player.partition(":")
+    measured = pretrained.read_card(model).get(CARD_KEY, {}) if kind == "pretrained" else {}
+    return {name: Rating(**rating) for name, rating in measured.items()}
 
 
 def check_seat(seat: str) -> str:
@@ -96,11 +81,6 @@ def check_seat(seat: str) -> str:
 
 Seat = Annotated[str, AfterValidator(check_seat)]
 """PERSON, or the name of the machine's level."""
-
-
-def name_of_seat(seat: str) -> str:
-    """The player's name in records."""
-    return seat if seat == PERSON else f"machine ({seat})"
 
 
 def seats_of_person(rules: Rules, *, level: str, colour: str) -> tuple[str, ...]:

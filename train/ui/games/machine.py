@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import dataclasses
-import itertools
 import secrets
 import time
+from collections.abc import Callable
 
 from train.engine.options import EngineOptions
-from train.engine.sessions import Sessions, make_sessions
+from train.engine.sessions import Sessions
+from train.players.registry import make_evaluating_player
+from train.review.player import default_player
 from train.search.report import SearchReport
-from train.ui.games.game_tree import Node, actions_of, path_to
-from train.ui.games.levels import Level, opponent_for
+from train.ui.games.game_tree import Node, path_to
+from train.ui.games.levels import Level
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import Sizes, sizes_of
 
@@ -34,16 +37,15 @@ class Compilation:
     done: int = 0
     total: int = 0
 
-    def note(self, done: int, total: int) -> None:
-        """Note how many programs are compiled, from any thread."""
-        self.done, self.total = max(done, self.done), total
-
 
 class Machine:
     """Searches by engine sessions: one engine a shape of rules, two sessions a game.
 
     A session keeps what it has searched. So machines' moves have a session apart: hints and
     evaluations, which search longer, would make a weak level stronger.
+
+    Attributes:
+      listeners: called whenever a program is compiled.
     """
 
     def __init__(self, player: str = "") -> None:
@@ -52,11 +54,16 @@ class Machine:
         Args:
           player: a name of docs/players.md, in place of the one that `levels` chooses.
         """
+        self.listeners: set[Callable[[], None]] = set()
         self._player = player
         self._engines: dict[tuple[str, Sizes], _Engine] = {}  # the one asked last comes last
         self._compiling: dict[_Engine, Compilation] = {}
         self._games: dict[tuple[Node, bool], tuple[Sessions, str]] = {}  # by root and is_move
         self._turns: dict[Node, asyncio.Lock] = {}
+
+    def name_for(self, rules: Rules) -> str:
+        """The name of the player that plays these rules."""
+        return self._player or default_player(rules)
 
     async def search(
         self, rules: Rules, node: Node, level: Level, *, is_move: bool
@@ -72,14 +79,15 @@ class Machine:
         Raises:
           UsageError: no machine can play these rules.
         """
-        path = path_to(node)
-        async with self._turns.setdefault(path[0], asyncio.Lock()):
+        key = root, _ = path_to(node)[0], is_move
+        async with self._turns.setdefault(root, asyncio.Lock()):
             sessions = await self._sessions(rules)
-            report = await sessions.evaluate(
-                self._follow(sessions, rules, path, is_move=is_move),
-                simulations=level.simulations,
-                temperature=level.temperature,
-            )
+            if key not in self._games or self._games[key][0] is not sessions:
+                self._games[key] = sessions, sessions.open(rules, position=root.position)
+            name = self._games[key][1]
+            sessions.move_to(name, node.position)
+            budget = {"simulations": level.simulations, "temperature": level.temperature}
+            report = await asyncio.wrap_future(sessions.ask(name, **budget))
         return dataclasses.replace(report, simulations=level.simulations)
 
     def forget(self, root: Node) -> None:
@@ -113,11 +121,17 @@ class Machine:
             options = EngineOptions(
                 batch_sizes=(1,), trees=16, nodes=2048, seed=secrets.randbelow(2**31)
             )
-            state = Compilation(time.monotonic())
-            compiling = asyncio.to_thread(
-                make_sessions, player, rules, options=options, on_compiled=state.note
-            )
-            engine = asyncio.ensure_future(compiling)
+            state, loop = Compilation(time.monotonic()), asyncio.get_running_loop()
+
+            def note(done: int, total: int) -> None:
+                state.done, state.total = max(done, state.done), total
+                with contextlib.suppress(RuntimeError):  # The loop has ended.
+                    loop.call_soon_threadsafe(self._tell)
+
+            def make() -> Sessions:
+                return Sessions(make_evaluating_player(player), rules, options, note)
+
+            engine = asyncio.ensure_future(asyncio.to_thread(make))
             self._compiling[engine] = state
             engine.add_done_callback(self._note)
         self._engines[key] = engine
@@ -129,7 +143,7 @@ class Machine:
         return None if engine is None else self._compiling.get(engine)
 
     def _key_of(self, rules: Rules) -> tuple[str, Sizes]:
-        return self._player or opponent_for(rules).name, sizes_of(rules)
+        return self.name_for(rules), sizes_of(rules)
 
     async def _sessions(self, rules: Rules) -> Sessions:
         """The sessions for these rules, once they are compiled. Until the caller waits again,
@@ -146,6 +160,11 @@ class Machine:
         self._compiling.pop(engine, None)
         if engine.cancelled() or engine.exception() is not None:
             self._engines = {k: other for k, other in self._engines.items() if other is not engine}
+        self._tell()
+
+    def _tell(self) -> None:
+        for listener in list(self.listeners):
+            listener()
 
     def _end(self, engine: _Engine) -> None:
         """End a compiled engine, unless it failed, and its sessions."""
@@ -154,18 +173,3 @@ class Machine:
         sessions = engine.result()
         self._games = {key: game for key, game in self._games.items() if game[0] is not sessions}
         sessions.shut_down()
-
-    def _follow(self, sessions: Sessions, rules: Rules, path: list[Node], *, is_move: bool) -> str:
-        """Bring a session of the game to a position, with what it has searched on the way; returns
-        its name."""
-        key, actions = (path[0], is_move), actions_of(path)
-        if key not in self._games or self._games[key][0] is not sessions:
-            self._games[key] = sessions, sessions.open(rules, position=path[0].state)
-        name = self._games[key][1]
-        standing = sessions.game(name)
-        pairs = zip(standing.actions, actions, strict=False)
-        shared = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
-        sessions.takeback(name, standing.ply - len(standing.actions) + shared)
-        for action in actions[shared:]:
-            sessions.apply(name, action)
-        return name

@@ -16,7 +16,7 @@ class PuzzleTask:
     """A puzzle in the hands of a person.
 
     Attributes:
-      key: names the puzzle in any file.
+      key: of the puzzle in `puzzles_by_key`.
       puzzle: position and solution.
       mover: the player to move.
       state: OPEN until it is SOLVED or its solution is SHOWN.
@@ -25,42 +25,18 @@ class PuzzleTask:
 
     key: str
     puzzle: Puzzle
-    mover: int = 0
+    mover: int
     state: str = OPEN
     tried: list[int] = dataclasses.field(default_factory=list)
 
-    @property
-    def line(self) -> tuple[int, ...]:
-        """The solution and the moves expected after it, as public actions."""
-        return self.puzzle.line or (self.puzzle.solution,)
 
-    def note(self, action: int) -> None:
-        """Note a wrong move as the last one tried."""
-        self.tried = [each for each in self.tried if each != action] + [action]
-
-
-class PuzzleBook:
-    """Puzzles by key, the easiest first."""
-
-    def __init__(self, puzzles: Sequence[Puzzle] = ()) -> None:
-        """Keep the puzzles whose board fills its grid, as all boards of a page do."""
-        usable = [puzzle for puzzle in puzzles if puzzle.grid == puzzle.record.rules.size]
-        ordered = sorted(usable, key=lambda puzzle: puzzle.difficulty)
-        self.puzzles = {_key_of(puzzle): puzzle for puzzle in ordered}
-
-    def pose(self, key: str) -> PuzzleTask:
-        """Return a puzzle to solve.
-
-        Raises:
-          ValueError: there is no such puzzle.
-        """
-        if key not in self.puzzles:
-            count = len(self.puzzles)
-            raise ValueError(f"puzzle: {key!r} is not one of the {count} puzzles here")
-        return PuzzleTask(key, self.puzzles[key])
-
-
-def _key_of(puzzle: Puzzle) -> str:
-    """A name that follows from the position and its solution."""
-    fields = (puzzle.record.rules.to_dict(), puzzle.record.actions, puzzle.solution)
-    return hashlib.sha256(repr(fields).encode()).hexdigest()[:12]
+def puzzles_by_key(puzzles: Sequence[Puzzle]) -> dict[str, Puzzle]:
+    """The puzzles whose board fills its grid, as all boards of a page do, the easiest first, by
+    keys that follow from the position and its solution, whatever the file."""
+    keyed = {}
+    for puzzle in sorted(puzzles, key=lambda puzzle: puzzle.difficulty):
+        record = puzzle.record
+        if puzzle.grid == record.rules.size:
+            fields = (record.rules.to_dict(), record.actions, puzzle.solution)
+            keyed[hashlib.sha256(repr(fields).encode()).hexdigest()[:12]] = puzzle
+    return keyed

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field
 
 from train.ui.games.clocks import Clocks, ClockSettings
 from train.ui.games.game_session import ANALYSE, PLAY, GameSession
-from train.ui.games.game_tree import MAX_NODES, GameTree, Node, actions_of, path_to
-from train.ui.games.levels import DEFAULT_LEVEL, PERSON, Seat, name_of_seat
+from train.ui.games.game_tree import MAX_NODES, GameTree, Node, path_to
+from train.ui.games.levels import DEFAULT_LEVEL, PERSON, Seat
 from train.ui.games.machine import Machine
 from wallgo_jax.cli.sources import read_games_of_text
 from wallgo_jax.formats import diagram, records
@@ -28,7 +28,6 @@ _DIAGRAM = re.compile(rf"(\s|#.*\n)*({'|'.join(diagram.KEYS)})\s*:")
 _Place = Annotated[int, Field(strict=True, ge=0)]
 _Plies = Annotated[list[tuple[_Place, int]], Field(max_length=MAX_NODES - 1)]
 _Seconds = Annotated[float, Field(ge=0, le=1e6)]
-_Model = TypeVar("_Model", bound=BaseModel)
 
 
 class SessionCopy(BaseModel):
@@ -59,22 +58,6 @@ class SessionCopy(BaseModel):
     puzzle: dict[str, str] | None = None
 
 
-def read_model(model: type[_Model], fields: str | Mapping[str, Any]) -> _Model:
-    """Read a model from JSON text or its fields.
-
-    Raises:
-      ValueError: the first error, in one line.
-    """
-    try:
-        if isinstance(fields, str):
-            return model.model_validate_json(fields)
-        return model.model_validate(fields)
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(map(str, first["loc"])) or "message"
-        raise ValueError(f"{where}: {first['msg']}") from None
-
-
 def read_rules(fields: Any) -> Rules:
     """Read rules that a page sends: a preset's name or the fields of `Rules`.
 
@@ -92,7 +75,8 @@ def rules_fields(rules: Rules) -> RulesFields:
 
 def names_of(session: GameSession) -> tuple[str, ...]:
     """The players' names: those of the game that was loaded, else those of the seats."""
-    return session.tree.names or tuple(map(name_of_seat, session.seats))
+    seats = (seat if seat == PERSON else f"machine ({seat})" for seat in session.seats)
+    return session.tree.names or tuple(seats)
 
 
 def write_copy(session: GameSession) -> dict[str, Any]:
@@ -122,7 +106,7 @@ def read_copy(fields: Mapping[str, Any], machine: Machine) -> GameSession:
     Raises:
       ValueError: what is wrong with them.
     """
-    copy = read_model(SessionCopy, fields)
+    copy = SessionCopy.model_validate(fields)
     if copy.position is None:
         tree = GameTree(read_rules(copy.rules))
     else:
@@ -136,7 +120,8 @@ def read_copy(fields: Mapping[str, Any], machine: Machine) -> GameSession:
             raise ValueError(f"names and left: {players} of each are needed, one a player")
     tree.names = _short_names(copy.names)
     tree.current = _at(nodes, copy.tip)
-    clocks = copy.clock and Clocks(copy.clock, players, left=copy.left)
+    left = copy.left or [60 * copy.clock.minutes] * players if copy.clock else ()
+    clocks = copy.clock and Clocks(copy.clock, [*left])
     seats = default if copy.seats is None else copy.seats
     session = GameSession(tree, seats, machine, clocks=clocks, mode=copy.mode)
     tree.current = _at(nodes, copy.current)
@@ -158,15 +143,14 @@ def write_game(session: GameSession) -> tuple[str, str]:
     if not tree.has_start:
         keys = ("rules", "position", "plies", "tip", "names")
         return "json", json.dumps({key: copy[key] for key in keys})
-    line = path_to(session.tip)
     record = records.Record(
         rules=tree.rules,
-        actions=actions_of(line),
+        actions=session.tip.position.actions,
         players=names_of(session),
         result=session.tip.snapshot.payoff,
     )
     fields = json.loads(records.to_json(record))
-    if len(tree) > len(line):
+    if len(tree) > len(path_to(session.tip)):
         fields["tree"] = copy["plies"]
     return "jsonl", json.dumps(fields) + "\n"
 
@@ -186,7 +170,7 @@ def read_game(text: str, machine: Machine, rules: Rules | None = None) -> GameSe
         return read_copy(fields | new, machine)
     loaded = next(read_games_of_text(text, name="the game", default_rules=rules))
     tree = GameTree(loaded.game.rules)
-    _grow(tree, read_model(SessionCopy, {"plies": fields.get("tree") or []}).plies)
+    _grow(tree, SessionCopy.model_validate({"plies": fields.get("tree") or []}).plies)
     tree.current = tree.root
     for action in loaded.game.actions:
         tree.play(in_own_grid(action, grid=loaded.game.grid, size=tree.rules.size))

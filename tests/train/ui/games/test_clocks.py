@@ -5,7 +5,7 @@ from train.ui.games.clocks import Clocks, ClockSettings
 
 def test_only_the_clock_of_the_player_to_move_runs():
     now = [100.0]
-    clocks = Clocks(ClockSettings(1.0, 5.0), 2, now=lambda: now[0])
+    clocks = Clocks(ClockSettings(1.0, 5.0), [60.0] * 2, now=lambda: now[0])
     now[0] += 30
     assert [clocks.left(player) for player in (0, 1)] == [60, 60]
     clocks.start(0)
@@ -22,7 +22,7 @@ def test_only_the_clock_of_the_player_to_move_runs():
 
 def test_stopped_clocks_keep_their_time():
     now = [0.0]
-    clocks = Clocks(ClockSettings(1.0, 0.0), 2, now=lambda: now[0])
+    clocks = Clocks(ClockSettings(1.0, 0.0), [60.0] * 2, now=lambda: now[0])
     clocks.start(1)
     now[0] += 10
     clocks.stop()

@@ -74,14 +74,6 @@ async def test_takeback_returns_to_the_persons_choice(session):
 
 
 @in_a_session(PERSON, PERSON)
-async def test_takeback_between_people_is_one_ply(session):
-    for move in ("C3", "D3"):
-        session.play(move)
-    session.take_back()
-    assert texts(session) == ["C3"]
-
-
-@in_a_session(PERSON, PERSON)
 async def test_earlier_positions_are_for_looking(session):
     session.play("C3")
     session.go(0)
@@ -108,26 +100,17 @@ async def test_machine_rests_in_analysis_until_play_goes_on(session):
 
 
 @in_a_session(PERSON, PERSON)
-async def test_resigned_games_are_over(session):
+async def test_a_resigned_game_is_over_and_names_its_winner(session):
     session.play("C3")
+    assert wire.ending(session) is None
     session.resign()
-    assert session.forfeit == (1, "resigned")
-    assert not session.may_play
+    end = {"title": "Red won: Blue resigned", "cells": (0, 0), "ratio": None, "plies": 1}
+    assert wire.ending(session) == end
+    assert session.forfeit == (1, "resigned") and not session.may_play
     with pytest.raises(ValueError, match="no game that a person could resign"):
         session.resign()
     session.take_back()
     assert session.forfeit is None
-
-
-@in_a_session(PERSON, PERSON)
-async def test_a_game_that_is_given_up_names_its_winner(session):
-    session.play("C3")
-    assert wire.ending(session) is None
-    session.resign()
-    end = wire.ending(session)
-    assert end == {
-        "title": "Red won: Blue resigned", "cells": (0, 0), "ratio": None, "plies": 1
-    }  # fmt: skip
 
 
 ENDS = [
@@ -150,22 +133,17 @@ def test_a_finished_game_says_cells_and_their_ratio(cells, title, ratio):
 
 
 @in_a_session(PERSON, PERSON)
-async def test_what_is_searched_is_said_while_somebody_waits(session):
+async def test_hint_searches_deeper_than_a_glance_and_says_so_while_somebody_waits(session):
     told = []
     session.listen(lambda: told.append(wire.activity(session)))
-    session.ask_hint()
-    await until(session, lambda: any(told) and session.search is None)
-    assert {each["text"] for each in told if each} == {"Searches with 256 simulations"}
-    assert told[-1] is None
-
-
-@in_a_session(PERSON, PERSON)
-async def test_hint_searches_deeper_than_a_glance(session):
     session.show_evaluation(True)
     await until(session, lambda: session.tree.current.report is not None)
+    assert not any(told)
     session.ask_hint()
     await until(session, lambda: session.tree.current.report.simulations == 256)
-    assert session._machine.asked == [(0, 64), (0, 256)]
+    assert session.machine.asked == [(0, 64), (0, 256)]
+    await until(session, lambda: session.search is None)
+    assert {each["text"] for each in told if each} == {"Searches with 256 simulations"}
 
 
 class FailingMachine(PlainMachine):
@@ -192,13 +170,13 @@ async def test_a_machine_that_fails_is_not_asked_again_until_something_changes(e
     session.listen(lambda: None)
     await until(session, lambda: session.error)
     await asyncio.sleep(0.02)
-    assert (session.error, len(session._machine.asked)) == (told, 1)
+    assert (session.error, len(session.machine.asked)) == (told, 1)
     assert session.search is None
     session.set_mode(ANALYSE)
     assert session.error == ""
     session.ask_hint()
     await until(session, lambda: session.error)
-    assert len(session._machine.asked) == 2
+    assert len(session.machine.asked) == 2
     session.close()
 
 
@@ -216,7 +194,7 @@ async def test_a_machine_without_room_for_its_move_leaves_the_view_alone(monkeyp
 
 async def test_nothing_is_taken_back_where_no_time_is_left():
     now = [0.0]
-    clocks = Clocks(ClockSettings(0.1, 0.0), 2, now=lambda: now[0])
+    clocks = Clocks(ClockSettings(0.1, 0.0), [6.0] * 2, now=lambda: now[0])
     session = GameSession(GameTree(RULES), (PERSON, PERSON), PlainMachine(), clocks=clocks)
     session.play("C3")
     session.play("D3")

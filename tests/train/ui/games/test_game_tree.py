@@ -2,7 +2,7 @@
 
 import pytest
 
-from train.ui.games.game_tree import GameTree, actions_of, main_line, path_to
+from train.ui.games.game_tree import GameTree, main_line, path_to
 from wallgo_jax.game.rules import PRESETS
 from wallgo_jax.notation import parse_action
 
@@ -23,7 +23,7 @@ def test_variations_hang_where_they_branch_off():
     assert main_line(tree.root) == [tree.root, first, second]
     tree.promote(other)
     assert main_line(tree.root) == [tree.root, first, other]
-    assert len(actions_of(path_to(other))) == 2
+    assert len(other.position.actions) == 2
 
 
 def test_a_ply_that_was_tried_is_found_again():

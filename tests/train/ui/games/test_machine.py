@@ -3,16 +3,13 @@
 import asyncio
 import itertools
 import threading
-from types import SimpleNamespace
+from concurrent.futures import Future
 
 import numpy as np
 import pytest
 
-from tests.support.play import PlainMachine
-from train.players.registry import make_level_player
-from train.runtime.errors import UsageError
+from tests.support.learner.reports import report_of
 from train.runtime.host import fetch
-from train.search.report import SearchReport
 from train.ui import wire
 from train.ui.games import machine as machine_lib
 from train.ui.games.game_session import GameSession
@@ -31,31 +28,20 @@ C3, D4, E5 = (parse_action(cell, grid=7).action for cell in ("C3", "D4", "E5"))
 def report(rules, **changes):
     """A report of the first position, in which the first two slots were visited, the second more
     often."""
-    state, slots = fetch(initial_state(rules)), 2
-    return SearchReport(
-        **{
-            "state": state,
-            "actions": np.array([C3, E5]),
-            "legal": np.ones(slots, bool),
-            "action": np.array(C3),
-            "prior": np.array([0.2, 0.6]),
-            "visits": np.array([9, 12]),
-            "qvalues": np.array([0.2, -0.4]),
-            "completed": np.array([0.2, -0.4]),
-            "policy": np.array([0.3, 0.7]),
-            "value": np.array(-0.1),
-            "root_visits": np.array(22),
-            "values": np.array([-0.1, 0.1]),
-            "best_values": np.array([0.2, -0.2]),
-            "network_values": np.array([0.0, 0.0]),
-            "slots": np.array([0, 1]),
-            "lines": np.array([[C3, D4, NO_ACTION], [E5, NO_ACTION, NO_ACTION]]),
-            "owners": None,
-            "margin": None,
-            "simulations": 21,
-        }
-        | changes
-    )
+    fields = {
+        "actions": np.array([C3, E5]),
+        "legal": np.ones(2, bool),
+        "prior": np.array([0.2, 0.6]),
+        "visits": np.array([9, 12]),
+        "qvalues": np.array([0.2, -0.4]),
+        "policy": np.array([0.3, 0.7]),
+        "completed": np.array([0.2, -0.4]),
+        "best_values": np.array([0.2, -0.2]),
+        "root_visits": np.array(22),
+        "slots": np.array([0, 1]),
+        "lines": np.array([[C3, D4, NO_ACTION], [E5, NO_ACTION, NO_ACTION]]),
+    }
+    return report_of(fetch(initial_state(rules)), C3, -0.1, **fields | changes)
 
 
 def test_chances_are_those_of_the_best_move_and_hints_go_by_visits():
@@ -93,27 +79,22 @@ class PlainSessions:
     def open(self, rules, *, position):
         assert not self.is_ended
         name = str(next(self._numbers))
-        self.plies[name] = []
+        self.plies[name] = ()
         return name
 
     def close(self, name):
         del self.plies[name]
 
-    def game(self, name):
-        played = tuple(self.plies[name])
-        return SimpleNamespace(ply=len(played), actions=played)
+    def move_to(self, name, position):
+        self.plies[name] = position.actions
 
-    def takeback(self, name, ply):
-        del self.plies[name][ply:]
-
-    def apply(self, name, action):
-        self.plies[name].append(action)
-
-    async def evaluate(self, name, *, simulations, temperature):
+    def ask(self, name, *, simulations, temperature):
         assert temperature == simulations / 1000
         assert not self.is_ended
-        self.asked.append((name, tuple(self.plies[name]), simulations))
-        return report(TWO)
+        self.asked.append((name, self.plies[name], simulations))
+        future = Future()
+        future.set_result(report(TWO))
+        return future
 
     def shut_down(self):
         self.is_ended = True
@@ -124,14 +105,15 @@ def made(monkeypatch):
     """The engines that were made, and locks by size, for which new ones wait."""
     found, locks = [], {}
 
-    def make(player, rules, *, options, on_compiled):
+    def make(player, rules, options, on_compiled):
         on_compiled(1, 4)
         if rules.size in locks:
             locks[rules.size].wait()
         found.append(PlainSessions(rules))
         return found[-1]
 
-    monkeypatch.setattr(machine_lib, "make_sessions", make)
+    monkeypatch.setattr(machine_lib, "make_evaluating_player", str)
+    monkeypatch.setattr(machine_lib, "Sessions", make)
     yield found, locks
     for lock in locks.values():
         lock.set()
@@ -222,22 +204,3 @@ async def test_the_page_hears_how_far_new_rules_are_compiled_while_a_person_move
     locks[3].set()
     await asyncio.wait_for(wait_for(lambda view: view is None), 20)
     session.close()
-
-
-@pytest.mark.parametrize("name", ["heuristic-search:wjx@512", "heuristic-search:wjx@1s", "net:x"])
-def test_a_machine_whose_name_says_how_long_it_searches_is_refused(name):
-    with pytest.raises(UsageError, match="levels"):
-        make_level_player(name)
-
-
-def test_a_hint_reaches_the_page():
-    async def view_of_a_hint():
-        session = GameSession(GameTree(PRESETS["hkoi"]), ["person", "person"], PlainMachine())
-        session.listen(lambda: None)
-        session.ask_hint()
-        while session.tree.current.report is None:
-            await asyncio.sleep(0)
-        return wire.game_view(session, "game")["evaluation"]
-
-    view = asyncio.run(view_of_a_hint())
-    assert view["chances"] == [0.5, 0.5] and view["ideas"][0]["winChance"] == 0.5

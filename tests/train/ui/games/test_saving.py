@@ -40,9 +40,7 @@ def test_records_hold_the_game_and_its_variations():
     assert ending == "jsonl"
     record = records.from_json(text)
     assert record.players == ("person", "machine (club)")
-    assert [m for m in moves_of(a_session())][:5] == [*MOVES]
-    game = records.replay(record)
-    assert len(game.actions) == len(MOVES)
+    assert len(records.replay(record).actions) == len(MOVES)
     again = saving.read_game(text, PlainMachine())
     assert again.mode == ANALYSE
     assert sorted(moves_of(again)) == sorted([*MOVES, "G7"])
