@@ -17,8 +17,6 @@ from wallgo_jax.formats.near_names import did_you_mean
 from wallgo_jax.formats.rules_text import read_rules
 from wallgo_jax.game.rules import Rules
 
-MAX_WHOLE = 10**15
-"""The largest whole number of a config; sizes of arrays made from it can still be computed."""
 _ADAPTER = pydantic.TypeAdapter(RunConfig)
 
 
@@ -79,7 +77,6 @@ def config_from_dict(fields: Mapping[str, Any], *, where: str) -> RunConfig:
         config = _ADAPTER.validate_python(fields)
     except pydantic.ValidationError as error:
         raise UsageError(f"{where}: {validation_errors(error)}{_known_keys(error)}") from None
-    _check_sizes(config, f"{where}: ")
     if OWN_FIELD in fields:
         raise UsageError(f"{where}: {OWN_FIELD}: is no key; rules may be a list")
     return config
@@ -96,16 +93,6 @@ def _known_keys(error: pydantic.ValidationError) -> str:
         table = getattr(table, name)
     known = [field.name for field in dataclasses.fields(table) if field.name != OWN_FIELD]
     return f"{did_you_mean(key, known)}; known keys: {', '.join(known)}"
-
-
-def _check_sizes(table: Any, where: str) -> None:
-    """Refuse whole numbers that no array can be built from."""
-    for field in dataclasses.fields(table):
-        value = getattr(table, field.name)
-        if dataclasses.is_dataclass(value):
-            _check_sizes(value, f"{where}{field.name}.")
-        elif isinstance(value, int) and value > MAX_WHOLE:
-            raise UsageError(f"{where}{field.name} must be at most {MAX_WHOLE} (got {value})")
 
 
 def config_to_dict(config: RunConfig) -> dict[str, Any]:

@@ -5,9 +5,9 @@ Importing this loads no JAX, so a config is read, checked and printed at once.
 
 import dataclasses
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import AfterValidator, ConfigDict, Field
+from pydantic import AfterValidator, Field
 from pydantic.dataclasses import dataclass
 
 from train.config.heuristics import HeuristicsConfig
@@ -16,7 +16,8 @@ from train.config.sprt import parse_sprt
 from train.data.config import ReplayConfig, SelfPlayConfig
 from train.learning.config import LearnerConfig, parse_freeze
 from train.network.config import NetworkConfig
-from train.search.config import SearchConfig
+from train.runtime.fields import STRICT, AtLeastOne, Count
+from train.search.config import MAX_SIMULATIONS, SearchConfig
 from wallgo_jax.board.geometry import MAX_GRID
 from wallgo_jax.game.rules import PRESETS, Rules
 from wallgo_jax.planes import check_planes
@@ -29,19 +30,26 @@ CONFIG_FILE = "config.json"
 """File of a run directory that holds the run's config."""
 OWN_FIELD = "mix"
 """Field of `RunConfig` that is no key: `rules` says the same."""
-MOST_STEPS = 2**31 - 1
-"""The most steps of learning of a run, which are counted in 32 bits."""
-# Unknown keys, NaN and infinities are errors, in the tables as well: they take this over.
-_STRICT = ConfigDict(extra="forbid", allow_inf_nan=False)
-_Count = Annotated[int, Field(ge=0)]
-_AtLeastOne = Annotated[int, Field(ge=1)]
+MAX_WHOLE = 2**31 - 1
+"""The largest whole number of a config: axes of arrays and steps are counted in 32 bits."""
 _Even = Annotated[int, Field(ge=2, multiple_of=2)]
+_Games = Annotated[int, Field(ge=2, le=2**30, multiple_of=2)]
 
 
 def _check_sprt(text: str) -> str:
     if text:
         parse_sprt(text)
     return text
+
+
+def _check_sizes(table: Any, where: str) -> None:
+    """Refuse whole numbers that no array can be built from."""
+    for field in dataclasses.fields(table):
+        value = getattr(table, field.name)
+        if dataclasses.is_dataclass(value):
+            _check_sizes(value, f"{where}{field.name}.")
+        elif isinstance(value, int) and value > MAX_WHOLE:
+            raise ValueError(f"{where}{field.name} must be at most {MAX_WHOLE} (got {value})")
 
 
 def _check_name(name: str) -> str:
@@ -51,7 +59,7 @@ def _check_name(name: str) -> str:
     return name
 
 
-@dataclass(frozen=True, config=_STRICT)
+@dataclass(frozen=True, config=STRICT)
 class EvaluationConfig:
     """Matches of the newest weights against other players.
 
@@ -73,19 +81,19 @@ class EvaluationConfig:
       players_place: the players place all stones, and the random plies come after.
     """
 
-    every: _Count = 10
+    every: Count = 10
     opponents: tuple[str, ...] = ("random", "greedy")
     anchors: tuple[str, ...] = ("greedy",)
-    games: _Even = 100
+    games: _Games = 100
     sprt: Annotated[str, AfterValidator(_check_sprt)] = ""
-    final_games: _Even = 400
+    final_games: _Games = 400
     batch: _Even = 100
-    simulations: _AtLeastOne = 16
-    opening_plies: _Count = 0
+    simulations: Annotated[int, Field(ge=1, le=MAX_SIMULATIONS)] = 16
+    opening_plies: Count = 0
     players_place: bool = False
 
 
-@dataclass(frozen=True, config=_STRICT)
+@dataclass(frozen=True, config=STRICT)
 class CheckpointConfig:
     """Choice of the checkpoints that are saved and kept.
 
@@ -98,13 +106,13 @@ class CheckpointConfig:
       keep_every: weights of multiples of this are kept for ever; 0 for none [iterations].
     """
 
-    every: _AtLeastOne = 10
-    keep: _AtLeastOne = 5
-    keep_best: _Count = 1
-    keep_every: _Count = 0
+    every: AtLeastOne = 10
+    keep: AtLeastOne = 5
+    keep_best: Count = 1
+    keep_every: Count = 0
 
 
-@dataclass(frozen=True, config=_STRICT)
+@dataclass(frozen=True, config=STRICT)
 class TrackingConfig:
     """Services that mirror a run's metrics.
 
@@ -116,7 +124,7 @@ class TrackingConfig:
     wandb: str = ""
 
 
-@dataclass(frozen=True, config=_STRICT)
+@dataclass(frozen=True, config=STRICT)
 class RunConfig:
     """A training run; the defaults are those of `configs/quickstart.toml`.
 
@@ -144,7 +152,7 @@ class RunConfig:
 
     name: Annotated[str, AfterValidator(_check_name)] = "quickstart"
     seed: Annotated[int, Field(ge=0, lt=2**31)] = 0
-    iterations: _AtLeastOne = 50
+    iterations: AtLeastOne = 50
     rules: RulesField = PRESETS["wallzero-4stone"]
     grid: Annotated[int, Field(ge=0, le=MAX_GRID)] = 0
     start_weights: str = ""
@@ -247,6 +255,7 @@ class RunConfig:
                     f"{path} ({plies}) must be below {most}, the most plies of a game by these "
                     "rules"
                 )
+        _check_sizes(self, "")
         self._check_steps()
         self._check_boards()
         self._check_opponent()
@@ -274,16 +283,16 @@ class RunConfig:
     def _check_steps(self) -> None:
         """Refuse more steps, of the run or of the freeze of a group, than are counted."""
         steps, frozen = self.learner.steps, parse_freeze(self.learner.freeze)
-        if self.iterations * steps > MOST_STEPS:
+        if self.iterations * steps > MAX_WHOLE:
             raise ValueError(
                 f"learner.steps ({steps}) times iterations ({self.iterations}) must be at most "
-                f"{MOST_STEPS}"
+                f"{MAX_WHOLE}"
             )
         for group, iterations in frozen.items():
-            if iterations * steps > MOST_STEPS:
+            if iterations * steps > MAX_WHOLE:
                 raise ValueError(
                     f"learner.freeze: the iterations of '{group}={iterations}' times learner.steps "
-                    f"({steps}) must be at most {MOST_STEPS}"
+                    f"({steps}) must be at most {MAX_WHOLE}"
                 )
 
     def _check_boards(self) -> None:

@@ -341,5 +341,5 @@ def test_cross_entropy_ignores_what_is_masked():
 
 @pytest.mark.parametrize("value", [-0.1, float("inf"), float("nan")])
 def test_bad_weights_are_refused(value):
-    with pytest.raises(ValueError, match="margin must be a number from 0 on"):
+    with pytest.raises(ValueError, match="margin"):
         LossWeights(margin=value)
