@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from train.config import RunConfig, config_to_dict
-from train.loop.compiled_step import make_step
 from train.loop.selfplay import Stage, StageKind, count_full_plies, stage_at
+from train.loop.train_step import make_step
 from train.loop.training import run_iteration
 from train.runtime.errors import UsageError
 

@@ -10,10 +10,10 @@ import platform
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any
 
 import jax
 
@@ -29,9 +29,9 @@ from train.config import (
 from train.config.rule_sets import rule_sets_in_words
 from train.functions import Function
 from train.metrics.rows import METRICS_FILE
-from train.runtime.devices import is_first_process, lost_process_message
+from train.runtime.devices import lost_process_message
 from train.runtime.errors import NotFiniteError, ProcessLostError, UsageError
-from train.runtime.files import CannotWriteError, locked, reason_of, write_json
+from train.runtime.files import CannotWriteError, reason_of, write_json
 from wallgo_jax.env import VERSION
 
 RESULT_FILE = "evaluation.json"
@@ -53,17 +53,6 @@ _FIXED = (
 _FREE = tuple(
     field.name for field in dataclasses.fields(RunConfig) if field.name not in ("name", *_FIXED)
 )
-
-T = TypeVar("T")
-
-
-def lock_run(directory: Path) -> contextlib.AbstractContextManager[None]:
-    """Hold a run's directory; processes other than the first of a distributed run hold nothing.
-
-    Raises:
-      UsageError: another process holds it: which, where and since when.
-    """
-    return locked(directory) if is_first_process() else contextlib.nullcontext()
 
 
 def check_directory(directory: Path, config: RunConfig, *, resume: bool) -> None:
@@ -238,22 +227,6 @@ def _last_good(directory: Path) -> str:
     except UsageError:
         return "there is no good checkpoint yet"
     return f"the last good checkpoint is {directory / store_lib.RESUME / str(iteration)}"
-
-
-def first_state(
-    directory: Path, init: Callable[[], T], place: Callable[[T], T], *, resume: bool
-) -> T:
-    """The state that a run starts from.
-
-    Args:
-      directory: the run's.
-      init: makes a new state; only traced, for the shapes, where a checkpoint is read.
-      place: puts a checkpoint's NumPy arrays onto the devices.
-      resume: take the newest whole checkpoint, if there is one.
-    """
-    if resume and has_checkpoint(directory):
-        return place(store_lib.read_run(directory, jax.eval_shape(init)))
-    return init()
 
 
 def begin(

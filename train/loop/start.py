@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
-from rich.table import Table
 
 from train.checkpoints.exported import is_model, write_model
 from train.checkpoints.transfer import Part, carry_over
@@ -22,12 +21,12 @@ from train.loop.run_directory import (
     has_checkpoint,
 )
 from train.metrics.rows import METRICS_FILE, Row, elapsed_seconds, read_rows
+from train.metrics.text_table import Table
 from train.network import Variables
 from train.network.build import network_for
 from train.players import registry
 from train.players.basic import Player
 from train.players.networks import tell_apart
-from train.runtime.devices import is_first_process
 from train.runtime.display import Display
 from train.runtime.errors import UsageError
 from train.runtime.files import write_json, writing
@@ -85,9 +84,14 @@ def note_start(directory: Path, start: Start | None, display: Display) -> None:
         return
     display.say(f"weights of {start.source}")
     if start.parts:
-        display.console.print(_transfer_table(start.parts))
-    if not is_first_process():
-        return
+        numbers = [(part.name, part.taken, part.new, part.left) for part in start.parts]
+        table = Table(
+            title="warm start",
+            heads=("part", "taken", "new", "left"),
+            rows=[(name, *(f"{x:,}" if x else "" for x in counts)) for name, *counts in numbers],
+            caption="numbers of parameters and statistics; left: of the source alone",
+        )
+        display.console.print(table)
     write_json(directory / STAGES_FILE, start.stages)
     if start.parts:
         parts = [part._asdict() for part in start.parts]
@@ -131,35 +135,17 @@ def opponent_of(config: RunConfig, directory: Path, *, resume: bool) -> Player |
 
 
 def keep_opponent(directory: Path, opponent: Player | None) -> None:
-    """Write the opponent's weights into the run's directory, unless they are from there; by the
-    first process.
+    """Write the opponent's weights into the run's directory, unless they are from there.
 
     Raises:
       UsageError: they cannot be written.
     """
     folder = directory / FOLDER
     trained = None if opponent is None else opponent.trained
-    if trained is None or trained.source == str(folder) or not is_first_process():
+    if trained is None or trained.source == str(folder):
         return
     with writing(folder):
         write_model(folder, trained.variables, trained.config, provenance(trained))
-
-
-def _transfer_table(parts: tuple[Part, ...]) -> Table:
-    """What a warm start took, in numbers of each part."""
-    table = Table(
-        title="warm start",
-        title_justify="left",
-        caption="numbers of parameters and statistics; left: of the source alone",
-        caption_justify="left",
-    )
-    table.add_column("part", no_wrap=True)
-    for head in ("taken", "new", "left"):
-        table.add_column(head, justify="right", no_wrap=True)
-    for part in parts:
-        numbers = (f"{number:,}" if number else "" for number in (part.taken, part.new, part.left))
-        table.add_row(part.name, *numbers)
-    return table
 
 
 def _carry(config: RunConfig, trained: TrainedNetwork) -> Start:

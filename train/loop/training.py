@@ -3,7 +3,6 @@
 import contextlib
 import functools
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import jax
@@ -20,16 +19,17 @@ from train.learning.steps import (
     validation_figures,
     warning_of,
 )
-from train.loop.compiled_step import CompiledStep, make_step
 from train.loop.evaluation import check_opponents, final_matches, short_matches
-from train.loop.run_directory import (
-    GAME_FILE,
-    GAME_TEXT_FILE,
-    check_directory,
-    first_state,
-    lock_run,
+from train.loop.run_directory import GAME_FILE, GAME_TEXT_FILE
+from train.loop.run_loop import (
+    OpenRun,
+    Procedure,
+    is_due,
+    opened,
+    run_to_end,
+    say_next,
+    say_saved,
 )
-from train.loop.run_loop import OpenRun, is_due, opened, run_to_end, say_next, say_saved
 from train.loop.selfplay import (
     figures_by_rules,
     make_bootstrap,
@@ -37,17 +37,18 @@ from train.loop.selfplay import (
     stage_at,
     variants_of,
 )
-from train.loop.start import keep_opponent, note_start, opponent_of, start_of
+from train.loop.start import opponent_of
 from train.loop.train_step import (
     SelfPlayFigures,
     TrainState,
+    TrainStep,
+    make_step,
     steps_due,
 )
-from train.metrics.columns import LEARNER_WINS, SELFPLAY_COLUMNS, WIN_RATE
+from train.metrics.console import SELFPLAY_FIGURES
 from train.metrics.rows import BY_RULES, Row
-from train.metrics.wandb_run import check_wandb
-from train.runtime.devices import is_first_process, set_gpu_flags, sync_processes
-from train.runtime.display import Column, Display
+from train.runtime.devices import is_first_process
+from train.runtime.display import Display
 from train.runtime.files import writing
 from train.runtime.host import fetch
 from train.runtime.interrupts import interrupts
@@ -69,61 +70,38 @@ def train(config: RunConfig, runs: Path, *, resume: bool) -> bool:
       Whether the run reached its end; False when it was interrupted and saved.
 
     Raises:
-      UsageError: the run exists already, or cannot be resumed with this config; another process is
-        at it; an opponent does not exist; it needs more memory than there is.
+      UsageError: as `opened`; an opponent does not exist; the run needs more memory than there is.
     """
-    with contextlib.ExitStack() as stack:
-        with interrupts("nothing is lost"):
-            run = stack.enter_context(open_run(config, runs / config.name, resume=resume))
-        ended = run_to_end(run)
-        if ended.is_interrupted:
-            say_saved(run, ended.state)
-            return False
-        return finish(run, ended.state)
+    return run_to_end(open_run(config, runs / config.name, resume=resume))
 
 
-@contextlib.contextmanager
 def open_run(
     config: RunConfig, directory: Path, *, resume: bool, is_quiet: bool = False
-) -> Iterator[OpenRun]:
-    """Check a run, hold its directory, compile its functions and open its files; errors are those
-    of `train`.
+) -> contextlib.AbstractContextManager[OpenRun]:
+    """Open a run of self-play; arguments are those of `opened`, errors those of `train`."""
 
-    Args:
-      config: the run.
-      directory: the run's.
-      resume: go on from the newest whole checkpoint instead of starting.
-      is_quiet: show nothing on the console.
-    """
-    set_gpu_flags(deterministic=config.deterministic, loops_in_graphs=config.loops_in_graphs)
-    with lock_run(directory):
-        check_directory(directory, config, resume=resume)
+    def make() -> Procedure:
         check_opponents(config)
         make_bootstrap(config)  # Refused now, not at the first iteration.
-        check_wandb(config.tracking.wandb)
-        start = start_of(config, directory, resume=resume)
         opponent = opponent_of(config, directory, resume=resume)
         step = make_step(config, opponent=opponent)
-        init = step.init if start is None else functools.partial(step.init, start.variables)
-        state = first_state(directory, init, step.place, resume=resume)
-        sync_processes("every process has its first state")
-        with opened(
-            config,
-            directory,
-            state,
-            _columns(config),
-            lambda state, iteration: run_iteration(step, state, iteration),
-            functools.partial(_evaluate, config, directory),
-            compile_from=step.compile,
-            is_quiet=is_quiet,
-        ) as run:
-            run.display.say(_about(config, state))
-            note_start(directory, start, run.display)
-            keep_opponent(directory, opponent)
-            yield run
+        return Procedure(
+            init=step.init,
+            place=step.place,
+            compile=step.compile,
+            iterate=lambda state, iteration: run_iteration(step, state, iteration),
+            evaluate=functools.partial(_evaluate, config, directory),
+            finish=finish,
+            about=functools.partial(_about, config),
+            figures=SELFPLAY_FIGURES,
+            files={},
+            opponent=opponent,
+        )
+
+    return opened(config, directory, make, resume=resume, is_quiet=is_quiet)
 
 
-def run_iteration(step: CompiledStep, state: TrainState, iteration: int) -> tuple[TrainState, Row]:
+def run_iteration(step: TrainStep, state: TrainState, iteration: int) -> tuple[TrainState, Row]:
     """Play, write to the replay, learn.
 
     Args:
@@ -167,13 +145,6 @@ def run_iteration(step: CompiledStep, state: TrainState, iteration: int) -> tupl
         **(_replay_warning(config, replay_state, due, iteration) or warning_of(steps)),
     }
     return TrainState(learner, boards, replay_state, state.iterations + 1), row
-
-
-def _columns(config: RunConfig) -> list[Column]:
-    """Figures that the console shows; no win rate where there are no matches."""
-    has_matches = config.evaluation.every > 0 and bool(config.evaluation.opponents)
-    is_shown = {WIN_RATE: has_matches, LEARNER_WINS: bool(config.selfplay.opponent)}
-    return [c for c in SELFPLAY_COLUMNS if is_shown.get(c.heading, True)]
 
 
 def selfplay_figures(config: RunConfig, played: SelfPlayFigures, iteration: int) -> Row:
@@ -265,12 +236,13 @@ def _evaluate(
     return short_matches(config, state.learner.player, done, directory, display)
 
 
-def finish(run: OpenRun, state: TrainState) -> bool:
+def finish(run: OpenRun, state: TrainState, row: Row | None = None) -> bool:
     """A game, the final matches and what to do next, by the first process.
 
     Returns:
       Whether the matches were played to their end; the run is saved all the same.
     """
+    del row
     if not is_first_process():
         return True
     if jax.process_count() == 1:

@@ -17,7 +17,7 @@ from tests.support.learner.commands import read_rows, read_scalars, untimed
 from train.checkpoints import store
 from train.config import RunConfig
 from train.loop import run_directory, training
-from train.loop.compiled_step import CompiledStep, make_step
+from train.loop.train_step import TrainStep, make_step
 from train.metrics.rows import METRICS_FILE
 from train.runtime import interrupts
 from train.runtime.errors import UsageError
@@ -263,14 +263,14 @@ def test_damaged_weights_are_set_aside_and_unfinished_ones_saved_again(straight,
 def test_changed_rows_and_a_changed_config_are_told(straight, tmp_path, monkeypatch, capsys):
     """A resumed run takes both as they are, and no checkpoint's checksum covers their files. It
     computes no first state."""
-    directory, init = copied(straight, tmp_path), CompiledStep.init
+    directory, init = copied(straight, tmp_path), TrainStep.init
 
-    def shapes_alone(step):
-        state = init(step)
+    def shapes_alone(step, variables):
+        state = init(step, variables)
         assert isinstance(jax.tree.leaves(state)[0], jax.core.Tracer)
         return state
 
-    monkeypatch.setattr(CompiledStep, "init", shapes_alone)
+    monkeypatch.setattr(TrainStep, "init", shapes_alone)
     metrics, config = directory / METRICS_FILE, directory / run_directory.CONFIG_FILE
     for path, old, new in ((metrics, '"games": ', '"games": 1'), (config, ": 40", ": 44")):
         assert old in path.read_text()

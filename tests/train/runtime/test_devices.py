@@ -16,7 +16,7 @@ import pytest
 from tests.support import compiling
 from tests.support.learner import device_losses, tiny
 from train.loop import training
-from train.loop.compiled_step import make_step
+from train.loop.train_step import make_step
 from train.runtime import devices as devices_lib
 from train.runtime.devices import BY_BOARD, EVERYWHERE, ROWS_BY_BOARD, all_devices
 from train.runtime.errors import UsageError
