@@ -30,7 +30,9 @@ def read_config(path: str | Path | None, overrides: Sequence[str] = ()) -> RunCo
     """
     if path is not None and (Path(path) / CONFIG_FILE).is_file():
         raise UsageError(f"config {path}: is a run's directory; --resume {path} goes on with it")
-    defaults = _default_fields()
+    # The fields that `RunConfig()` sets to other values than the defaults of its tables.
+    run, changed = RunConfig(), ("network", "search", "selfplay", "learner", "evaluation")
+    defaults = {key: dataclasses.asdict(getattr(run, key)) for key in changed}
     fields = defaults if path is None else read_toml(Path(path))
     for table in {key.partition(".")[0] for key, _ in _pair_up(overrides)} & defaults.keys():
         # A table that the file leaves out is the quickstart's, whichever of its keys changes.
@@ -63,12 +65,6 @@ def change_config(config: RunConfig, overrides: Sequence[str]) -> RunConfig:
     _assign_all(fields, overrides)
     refuse_functions(config_to_dict(config), fields, where="command line")
     return config_from_dict(fields, where="command line")
-
-
-def _default_fields() -> dict[str, Any]:
-    """The fields that `RunConfig()` sets to other values than the defaults of its tables."""
-    run, changed = RunConfig(), ("network", "search", "selfplay", "learner", "evaluation")
-    return {key: dataclasses.asdict(getattr(run, key)) for key in changed}
 
 
 def config_from_dict(fields: Mapping[str, Any], *, where: str) -> RunConfig:
@@ -120,8 +116,17 @@ def _pair_up(words: Sequence[str]) -> list[tuple[str, str]]:
 def _assign_all(fields: dict[str, Any], overrides: Sequence[str]) -> None:
     for key, text in _pair_up(overrides):
         path = key.replace("-", "_")
-        is_text = isinstance(_default_of(path.split(".")), str)
-        assign(fields, path, _read_value(text, is_text=is_text))
+        default: Any = RunConfig()
+        for name in path.split("."):
+            default = getattr(default, name, None) if dataclasses.is_dataclass(default) else None
+        # A TOML value where the text is one, else the text itself; of a key that holds text, a
+        # quoted text or the text itself.
+        try:
+            value = tomllib.loads(f"value = {text}")["value"]
+        except (ValueError, RecursionError):
+            value = text
+        is_text = isinstance(default, str)
+        assign(fields, path, text if is_text and not isinstance(value, str) else value)
 
 
 def assign(fields: dict[str, Any], path: str, value: Any) -> None:
@@ -142,21 +147,3 @@ def assign(fields: dict[str, Any], path: str, value: Any) -> None:
         if not isinstance(fields, dict):
             raise UsageError(f"config: {path}: {name} is not a table")
     fields[last] = value
-
-
-def _default_of(path: Sequence[str]) -> Any:
-    """The default of a key; None where there is no such key."""
-    found: Any = RunConfig()
-    for name in path:
-        found = getattr(found, name, None) if dataclasses.is_dataclass(found) else None
-    return found
-
-
-def _read_value(text: str, *, is_text: bool) -> Any:
-    """A TOML value where the text is one, else the text itself; of a key that holds text, a quoted
-    text or the text itself."""
-    try:
-        value = tomllib.loads(f"value = {text}")["value"]
-    except (ValueError, RecursionError):
-        return text
-    return text if is_text and not isinstance(value, str) else value

@@ -4,6 +4,7 @@ Importing this loads no JAX, so a config is read, checked and printed at once.
 """
 
 import dataclasses
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -42,14 +43,14 @@ def _check_sprt(text: str) -> str:
     return text
 
 
-def _check_sizes(table: Any, where: str) -> None:
-    """Refuse whole numbers that no array can be built from."""
+def _too_large(table: Any, where: str) -> Iterator[str]:
+    """Whole numbers that no array can be built from."""
     for field in dataclasses.fields(table):
         value = getattr(table, field.name)
         if dataclasses.is_dataclass(value):
-            _check_sizes(value, f"{where}{field.name}.")
+            yield from _too_large(value, f"{where}{field.name}.")
         elif isinstance(value, int) and value > MAX_WHOLE:
-            raise ValueError(f"{where}{field.name} must be at most {MAX_WHOLE} (got {value})")
+            yield f"{where}{field.name} must be at most {MAX_WHOLE} (got {value})"
 
 
 def _check_name(name: str) -> str:
@@ -233,17 +234,22 @@ class RunConfig:
         if isinstance(self.rules, tuple):  # a list of rule sets, which only a new config has
             object.__setattr__(self, "mix", self.rules if len(self.rules) > 1 else ())
             object.__setattr__(self, "rules", self.rules[0].rules)
-        elif self.mix and self.mix[0].rules != self.rules:
-            raise ValueError("rules are not the first of the run's rule sets; give the whole list")
-        if self.start_weights and self.init_from:
-            raise ValueError(
-                "init_from must be empty where start_weights is set: one takes what fits, the "
-                "other all"
-            )
         try:
             check_planes(self.network.planes)
         except ValueError as error:
             raise ValueError(f"network.{error}") from None
+        for conflict in self._conflicts():
+            raise ValueError(conflict)
+
+    def _conflicts(self) -> Iterator[str]:
+        """What is wrong between keys, and what is allowed."""
+        if self.mix and self.mix[0].rules != self.rules:
+            yield "rules are not the first of the run's rule sets; give the whole list"
+        if self.start_weights and self.init_from:
+            yield (
+                "init_from must be empty where start_weights is set: one takes what fits, the "
+                "other all"
+            )
         least = min(rules.max_plies for rules in self.learned)
         for path, plies, most in (
             ("selfplay.opening_plies", self.selfplay.opening_plies, least),
@@ -251,92 +257,71 @@ class RunConfig:
             ("learner.td_steps", self.learner.td_steps, self.max_plies),
         ):
             if plies >= most:
-                raise ValueError(
-                    f"{path} ({plies}) must be below {most}, the most plies of a game by these "
-                    "rules"
-                )
-        _check_sizes(self, "")
-        self._check_steps()
-        self._check_boards()
-        self._check_opponent()
-        if self.rules.players != 2:
-            self._check_seats()
-
-    def _check_seats(self) -> None:
-        """Refuse what is for two players alone."""
-        for is_set, key, reason in (
-            (
-                self.learner.value_mix > 0 and self.network.value == "wdl",
-                "learner.value_mix must be 0 for network.value 'wdl'",
-                "a search knows the value of one of them",
-            ),
-            (
-                self.learner.td_steps > 0,
-                "learner.td_steps must be 0",
-                "a search knows the value of the player to move alone",
-            ),
-            (bool(self.evaluation.sprt), "evaluation.sprt must be empty", "it is a test of two"),
-        ):
-            if is_set:
-                raise ValueError(f"{key} with rules of {self.rules.players} players: {reason}")
-
-    def _check_steps(self) -> None:
-        """Refuse more steps, of the run or of the freeze of a group, than are counted."""
-        steps, frozen = self.learner.steps, parse_freeze(self.learner.freeze)
+                yield f"{path} ({plies}) must be below {most}, the most plies of a game"
+        yield from _too_large(self, "")
+        steps = self.learner.steps
         if self.iterations * steps > MAX_WHOLE:
-            raise ValueError(
+            yield (
                 f"learner.steps ({steps}) times iterations ({self.iterations}) must be at most "
                 f"{MAX_WHOLE}"
             )
-        for group, iterations in frozen.items():
+        for group, iterations in parse_freeze(self.learner.freeze).items():
             if iterations * steps > MAX_WHOLE:
-                raise ValueError(
+                yield (
                     f"learner.freeze: the iterations of '{group}={iterations}' times learner.steps "
                     f"({steps}) must be at most {MAX_WHOLE}"
                 )
+        yield from self._board_conflicts()
+        if self.selfplay.opponent:
+            yield from self._opponent_conflicts()
+        if self.rules.players != 2:
+            where = f"with rules of {self.rules.players} players: a search knows the value of"
+            if self.learner.value_mix > 0 and self.network.value == "wdl":
+                yield f"learner.value_mix must be 0 for network.value 'wdl' {where} one of them"
+            if self.learner.td_steps > 0:
+                yield f"learner.td_steps must be 0 {where} the player to move alone"
+            if self.evaluation.sprt:
+                yield "evaluation.sprt must be empty: it is a test of two players"
 
-    def _check_boards(self) -> None:
-        """Refuse boards of self-play that cannot lie in one batch, or that a network would not
-        tell apart."""
+    def _board_conflicts(self) -> Iterator[str]:
+        """Boards of self-play that cannot lie in one batch, or that a network would not tell
+        apart."""
         for each in self.rule_sets:
             size = each.rules.size
             if self.grid and self.grid < size:
-                raise ValueError(
+                yield (
                     f"grid {self.grid} is smaller than the {size}x{size} board of {each.name}; 0 "
                     "takes the largest board's"
                 )
         smaller = [each for each in self.rule_sets if each.rules.size < self.grid_side]
         if smaller and not self.network.playable:
-            raise ValueError(
+            yield (
                 f"network.playable must be true: the board of {smaller[0].name} is smaller than "
                 f"the grid of {self.grid_side}, and no other plane shows its cells"
             )
         if self.selfplay.boards < len(self.rule_sets):
-            raise ValueError(
+            yield (
                 f"selfplay.boards ({self.selfplay.boards}) must be at least {len(self.rule_sets)}, "
                 "a board for each rule set"
             )
-        stones = {rules.stones for rules in self.learned}
-        if len(stones) > 1 and self.network.reply:
-            raise ValueError(
+        if len({rules.stones for rules in self.learned}) > 1 and self.network.reply:
+            yield (
                 "network.reply must be false where rule sets differ in stones a player: the head "
                 "is not told which stones the next player lacks"
             )
 
-    def _check_opponent(self) -> None:
-        """Refuse searches that model no opponent, and boards that give it seats unevenly."""
-        if not self.selfplay.opponent:
-            return
+    def _opponent_conflicts(self) -> Iterator[str]:
+        """Searches that model no opponent, and boards that give it seats unevenly."""
         if self.search.engine != "native" or self.search.custom:
-            raise ValueError(
+            yield (
                 "selfplay.opponent needs search.engine 'native' and no search.custom: no other "
                 "search models an opponent"
             )
         if self.mix:
-            raise ValueError("selfplay.opponent must be empty for several rule sets")
+            yield "selfplay.opponent must be empty for several rule sets"
         players = self.rules.players
         if self.selfplay.boards % players:
-            raise ValueError(
+            yield (
                 f"selfplay.boards ({self.selfplay.boards}) must be a multiple of {players} with "
                 "selfplay.opponent, so that the learner has each seat equally often"
             )

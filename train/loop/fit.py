@@ -15,7 +15,6 @@ import numpy as np
 from train.config import RunConfig
 from train.data.record_dataset import Examples, make_examples, read_recorded_games, split, take
 from train.learning.learner import Learner, LearnerState, StepMetrics, make_learner
-from train.learning.losses import Losses
 from train.learning.steps import check_finite, means_of, validation_figures, warning_of
 from train.loop.run_directory import RECORDS_FILE, has_checkpoint
 from train.loop.run_loop import OpenRun, Procedure, opened, run_to_end, say_next
@@ -28,7 +27,7 @@ from train.network import Variables
 from train.network.build import network_for, observer_for
 from train.runtime.compiled import CompiledFunction
 from train.runtime.errors import UsageError
-from train.runtime.files import write_json
+from train.runtime.files import read_json, write_json
 from train.runtime.host import fetch
 from train.runtime.memory import (
     MemoryEstimate,
@@ -70,7 +69,11 @@ class FitStep:
             lambda: (like, data.examples, data.learned, key),
         )
         self._validation_losses = CompiledFunction(
-            jax.jit(self._losses_of),
+            jax.jit(
+                lambda variables, examples, index: self._learner.validation_losses(
+                    variables, take(examples, index, has_reply=config.network.reply)
+                )
+            ),
             lambda: (like.player, data.examples, jnp.asarray(data.checked[0])),
         )
 
@@ -163,11 +166,6 @@ class FitStep:
         place = jax.random.randint(sample_key, shape, 0, learned.shape[0], jnp.int32)
         sample = take(examples, learned[place], has_reply=self.config.network.reply)
         return self._learner.update(state, sample, turn_key)
-
-    def _losses_of(self, variables: Variables, examples: Examples, index: jax.Array) -> Losses:
-        """Losses over positions int32[n]."""
-        sample = take(examples, index, has_reply=self.config.network.reply)
-        return self._learner.validation_losses(variables, sample)
 
 
 def fit(
@@ -263,24 +261,17 @@ def saved_records(
       validation: share that is named now; None for the one that the run began with.
 
     Raises:
-      UsageError: the directory is not one of `fit`, or its files are gone.
+      UsageError: the directory is not one of `fit`.
     """
     before = _read_summary(directory)
     paths = tuple(records) or tuple(map(Path, before.get("paths", [])))
-    missing = [path for path in paths if not path.is_file()]
-    if not paths or (missing and not records):
-        where = missing[0] if missing else f"{directory / RECORDS_FILE} names none"
-        raise UsageError(
-            f"{directory}: its record files are gone ({where}): name them by --records"
-        )
     return paths, before.get("validation", DEFAULT_VALIDATION) if validation is None else validation
 
 
 def _read_summary(directory: Path) -> dict[str, Any]:
-    try:
-        return json.loads((directory / RECORDS_FILE).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        raise UsageError(f"{directory}: no run of `fit`: it has no {RECORDS_FILE}") from None
+    if not (directory / RECORDS_FILE).exists():
+        raise UsageError(f"{directory}: no run of `fit`: it has no {RECORDS_FILE}")
+    return read_json(directory / RECORDS_FILE)
 
 
 def _check_records(directory: Path, summary: dict[str, Any]) -> None:

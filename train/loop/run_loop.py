@@ -147,7 +147,7 @@ def opened(
                 seconds = procedure.compile(done)
         store, writer, rows = NullWriter(), NullWriter(), []
         if is_first:
-            store = begin(directory, config, weights, done=done, more_files=procedure.files)
+            store = begin(directory, config, weights, done=done, files=procedure.files)
             stack.callback(store.close)
             writer = MetricsWriter(directory, done=done, mirrors=_mirrors(config, directory))
             stack.callback(writer.close)

@@ -1,7 +1,6 @@
 """Weights of other runs: how they were made, and which a run begins with or plays against."""
 
 import dataclasses
-import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -29,7 +28,7 @@ from train.players.basic import Player
 from train.players.networks import tell_apart
 from train.runtime.display import Display
 from train.runtime.errors import UsageError
-from train.runtime.files import write_json, writing
+from train.runtime.files import read_json, write_json, writing
 
 FOLDER = "opponent"
 """Folder of a run with `selfplay.opponent`: the weights that it plays against, as `export` writes
@@ -195,10 +194,11 @@ def provenance(trained: TrainedNetwork) -> dict[str, Any]:
 
     Returns:
       JSON-ready entries: `run` and `iteration`; `starts`, each with time, versions and devices;
-      `hours` (see `_hours`); `stages`, the runs that came before, oldest first; `transfer`, what a
-      run with `init_from` took of the last of them, else None; `curve`, the short matches up to
-      these weights; `evaluation`, the final matches, None where they were not of
-      these weights; `last_metrics`, the row of metrics.
+      `hours` of `training` (self-play and learning), of `compiling`, and of `all`, which has saving
+      and short matches besides; `stages`, the runs that came before, oldest first; `transfer`, what
+      a run with `init_from` took of the last of them, else None; `curve`, the short matches up to
+      these weights; `evaluation`, the final matches, None where they were not of these weights;
+      `last_metrics`, the row of metrics.
     """
     run = trained.run
     if run is None:
@@ -210,10 +210,15 @@ def provenance(trained: TrainedNetwork) -> dict[str, Any]:
     rows = read_rows(path) if path.exists() else []
     rows = [row for row in rows if row["iteration"] <= iteration]
     is_whole = bool(rows) and rows[-1]["iteration"] == iteration
+    hours = {
+        "training": sum(map(_training_seconds, rows)) / 3600,
+        "compiling": sum(row.get("compile_seconds") or 0.0 for row in rows) / 3600,
+        "all": elapsed_seconds(rows)[-1] / 3600 if rows else 0.0,
+    }
     return {
         **trained.about,
         "starts": (_read_json(run / STARTS_FILE) or {}).get("starts"),
-        "hours": _hours(rows) if is_whole else None,
+        "hours": hours if is_whole else None,
         "stages": stages_of(run),
         "transfer": _read_json(run / TRANSFER_FILE),
         "curve": _curve(rows),
@@ -238,11 +243,9 @@ def code_of(run: Path) -> list[dict[str, Any]]:
     Raises:
       UsageError: its list of starts cannot be read.
     """
-    versions: list[dict[str, Any]] = []
-    for start in (_read_json(run / STARTS_FILE) or {}).get("starts") or []:
-        code = {"version": start["versions"]["wallgo-jax"], "git": start.get("git")}
-        versions += [] if code in versions else [code]
-    return versions
+    starts = (_read_json(run / STARTS_FILE) or {}).get("starts") or []
+    code = [{"version": x["versions"]["wallgo-jax"], "git": x.get("git")} for x in starts]
+    return [each for place, each in enumerate(code) if each not in code[:place]]
 
 
 def code_in_words(code: Iterable[Mapping[str, Any]]) -> str:
@@ -255,16 +258,6 @@ def code_in_words(code: Iterable[Mapping[str, Any]]) -> str:
             f"{each['version']}{revision}{' with changes' if git and git['dirty'] else ''}"
         )
     return " then ".join(texts) or "not recorded"
-
-
-def _hours(rows: list[Row]) -> dict[str, float]:
-    """Hours of `training` (self-play and learning), of `compiling`, and of `all`, which has saving
-    and short matches besides."""
-    return {
-        "training": sum(map(_training_seconds, rows)) / 3600,
-        "compiling": sum(row.get("compile_seconds") or 0.0 for row in rows) / 3600,
-        "all": elapsed_seconds(rows)[-1] / 3600,
-    }
 
 
 def _curve(rows: list[Row]) -> list[dict[str, Any]]:
@@ -283,7 +276,4 @@ def _training_seconds(row: Row) -> float:
 
 
 def _read_json(path: Path) -> Any:
-    try:
-        return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{path}: cannot be read: {' '.join(str(error).split())}") from None
+    return read_json(path) if path.exists() else None

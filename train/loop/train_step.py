@@ -54,6 +54,7 @@ from train.runtime.devices import (
     device_key,
     devices_for,
     set_gpu_flags,
+    shapes_of,
 )
 from train.runtime.errors import UsageError
 from train.runtime.memory import tree_bytes
@@ -157,8 +158,8 @@ class TrainStep:
             replay_at = SingleDeviceSharding(self._host)
         state_at: Any = TrainState._make((everywhere, by_board, None, everywhere))
         self.plies: Trajectory = devices.like(self._plies_of_random_play(), ROWS_BY_BOARD)
-        held = _like(jax.eval_shape(self._empty_replay), replay_at)
-        state = _like(jax.eval_shape(self._first_state, self._seed), state_at)
+        held = shapes_of(jax.eval_shape(self._empty_replay), replay_at)
+        state = shapes_of(jax.eval_shape(self._first_state, self._seed), state_at)
         self.like: TrainState = state._replace(replay_state=held)
 
         self._init = jax.jit(self._first_state, out_shardings=state_at)
@@ -202,14 +203,12 @@ class TrainStep:
     @functools.cached_property
     def variant(self) -> Variant:
         """[B], what each board plays, on the devices."""
-        return self._place(self.variants, BY_BOARD)
+        return self.devices.place(self.variants, jax.tree.map(lambda x: BY_BOARD, self.variants))
 
     @functools.cached_property
     def _placed_opponent(self) -> Any:
-        return self._place(self._opponent_weights, EVERYWHERE)
-
-    def _place(self, tree: Any, spec: Any) -> Any:
-        return self.devices.place(tree, jax.tree.map(lambda x: spec, tree))
+        weights = self._opponent_weights
+        return self.devices.place(weights, jax.tree.map(lambda x: EVERYWHERE, weights))
 
     def init(self, variables: Variables | None = None) -> TrainState:
         """The first state, with random weights or with these."""
@@ -345,7 +344,7 @@ class TrainStep:
         if self._host is None:
             return tree
         if any(isinstance(x, jax.ShapeDtypeStruct) for x in jax.tree.leaves(tree)):
-            return _like(tree, SingleDeviceSharding(self._host))
+            return shapes_of(tree, SingleDeviceSharding(self._host))
         # JAX 0.12 copies what lies on several devices by way of NumPy, which the guard refuses.
         with jax.transfer_guard_device_to_host("allow"):
             return jax.device_put(tree, self._host)
@@ -600,17 +599,6 @@ def _shape_of(config: RunConfig) -> RunConfig:
     # Not read by the functions, or an argument of theirs.
     free = ("name", "seed", "evaluation", "checkpoint", "tracking", "start_weights", "init_from")
     return unchecked(without_numbers(config), **{key: getattr(plain, key) for key in free})
-
-
-def _like(tree: Any, shardings: Any) -> Any:
-    """Shapes of a tree, with a sharding for each array or branch."""
-
-    def shape(sharding: Any, branch: Any) -> Any:
-        return jax.tree.map(
-            lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=sharding), branch
-        )
-
-    return jax.tree.map(shape, shardings, tree)
 
 
 def steps_due(config: RunConfig, finished: FinishedPlies) -> int:

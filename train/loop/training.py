@@ -9,9 +9,8 @@ import jax
 
 from train.config import RunConfig
 from train.data import replay
-from train.data.diversity import Mean, OpeningDiversity
+from train.data.diversity import Mean
 from train.data.replay import ReplayState
-from train.data.selfplay import SeatSums
 from train.learning.steps import (
     check_finite,
     means_of,
@@ -154,11 +153,10 @@ def selfplay_figures(config: RunConfig, played: SelfPlayFigures, iteration: int)
     share of a win for each player. Figures of games are None where no game ended, entropies where
     no policy of their plies is learned.
     """
-    sums, by_board = played.sums, played.by_board
+    sums, by_board, seats = played.sums, played.by_board, played.sums.seats
     games, positions = float(sums.games), float(sums.positions)
     red_points = float(sums.red_wins + sums.draws / config.rules.players)
-    whole, *parts = sums.entropies._asdict().items()
-    return {
+    row: Row = {
         "games": games,
         "positions": positions,
         "mean_length": float(sums.length) / games if games else None,
@@ -166,36 +164,27 @@ def selfplay_figures(config: RunConfig, played: SelfPlayFigures, iteration: int)
         "simulations": stage_at(config, iteration).simulations,
         "full_search_share": float(sums.full) / positions,
         "drawn_share": float(sums.drawn) / positions,
-        "policy_entropy": _mean_of(whole[1]),
-        **{f"policy_entropy_{name}": _mean_of(mean) for name, mean in parts},
-        **{f"policy_share_{name}": _mean_of(mean) for name, mean in sums.shares._asdict().items()},
-        **_diversity_figures("setups", played.setups),
-        **_diversity_figures("openings", played.openings),
-        **({} if by_board is None else {BY_RULES: figures_by_rules(config, by_board)}),
-        **({} if sums.seats is None else _seat_figures(sums.seats)),
     }
-
-
-def _seat_figures(seats: SeatSums) -> Row:
-    """The learner's win rate against the frozen opponent in the games that ended, with draws as in
-    `SeatSums`, and that of each of its seats."""
-    figures = {"learner_win_rate": _mean_of(Mean(seats.points.sum(), seats.games.sum()))}
-    for colour, *parts in zip(COLOURS, seats.points, seats.games, strict=False):
-        figures[f"learner_win_rate_{colour.lower()}"] = _mean_of(Mean(*parts))
-    return figures
+    for name, mean in sums.entropies._asdict().items():
+        row["policy_entropy" if name == "all" else f"policy_entropy_{name}"] = _mean_of(mean)
+    for name, mean in sums.shares._asdict().items():
+        row[f"policy_share_{name}"] = _mean_of(mean)
+    # Shares of the games that are left without repeats, and that have the most frequent opening.
+    for name, counts in (("setups", played.setups), ("openings", played.openings)):
+        row[f"distinct_{name}"] = _mean_of(Mean(counts.distinct, counts.games))
+        row[f"commonest_{name}"] = _mean_of(Mean(counts.mode, counts.games))
+    if by_board is not None:
+        row[BY_RULES] = figures_by_rules(config, by_board)
+    if seats is not None:
+        # The learner's against the frozen opponent, draws as in `SeatSums`; by seat, too.
+        row["learner_win_rate"] = _mean_of(Mean(seats.points.sum(), seats.games.sum()))
+        for colour, *parts in zip(COLOURS, seats.points, seats.games, strict=False):
+            row[f"learner_win_rate_{colour.lower()}"] = _mean_of(Mean(*parts))
+    return row
 
 
 def _mean_of(mean: Mean) -> float | None:
     return float(mean.total) / float(mean.weight) if mean.weight else None
-
-
-def _diversity_figures(name: str, counts: OpeningDiversity) -> Row:
-    """Shares of the games that are left without repeats, and that have the most frequent one."""
-    games = float(counts.games)
-    return {
-        f"distinct_{name}": float(counts.distinct) / games if games else None,
-        f"commonest_{name}": float(counts.mode) / games if games else None,
-    }
 
 
 def _replay_warning(

@@ -19,7 +19,7 @@ import pydantic
 from pydantic import Field
 
 from train.arena.counts import Counts, PairResult, TableResult
-from train.runtime.files import append_json_line, parse_lines, read_json_lines
+from train.runtime.files import append_line, parse_lines, read_json_lines
 
 
 class ResultsCache:
@@ -60,7 +60,7 @@ class ResultsCache:
         number = self.next_number(counts.players)
         self._batches.setdefault(counts.players, {})[number] = counts
         line = record_of(counts) | {"settings": self._settings, "batch": number}
-        append_json_line(self._path, line)
+        append_line(self._path, json.dumps(line))
 
 
 def record_of(counts: Counts) -> dict[str, Any]:

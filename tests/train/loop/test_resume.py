@@ -177,20 +177,6 @@ def test_killed_before_anything_is_saved(straight, tmp_path, monkeypatch):
     assert kept(directory, store.RESUME) == ["4", "6"]
 
 
-def test_a_run_that_counted_from_0_goes_on(straight, tmp_path, monkeypatch):
-    directory = copied(straight, tmp_path)
-    shutil.rmtree(directory / "resume" / "6")
-    path = directory / METRICS_FILE
-    old = [json.loads(line) for line in path.read_text().splitlines()]
-    # The last two rows are beyond the checkpoint, and the resumed run writes them again.
-    lines = [json.dumps(row | {"iteration": row["iteration"] - 1}) for row in old]
-    path.write_text("\n".join(lines) + "\n")
-    assert training.train(CONFIG, tmp_path, resume=True)
-    assert_same_run(directory, straight)
-    found, wanted = read_scalars(directory), read_scalars(straight)
-    assert found["loss/total"] == wanted["loss/total"]
-
-
 def test_second_interrupt_drops_the_iteration(tmp_path, monkeypatch):
     def interrupt_twice():
         signal.raise_signal(signal.SIGINT)

@@ -12,8 +12,6 @@ from train.data.selfplay import POLICY_DTYPE, first_boards
 from train.loop import selfplay
 from train.loop.selfplay import (
     BOOTSTRAP,
-    Stage,
-    StageKind,
     make_bootstrap,
     selfplay_of,
     stage_at,
@@ -35,7 +33,6 @@ def test_stages_follow_the_config():
     )
     found = [stage_at(config, iteration) for iteration in range(6)]
     assert found[:2] == [BOOTSTRAP, BOOTSTRAP]
-    assert {stage.kind for stage in found[2:]} == {StageKind.SEARCH}
     assert [stage.simulations for stage in found[2:]] == [4, 8, 8, 8]
 
 
@@ -67,11 +64,6 @@ def test_a_long_run_is_not_gone_through_iteration_by_iteration(monkeypatch):
     monkeypatch.setattr(selfplay, "stage_at", count)
     assert len(stages_from(config, 400_000)) == 2
     assert 0 < len(asked) < 20
-
-
-def test_the_bootstrap_is_no_search_of_few_simulations():
-    """The kind of a stage decides, not its number of simulations."""
-    assert BOOTSTRAP != Stage(StageKind.SEARCH, BOOTSTRAP.simulations)
 
 
 def test_every_stage_makes_the_plies_that_the_replay_is_compiled_for():
