@@ -113,19 +113,10 @@ def resume(runs: Path, straight: Path, *, is_damaged: bool = False) -> Resumed:
     """
     from train.checkpoints import store
     from train.loop import training
-    from train.loop.run_directory import resumed_config
+    from train.loop.run_directory import STARTS_FILE, resumed_config
     from train.runtime.errors import UsageError
 
-    began: list[int] = []
-    first_state = training.first_state
-
-    def told_state(*values: Any, **named: Any) -> Any:
-        state = first_state(*values, **named)
-        began.append(int(state.iterations))
-        return state
-
     errors, directory = io.StringIO(), runs / NAME
-    training.first_state = told_state
     try:
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(errors):
             goes_on = directory.exists()
@@ -133,13 +124,13 @@ def resume(runs: Path, straight: Path, *, is_damaged: bool = False) -> Resumed:
             training.train(wanted, runs, resume=goes_on)
     except UsageError as error:
         return Resumed([*errors.getvalue().splitlines(), str(error)], True, "")
-    finally:
-        training.first_state = first_state
     said = errors.getvalue().splitlines()
     path = runs / "saved"
     saved = max(map(int, path.read_text().split()), default=0) if path.exists() else 0
-    if began[0] < saved and not (is_damaged and said):
-        return Resumed(said, False, f"began at {began[0]}, where {saved} was saved")
+    starts = json.loads((directory / STARTS_FILE).read_text())["starts"]
+    began = starts[-1]["iterations"][0]
+    if began < saved and not (is_damaged and said):
+        return Resumed(said, False, f"began at {began}, where {saved} was saved")
     newest = store.newest_iteration(directory, store.RESUME)
     if newest != wanted.iterations or rows(runs) != rows(straight):
         return Resumed(said, False, "metrics differ")

@@ -71,9 +71,9 @@ def as_users() -> Iterator[None]:
 
 def forget_programs() -> None:
     """Runs compile programs of their own, whatever an earlier one compiled under which settings."""
-    compiled_step = sys.modules.get("train.loop.compiled_step")
-    if compiled_step is not None:
-        compiled_step._shared.cache_clear()
+    train_step = sys.modules.get("train.loop.train_step")
+    if train_step is not None:
+        train_step._shared.cache_clear()
 
 
 @contextlib.contextmanager

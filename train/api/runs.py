@@ -26,7 +26,7 @@ from train.arena.result import MatchResult
 from train.config import RunConfig
 from train.data.replay import newest_games, position_bytes
 from train.loop.evaluation import final_matches
-from train.loop.run_directory import check_name, plain_path, resumed_config
+from train.loop.run_directory import plain_path, resumed_config
 from train.loop.run_loop import OpenRun, iterations, save
 from train.loop.selfplay import rules_of_board, variants_of
 from train.loop.training import open_run, write_game
@@ -338,7 +338,6 @@ def resume(
     by_key = use_functions(**{name: keys.pop(name) for name in names if name in keys})
     folder = plain_path(Path(directory))
     config = make_config(resumed_config(folder), changes, **keys)
-    check_name(folder, config)
     return Run(with_functions(config, by_key), folder, is_resumed=True, progress=progress)
 
 

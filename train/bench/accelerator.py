@@ -35,7 +35,7 @@ from train.bench.training import train_for, training_lines
 from train.config import RunConfig, change_config, read_config
 from train.runtime.devices import set_up
 from train.runtime.errors import UsageError
-from train.runtime.files import append_json_line, plain_data
+from train.runtime.files import append_line, plain_data
 
 Count = Annotated[int, Field(ge=1)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -167,7 +167,7 @@ def _measure_here(options: Options, overrides: Sequence[str], ends: float) -> No
 def _write(options: Options, name: str, line: dict[str, Any]) -> None:
     """Add a line to the results, and show it."""
     about = {"part": name, "flags": PARTS[name].flags}
-    append_json_line(options.out / RESULTS_FILE, plain_data(line | about))
+    append_line(options.out / RESULTS_FILE, json.dumps(plain_data(line | about)))
     texts = [line["error"]] if "error" in line else line.get("lines", [])
     if "rates" in line:
         rates = ", ".join(f"{rate:,.0f} {unit}/s" for unit, rate in line["rates"].items())

@@ -32,8 +32,8 @@ from train.bench.search import make_uniform_evaluator
 from train.bench.timing import timed
 from train.config import RunConfig, config_to_dict
 from train.data.selfplay import first_boards
-from train.loop.compiled_step import CompiledStep
 from train.loop.start import load_opponent
+from train.loop.train_step import TrainStep
 from train.metrics.text_table import Table
 from train.network.build import channels_of
 from train.runtime.devices import AXIS, BY_BOARD, EVERYWHERE, Devices, tracing_for
@@ -137,9 +137,8 @@ def make_traces(
     """
     boards = config.selfplay.boards
     devices.check_divides(selfplay_boards=boards, learner_batch=config.learner.batch)
-    step, rules = CompiledStep(config, devices, load_opponent(config)), config.rules
-    parts = step.parts
-    weights = devices.like(parts.network.shapes, EVERYWHERE)
+    step, rules = TrainStep(config, devices, load_opponent(config)), config.rules
+    weights = devices.like(step.network.shapes, EVERYWHERE)
 
     def env() -> Traced:
         env = env_lib.make(rules)
@@ -152,7 +151,7 @@ def make_traces(
     def network() -> Traced:
         channels = len(channels_of(config.network, rules.players))
         planes = jax.ShapeDtypeStruct((boards, rules.size, rules.size, channels), jnp.bool_)
-        return jax.jit(parts.network.evaluate).trace(weights, devices.like(planes, BY_BOARD))
+        return jax.jit(step.network.evaluate).trace(weights, devices.like(planes, BY_BOARD))
 
     def move(evaluate: Evaluator, variables: Any) -> Traced:
         options = dataclasses.replace(config.search, simulations=simulations, first_simulations=0)
@@ -165,10 +164,10 @@ def make_traces(
         program = devices.per_device(
             on_device, (EVERYWHERE, BY_BOARD, BY_BOARD, EVERYWHERE), BY_BOARD
         )
-        positions = jax.eval_shape(first_boards, parts.variants).position
+        positions = jax.eval_shape(first_boards, step.variants).position
         return jax.jit(program).trace(
             variables,
-            devices.like(parts.variants, BY_BOARD),
+            devices.like(step.variants, BY_BOARD),
             devices.like(positions, BY_BOARD),
             devices.like(jax.eval_shape(jax.random.key, 0), EVERYWHERE),
         )

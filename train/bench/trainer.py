@@ -32,9 +32,8 @@ from train.bench.timing import (
 from train.config import RunConfig
 from train.data.openings import no_opening
 from train.data.selfplay import Boards
-from train.loop.compiled_step import CompiledStep, make_step
 from train.loop.numbers import numbers_of
-from train.loop.train_step import TrainState
+from train.loop.train_step import TrainState, TrainStep, make_step
 from train.network import (
     Network,
     Output,
@@ -163,7 +162,7 @@ def _bits(number: float) -> int:
     return int(np.float32(number).view(np.uint32))
 
 
-def _filled(step: CompiledStep, plies: int, rows: int) -> TrainState:
+def _filled(step: TrainStep, plies: int, rows: int) -> TrainState:
     """A run's first state, with a replay buffer full of the bootstrap's games."""
     state = step.init()
     boards, replay_state, player = state.boards, state.replay_state, state.learner.player

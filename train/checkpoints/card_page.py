@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from train.config import RunConfig, config_from_dict
-from train.config.keys import Key, keys_of
+from train.config.keys import keys_of
 from train.config.rule_sets import rule_sets_in_words
 from train.config.toml_text import in_toml
 
@@ -40,9 +40,19 @@ def card_page(card: dict[str, Any], *, player: str) -> str:
 
 def _training(card: dict[str, Any]) -> list[str]:
     """Runs, hours, versions, and what a warm start took."""
-    stages = [*(card.get("stages") or []), card]
     heads = ("run", "iteration", "seed", "began with", "hours", "compiling", "saving and matches")
-    parts = ["## Training", _table(heads, map(_stage_row, stages))]
+    rows = []
+    for stage in (*(card.get("stages") or []), card):
+        config, hours = stage["config"], stage.get("hours")
+        begin = config.get("start_weights") or config.get("init_from")
+        row = [f"`{stage.get('run')}`", str(stage.get("iteration")), str(config.get("seed", 0))]
+        row.append(f"`{begin}`" if begin else "random weights")
+        times = ["not recorded", "", ""]
+        if hours is not None:
+            rest = hours["all"] - hours["training"] - hours["compiling"]
+            times = [f"{part:.2f}" for part in (hours["training"], hours["compiling"], rest)]
+        rows.append(row + times)
+    parts = ["## Training", _table(heads, rows)]
     for start in (card.get("starts") or [])[-1:]:
         versions, devices, git = start["versions"], start["devices"], start.get("git")
         named = ", ".join(f"{name} {versions[name]}" for name in ("wallgo-jax", "jax", "python"))
@@ -63,17 +73,6 @@ def _training(card: dict[str, Any]) -> list[str]:
     return parts
 
 
-def _stage_row(stage: dict[str, Any]) -> list[str]:
-    config, hours = stage["config"], stage.get("hours")
-    begin = config.get("start_weights") or config.get("init_from")
-    row = [f"`{stage.get('run')}`", str(stage.get("iteration")), str(config.get("seed", 0))]
-    row.append(f"`{begin}`" if begin else "random weights")
-    if hours is None:
-        return [*row, "not recorded", "", ""]
-    rest = hours["all"] - hours["training"] - hours["compiling"]
-    return [*row, *(f"{part:.2f}" for part in (hours["training"], hours["compiling"], rest))]
-
-
 def _matches(card: dict[str, Any]) -> list[str]:
     """The table of the final matches and of those that `export --matches` added."""
     final = card.get("evaluation") or {}
@@ -86,21 +85,22 @@ def _matches(card: dict[str, Any]) -> list[str]:
         "Openings are random plies that both games of a pair start with; where they come after "
         "placements, the players have placed all stones."
     )
-    return ["## Matches", openings, _table(heads, map(_match_row, matches))]
-
-
-def _match_row(match: dict[str, Any]) -> tuple[str, ...]:
-    low, high = match["interval_95"]
-    by_rules = f" on `{match['rule_set']}`" if "rule_set" in match else ""
-    placed = " after placements" if match.get("players_place") else ""
-    return (
-        f"`{match['first']}`{by_rules}",
-        f"`{match['second']}`",
-        f"{match['wins']}, {match['draws']}, {match['losses']}",
-        f"{100 * match['win_rate']:.4g} % ({100 * low:.1f} to {100 * high:.1f})",
-        match.get("openings") or f"{match.get('opening_plies')}{placed}",
-        str(match.get("seed")),
-    )
+    rows = []
+    for match in matches:
+        low, high = match["interval_95"]
+        by_rules = f" on `{match['rule_set']}`" if "rule_set" in match else ""
+        placed = " after placements" if match.get("players_place") else ""
+        rows.append(
+            (
+                f"`{match['first']}`{by_rules}",
+                f"`{match['second']}`",
+                f"{match['wins']}, {match['draws']}, {match['losses']}",
+                f"{100 * match['win_rate']:.4g} % ({100 * low:.1f} to {100 * high:.1f})",
+                match.get("openings") or f"{match.get('opening_plies')}{placed}",
+                str(match.get("seed")),
+            )
+        )
+    return ["## Matches", openings, _table(heads, rows)]
 
 
 def _curve(curve: Sequence[dict[str, Any]]) -> list[str]:
@@ -125,32 +125,23 @@ def _time_to_strength(strength: dict[str, Any] | None) -> list[str]:
         (str(p["iteration"]), f"{p['minutes']:.2f}", f"{100 * p['rate']:.4g} %", str(p["games"]))
         for p in strength["points"]
     ]
-    passings = [
-        (f"{100 * each['level']:g} %", *(_minutes(each[key]) for key in ("minutes", "low", "high")))
-        for each in strength["passings"]
-    ]
-    return [
-        "## Time to strength",
-        _caption(strength),
-        _table(("iteration", "minutes", "win rate", "games"), rows),
-        _table(("level", "passed after minutes", "95 % from", "to"), passings),
-    ]
-
-
-def _minutes(minutes: float | None) -> str:
-    return "not passed" if minutes is None else f"{minutes:.2f}"
-
-
-def _caption(strength: dict[str, Any]) -> str:
+    passings = []
+    for each in strength["passings"]:
+        minutes = [each[key] for key in ("minutes", "low", "high")]
+        texts = ["not passed" if each is None else f"{each:.2f}" for each in minutes]
+        passings.append((f"{100 * each['level']:g} %", *texts))
     earlier = strength.get("earlier") or {"minutes": 0, "unrecorded": ()}
     before = f", {earlier['minutes']:.2f} of them in stages before" if earlier["minutes"] else ""
     if earlier["unrecorded"]:
         before += f", those of {', '.join(earlier['unrecorded'])} not recorded"
-    return (
+    return [
+        "## Time to strength",
         f"Checkpoints with {strength['simulations']} simulations against "
         f"`{strength['opponent']}`, {strength['opening_plies']} random opening plies, seed "
-        f"{strength['seed']}; minutes are those of self-play and learning{before}."
-    )
+        f"{strength['seed']}; minutes are those of self-play and learning{before}.",
+        _table(("iteration", "minutes", "win rate", "games"), rows),
+        _table(("level", "passed after minutes", "95 % from", "to"), passings),
+    ]
 
 
 def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -160,14 +151,14 @@ def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 def _toml(config: RunConfig) -> str:
     """The keys that decide the weights and differ from their defaults, as TOML."""
-    keys = [key for key in keys_of(config) if _decides(key)]
+    named = ("seed", "iterations", "rules")
+    keys = [
+        key
+        for key in keys_of(config)
+        if (key.path in named or key.is_changed) and key.path.partition(".")[0] not in _NOT_TRAINING
+    ]
     lines = []
     for table, group in itertools.groupby(keys, key=lambda key: key.table):
         lines += ["", f"[{table}]"] if table else []
         lines += [f"{key.name} = {in_toml(key.value)}" for key in group]
     return "\n".join(lines)
-
-
-def _decides(key: Key) -> bool:
-    is_named = key.path in ("seed", "iterations", "rules")
-    return (is_named or key.is_changed) and key.path.partition(".")[0] not in _NOT_TRAINING

@@ -102,18 +102,14 @@ def check_folder(folder: Path) -> None:
     if folder.is_dir():
         # All that a first writing may leave is the card, half written.
         held = [entry.name for entry in folder.iterdir() if not is_unfinished(entry.name)]
-        if held and not _is_written_here(folder):
+        try:
+            card = read_json(folder / CARD_FILE) if held else dict.fromkeys(OWN_KEYS)
+        except UsageError:
+            card = None
+        if not (isinstance(card, dict) and card.keys() >= set(OWN_KEYS)):
             raise UsageError(f"{folder}: is not empty and holds no exported model; choose another")
     elif folder.exists():
         raise UsageError(f"{folder}: is a file, not a folder")
-
-
-def _is_written_here(folder: Path) -> bool:
-    try:
-        card = read_json(folder / CARD_FILE)
-    except UsageError:
-        return False
-    return isinstance(card, dict) and all(key in card for key in OWN_KEYS)
 
 
 def write_model(

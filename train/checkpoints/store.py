@@ -91,7 +91,7 @@ class Store:
         """
         # On a CPU this is the devices' own memory. Nothing changes it before this returns, so
         # neither this nor orbax, which could go on afterwards, copies it.
-        weights, run = jax.tree.map(_held, fetch((weights, run)))
+        weights, run = jax.tree.map(lambda x: np.asarray(x).view(_Held), fetch((weights, run)))
         if win_rate is not None:
             self._win_rates[iteration] = _WinRate(_is_alike(config, self._config), win_rate)
         for manager, item, tree in (
@@ -123,10 +123,6 @@ class _Held(np.ndarray):
 
     def __deepcopy__(self, memo: dict[int, Any] | None) -> "_Held":
         return self
-
-
-def _held(array: Any) -> np.ndarray:
-    return np.asarray(array).view(_Held)
 
 
 @contextlib.contextmanager
@@ -283,33 +279,22 @@ def set_aside(directory: Path, like: Variables, *, after: int) -> None:
     for kind in (WEIGHTS, RESUME):
         for iteration in _iterations(directory / kind):
             folder = directory / kind / str(iteration)
-            if iteration > after or (kind == WEIGHTS and not _is_whole(folder, like)):
-                _rename_aside(folder)
-
-
-def _is_whole(folder: Path, like: Variables) -> bool:
-    try:
-        read_arrays(folder, "weights", like)
-    except (UnreadableError, UsageError):
-        return False
-    return True
-
-
-def _rename_aside(path: Path) -> None:
-    names = (f"{path.name}.aside{number or ''}" for number in range(1000))
-    path.rename(next(new for name in names if not (new := path.with_name(name)).exists()))
+            is_damaged = False
+            if kind == WEIGHTS and iteration <= after:
+                try:
+                    read_arrays(folder, "weights", like)
+                except (UnreadableError, UsageError):
+                    is_damaged = True
+            if iteration > after or is_damaged:
+                names = (f"{folder.name}.aside{number or ''}" for number in range(1000))
+                free = (new for name in names if not (new := folder.with_name(name)).exists())
+                folder.rename(next(free))
 
 
 def _iterations(folder: Path) -> list[int]:
     """Iterations of all finished checkpoints, in rising order."""
     names = [entry.name for entry in folder.iterdir()] if folder.is_dir() else []
     return sorted(int(name) for name in names if name.isdecimal() and name == str(int(name)))
-
-
-def _unfinished(folder: Path) -> list[tuple[int, Path]]:
-    """Iteration and directory of each checkpoint whose saving was interrupted."""
-    parts = [(entry, entry.name.partition(UNFINISHED)) for entry in folder.iterdir()]
-    return [(int(name), entry) for entry, (name, mark, _) in parts if mark and name.isdecimal()]
 
 
 def _win_rates(folder: Path, config: Mapping[str, Any] | None) -> dict[int, _WinRate]:
@@ -350,7 +335,9 @@ def _read(
     known = _iterations(folder)
     candidates = [(number, folder / str(number)) for number in known]
     if folder.is_dir():
-        candidates += _unfinished(folder)
+        # Those whose saving was interrupted.
+        parts = [(entry, entry.name.partition(UNFINISHED)) for entry in folder.iterdir()]
+        candidates += [(int(n), entry) for entry, (n, mark, _) in parts if mark and n.isdecimal()]
     if iteration is not None:
         if iteration not in known:
             there = ", ".join(map(str, known)) or "none"

@@ -81,7 +81,8 @@ def carry_over(
 
         def choose(path: Any, leaf: jax.Array, rest: dict[str, jax.Array] = rest) -> jax.Array:
             name = _name(path)
-            other, is_kept = rest.get(name), kept is None or _is_kept(name, kept)
+            other, is_block = rest.get(name), name.startswith("blocks.")
+            is_kept = kept is None or not is_block or int(name.split(".")[1]) in kept
             if name == _STEM and kept is not None and other is not None:
                 return _by_channel(rest.pop(name), leaf, before, after, players, counts)
             if is_kept and other is not None and other.shape == leaf.shape:
@@ -112,11 +113,6 @@ def _count(counts: dict[str, list[int]], name: str, column: int, numbers: int) -
     pieces = name.split(".")
     part = ".".join(pieces[: 2 if pieces[0] == "blocks" else 1])
     counts.setdefault(part, [0, 0, 0])[column] += numbers
-
-
-def _is_kept(name: str, kept: set[int]) -> bool:
-    """Whether a tensor of this name means the same in both networks."""
-    return not name.startswith("blocks.") or int(name.split(".")[1]) in kept
 
 
 def _blocks_kept(before: NetworkConfig, after: NetworkConfig) -> set[int]:

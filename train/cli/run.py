@@ -117,10 +117,9 @@ def _config_and_runs(
         )
     if command.runs is not None:
         raise UsageError(f"{name}: --resume names the run's own directory: leave --runs out")
-    from train.loop.run_directory import check_name, plain_path, resumed_config
+    from train.loop.run_directory import plain_path, resumed_config
 
     config = change_config(resumed_config(command.resume), overrides)
-    check_name(command.resume, config)
     return config, plain_path(command.resume).parent
 
 

@@ -1,11 +1,17 @@
 """Options of the distance heuristics."""
 
-import dataclasses
+from typing import Annotated, Literal
 
-FORMULAS = ("ethen", "wjx")
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+
+from train.runtime.fields import STRICT, AtLeastOne, Share
+
+_Cost = Annotated[float, Field(ge=-1, le=0)]
+_Scale = Annotated[float, Field(ge=0.001, le=1000)]
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True, config=STRICT)
 class HeuristicConfig:
     """Weights of a cell, seen from the player that is scored, and how players use the scores.
 
@@ -24,41 +30,26 @@ class HeuristicConfig:
       scale: search value: score whose value is tanh 1 [cells].
     """
 
-    formula: str = "wjx"
-    sure_own: float = 0.9
-    sure_other: float = -0.85
-    semi_sure_own: float = 0.8
-    semi_sure_other: float = -0.75
-    boundary: int = 6
-    guess_weight: float = 0.9
+    formula: Literal["ethen", "wjx"] = "wjx"
+    sure_own: Share = 0.9
+    sure_other: _Cost = -0.85
+    semi_sure_own: Share = 0.8
+    semi_sure_other: _Cost = -0.75
+    boundary: Annotated[int, Field(ge=1, le=20)] = 6
+    guess_weight: Share = 0.9
     stones_block: bool = False
-    top_k: int = 5
-    temperature: float = 1.0
-    scale: float = 10.0
+    top_k: AtLeastOne = 5
+    temperature: _Scale = 1.0
+    scale: _Scale = 10.0
 
     def __post_init__(self) -> None:
-        if self.formula not in FORMULAS:
-            raise ValueError(f"formula {self.formula!r} is not one of {', '.join(FORMULAS)}")
-        if not 0 <= self.sure_own <= 1:
-            raise ValueError("sure_own must be from 0 to 1")
-        if not 0 <= self.semi_sure_own <= self.sure_own:
+        if self.semi_sure_own > self.sure_own:
             raise ValueError("semi_sure_own must be from 0 to sure_own")
-        if not -1 <= self.sure_other <= 0:
-            raise ValueError("sure_other must be from -1 to 0")
-        if not self.sure_other <= self.semi_sure_other <= 0:
+        if self.semi_sure_other < self.sure_other:
             raise ValueError("semi_sure_other must be from sure_other to 0")
-        if not 1 <= self.boundary <= 20:
-            raise ValueError("boundary must be from 1 to 20")
-        if not 0 <= self.guess_weight <= 1:
-            raise ValueError("guess_weight must be from 0 to 1")
-        if self.top_k < 1:
-            raise ValueError("top_k must be at least 1")
-        for key in ("temperature", "scale"):
-            if not 0.001 <= getattr(self, key) <= 1000:
-                raise ValueError(f"{key} must be from 0.001 to 1000")
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True, config=STRICT)
 class HeuristicsConfig:
     """The heuristics that players name.
 

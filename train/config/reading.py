@@ -17,8 +17,6 @@ from wallgo_jax.formats.near_names import did_you_mean
 from wallgo_jax.formats.rules_text import read_rules
 from wallgo_jax.game.rules import Rules
 
-MAX_WHOLE = 10**15
-"""The largest whole number of a config; sizes of arrays made from it can still be computed."""
 _ADAPTER = pydantic.TypeAdapter(RunConfig)
 
 
@@ -32,7 +30,9 @@ def read_config(path: str | Path | None, overrides: Sequence[str] = ()) -> RunCo
     """
     if path is not None and (Path(path) / CONFIG_FILE).is_file():
         raise UsageError(f"config {path}: is a run's directory; --resume {path} goes on with it")
-    defaults = _default_fields()
+    # The fields that `RunConfig()` sets to other values than the defaults of its tables.
+    run, changed = RunConfig(), ("network", "search", "selfplay", "learner", "evaluation")
+    defaults = {key: dataclasses.asdict(getattr(run, key)) for key in changed}
     fields = defaults if path is None else read_toml(Path(path))
     for table in {key.partition(".")[0] for key, _ in _pair_up(overrides)} & defaults.keys():
         # A table that the file leaves out is the quickstart's, whichever of its keys changes.
@@ -67,19 +67,12 @@ def change_config(config: RunConfig, overrides: Sequence[str]) -> RunConfig:
     return config_from_dict(fields, where="command line")
 
 
-def _default_fields() -> dict[str, Any]:
-    """The fields that `RunConfig()` sets to other values than the defaults of its tables."""
-    run, changed = RunConfig(), ("network", "search", "selfplay", "learner", "evaluation")
-    return {key: dataclasses.asdict(getattr(run, key)) for key in changed}
-
-
 def config_from_dict(fields: Mapping[str, Any], *, where: str) -> RunConfig:
     """A config from nested tables; the message of a `UsageError` begins with `where`."""
     try:
         config = _ADAPTER.validate_python(fields)
     except pydantic.ValidationError as error:
         raise UsageError(f"{where}: {validation_errors(error)}{_known_keys(error)}") from None
-    _check_sizes(config, f"{where}: ")
     if OWN_FIELD in fields:
         raise UsageError(f"{where}: {OWN_FIELD}: is no key; rules may be a list")
     return config
@@ -96,16 +89,6 @@ def _known_keys(error: pydantic.ValidationError) -> str:
         table = getattr(table, name)
     known = [field.name for field in dataclasses.fields(table) if field.name != OWN_FIELD]
     return f"{did_you_mean(key, known)}; known keys: {', '.join(known)}"
-
-
-def _check_sizes(table: Any, where: str) -> None:
-    """Refuse whole numbers that no array can be built from."""
-    for field in dataclasses.fields(table):
-        value = getattr(table, field.name)
-        if dataclasses.is_dataclass(value):
-            _check_sizes(value, f"{where}{field.name}.")
-        elif isinstance(value, int) and value > MAX_WHOLE:
-            raise UsageError(f"{where}{field.name} must be at most {MAX_WHOLE} (got {value})")
 
 
 def config_to_dict(config: RunConfig) -> dict[str, Any]:
@@ -133,8 +116,17 @@ def _pair_up(words: Sequence[str]) -> list[tuple[str, str]]:
 def _assign_all(fields: dict[str, Any], overrides: Sequence[str]) -> None:
     for key, text in _pair_up(overrides):
         path = key.replace("-", "_")
-        is_text = isinstance(_default_of(path.split(".")), str)
-        assign(fields, path, _read_value(text, is_text=is_text))
+        default: Any = RunConfig()
+        for name in path.split("."):
+            default = getattr(default, name, None) if dataclasses.is_dataclass(default) else None
+        # A TOML value where the text is one, else the text itself; of a key that holds text, a
+        # quoted text or the text itself.
+        try:
+            value = tomllib.loads(f"value = {text}")["value"]
+        except (ValueError, RecursionError):
+            value = text
+        is_text = isinstance(default, str)
+        assign(fields, path, text if is_text and not isinstance(value, str) else value)
 
 
 def assign(fields: dict[str, Any], path: str, value: Any) -> None:
@@ -155,21 +147,3 @@ def assign(fields: dict[str, Any], path: str, value: Any) -> None:
         if not isinstance(fields, dict):
             raise UsageError(f"config: {path}: {name} is not a table")
     fields[last] = value
-
-
-def _default_of(path: Sequence[str]) -> Any:
-    """The default of a key; None where there is no such key."""
-    found: Any = RunConfig()
-    for name in path:
-        found = getattr(found, name, None) if dataclasses.is_dataclass(found) else None
-    return found
-
-
-def _read_value(text: str, *, is_text: bool) -> Any:
-    """A TOML value where the text is one, else the text itself; of a key that holds text, a quoted
-    text or the text itself."""
-    try:
-        value = tomllib.loads(f"value = {text}")["value"]
-    except (ValueError, RecursionError):
-        return text
-    return text if is_text and not isinstance(value, str) else value

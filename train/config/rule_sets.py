@@ -43,14 +43,17 @@ class RuleSet:
     name: Annotated[str, pydantic.Field(pattern=rf"^({_NAME})?$")] = ""
 
 
-def _as_table(given: Any) -> Any:
-    """An entry of a list as a table."""
-    return given if isinstance(given, Mapping | RuleSet) else {"rules": given}
-
-
 _ENTRIES = pydantic.TypeAdapter(
     Annotated[
-        tuple[Annotated[RuleSet, pydantic.BeforeValidator(_as_table)], ...],
+        tuple[
+            Annotated[
+                RuleSet,
+                pydantic.BeforeValidator(
+                    lambda x: x if isinstance(x, Mapping | RuleSet) else {"rules": x}
+                ),
+            ],
+            ...,
+        ],
         pydantic.Field(min_length=1),
     ]
 )

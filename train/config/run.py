@@ -4,10 +4,11 @@ Importing this loads no JAX, so a config is read, checked and printed at once.
 """
 
 import dataclasses
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import AfterValidator, ConfigDict, Field
+from pydantic import AfterValidator, Field
 from pydantic.dataclasses import dataclass
 
 from train.config.heuristics import HeuristicsConfig
@@ -16,7 +17,8 @@ from train.config.sprt import parse_sprt
 from train.data.config import ReplayConfig, SelfPlayConfig
 from train.learning.config import LearnerConfig, parse_freeze
 from train.network.config import NetworkConfig
-from train.search.config import SearchConfig
+from train.runtime.fields import STRICT, AtLeastOne, Count
+from train.search.config import MAX_SIMULATIONS, SearchConfig
 from wallgo_jax.board.geometry import MAX_GRID
 from wallgo_jax.game.rules import PRESETS, Rules
 from wallgo_jax.planes import check_planes
@@ -29,19 +31,26 @@ CONFIG_FILE = "config.json"
 """File of a run directory that holds the run's config."""
 OWN_FIELD = "mix"
 """Field of `RunConfig` that is no key: `rules` says the same."""
-MOST_STEPS = 2**31 - 1
-"""The most steps of learning of a run, which are counted in 32 bits."""
-# Unknown keys, NaN and infinities are errors, in the tables as well: they take this over.
-_STRICT = ConfigDict(extra="forbid", allow_inf_nan=False)
-_Count = Annotated[int, Field(ge=0)]
-_AtLeastOne = Annotated[int, Field(ge=1)]
+MAX_WHOLE = 2**31 - 1
+"""The largest whole number of a config: axes of arrays and steps are counted in 32 bits."""
 _Even = Annotated[int, Field(ge=2, multiple_of=2)]
+_Games = Annotated[int, Field(ge=2, le=2**30, multiple_of=2)]
 
 
 def _check_sprt(text: str) -> str:
     if text:
         parse_sprt(text)
     return text
+
+
+def _too_large(table: Any, where: str) -> Iterator[str]:
+    """Whole numbers that no array can be built from."""
+    for field in dataclasses.fields(table):
+        value = getattr(table, field.name)
+        if dataclasses.is_dataclass(value):
+            yield from _too_large(value, f"{where}{field.name}.")
+        elif isinstance(value, int) and value > MAX_WHOLE:
+            yield f"{where}{field.name} must be at most {MAX_WHOLE} (got {value})"
 
 
 def _check_name(name: str) -> str:
@@ -51,7 +60,7 @@ def _check_name(name: str) -> str:
     return name
 
 
-@dataclass(frozen=True, config=_STRICT)
+@dataclass(frozen=True, config=STRICT)
 class EvaluationConfig:
     """Matches of the newest weights against other players.
 
@@ -73,19 +82,19 @@ class EvaluationConfig:
       players_place: the players place all stones, and the random plies come after.
     """
 
-    every: _Count = 10
+    every: Count = 10
     opponents: tuple[str, ...] = ("random", "greedy")
     anchors: tuple[str, ...] = ("greedy",)
-    games: _Even = 100
+    games: _Games = 100
     sprt: Annotated[str, AfterValidator(_check_sprt)] = ""
-    final_games: _Even = 400
+    final_games: _Games = 400
     batch: _Even = 100
-    simulations: _AtLeastOne = 16
-    opening_plies: _Count = 0
+    simulations: Annotated[int, Field(ge=1, le=MAX_SIMULATIONS)] = 16
+    opening_plies: Count = 0
     players_place: bool = False
 
 
-@dataclass(frozen=True, config=_STRICT)
+@dataclass(frozen=True, config=STRICT)
 class CheckpointConfig:
     """Choice of the checkpoints that are saved and kept.
 
@@ -98,13 +107,13 @@ class CheckpointConfig:
       keep_every: weights of multiples of this are kept for ever; 0 for none [iterations].
     """
 
-    every: _AtLeastOne = 10
-    keep: _AtLeastOne = 5
-    keep_best: _Count = 1
-    keep_every: _Count = 0
+    every: AtLeastOne = 10
+    keep: AtLeastOne = 5
+    keep_best: Count = 1
+    keep_every: Count = 0
 
 
-@dataclass(frozen=True, config=_STRICT)
+@dataclass(frozen=True, config=STRICT)
 class TrackingConfig:
     """Services that mirror a run's metrics.
 
@@ -116,7 +125,7 @@ class TrackingConfig:
     wandb: str = ""
 
 
-@dataclass(frozen=True, config=_STRICT)
+@dataclass(frozen=True, config=STRICT)
 class RunConfig:
     """A training run; the defaults are those of `configs/quickstart.toml`.
 
@@ -144,7 +153,7 @@ class RunConfig:
 
     name: Annotated[str, AfterValidator(_check_name)] = "quickstart"
     seed: Annotated[int, Field(ge=0, lt=2**31)] = 0
-    iterations: _AtLeastOne = 50
+    iterations: AtLeastOne = 50
     rules: RulesField = PRESETS["wallzero-4stone"]
     grid: Annotated[int, Field(ge=0, le=MAX_GRID)] = 0
     start_weights: str = ""
@@ -225,17 +234,22 @@ class RunConfig:
         if isinstance(self.rules, tuple):  # a list of rule sets, which only a new config has
             object.__setattr__(self, "mix", self.rules if len(self.rules) > 1 else ())
             object.__setattr__(self, "rules", self.rules[0].rules)
-        elif self.mix and self.mix[0].rules != self.rules:
-            raise ValueError("rules are not the first of the run's rule sets; give the whole list")
-        if self.start_weights and self.init_from:
-            raise ValueError(
-                "init_from must be empty where start_weights is set: one takes what fits, the "
-                "other all"
-            )
         try:
             check_planes(self.network.planes)
         except ValueError as error:
             raise ValueError(f"network.{error}") from None
+        for conflict in self._conflicts():
+            raise ValueError(conflict)
+
+    def _conflicts(self) -> Iterator[str]:
+        """What is wrong between keys, and what is allowed."""
+        if self.mix and self.mix[0].rules != self.rules:
+            yield "rules are not the first of the run's rule sets; give the whole list"
+        if self.start_weights and self.init_from:
+            yield (
+                "init_from must be empty where start_weights is set: one takes what fits, the "
+                "other all"
+            )
         least = min(rules.max_plies for rules in self.learned)
         for path, plies, most in (
             ("selfplay.opening_plies", self.selfplay.opening_plies, least),
@@ -243,91 +257,71 @@ class RunConfig:
             ("learner.td_steps", self.learner.td_steps, self.max_plies),
         ):
             if plies >= most:
-                raise ValueError(
-                    f"{path} ({plies}) must be below {most}, the most plies of a game by these "
-                    "rules"
-                )
-        self._check_steps()
-        self._check_boards()
-        self._check_opponent()
-        if self.rules.players != 2:
-            self._check_seats()
-
-    def _check_seats(self) -> None:
-        """Refuse what is for two players alone."""
-        for is_set, key, reason in (
-            (
-                self.learner.value_mix > 0 and self.network.value == "wdl",
-                "learner.value_mix must be 0 for network.value 'wdl'",
-                "a search knows the value of one of them",
-            ),
-            (
-                self.learner.td_steps > 0,
-                "learner.td_steps must be 0",
-                "a search knows the value of the player to move alone",
-            ),
-            (bool(self.evaluation.sprt), "evaluation.sprt must be empty", "it is a test of two"),
-        ):
-            if is_set:
-                raise ValueError(f"{key} with rules of {self.rules.players} players: {reason}")
-
-    def _check_steps(self) -> None:
-        """Refuse more steps, of the run or of the freeze of a group, than are counted."""
-        steps, frozen = self.learner.steps, parse_freeze(self.learner.freeze)
-        if self.iterations * steps > MOST_STEPS:
-            raise ValueError(
+                yield f"{path} ({plies}) must be below {most}, the most plies of a game"
+        yield from _too_large(self, "")
+        steps = self.learner.steps
+        if self.iterations * steps > MAX_WHOLE:
+            yield (
                 f"learner.steps ({steps}) times iterations ({self.iterations}) must be at most "
-                f"{MOST_STEPS}"
+                f"{MAX_WHOLE}"
             )
-        for group, iterations in frozen.items():
-            if iterations * steps > MOST_STEPS:
-                raise ValueError(
+        for group, iterations in parse_freeze(self.learner.freeze).items():
+            if iterations * steps > MAX_WHOLE:
+                yield (
                     f"learner.freeze: the iterations of '{group}={iterations}' times learner.steps "
-                    f"({steps}) must be at most {MOST_STEPS}"
+                    f"({steps}) must be at most {MAX_WHOLE}"
                 )
+        yield from self._board_conflicts()
+        if self.selfplay.opponent:
+            yield from self._opponent_conflicts()
+        if self.rules.players != 2:
+            where = f"with rules of {self.rules.players} players: a search knows the value of"
+            if self.learner.value_mix > 0 and self.network.value == "wdl":
+                yield f"learner.value_mix must be 0 for network.value 'wdl' {where} one of them"
+            if self.learner.td_steps > 0:
+                yield f"learner.td_steps must be 0 {where} the player to move alone"
+            if self.evaluation.sprt:
+                yield "evaluation.sprt must be empty: it is a test of two players"
 
-    def _check_boards(self) -> None:
-        """Refuse boards of self-play that cannot lie in one batch, or that a network would not
-        tell apart."""
+    def _board_conflicts(self) -> Iterator[str]:
+        """Boards of self-play that cannot lie in one batch, or that a network would not tell
+        apart."""
         for each in self.rule_sets:
             size = each.rules.size
             if self.grid and self.grid < size:
-                raise ValueError(
+                yield (
                     f"grid {self.grid} is smaller than the {size}x{size} board of {each.name}; 0 "
                     "takes the largest board's"
                 )
         smaller = [each for each in self.rule_sets if each.rules.size < self.grid_side]
         if smaller and not self.network.playable:
-            raise ValueError(
+            yield (
                 f"network.playable must be true: the board of {smaller[0].name} is smaller than "
                 f"the grid of {self.grid_side}, and no other plane shows its cells"
             )
         if self.selfplay.boards < len(self.rule_sets):
-            raise ValueError(
+            yield (
                 f"selfplay.boards ({self.selfplay.boards}) must be at least {len(self.rule_sets)}, "
                 "a board for each rule set"
             )
-        stones = {rules.stones for rules in self.learned}
-        if len(stones) > 1 and self.network.reply:
-            raise ValueError(
+        if len({rules.stones for rules in self.learned}) > 1 and self.network.reply:
+            yield (
                 "network.reply must be false where rule sets differ in stones a player: the head "
                 "is not told which stones the next player lacks"
             )
 
-    def _check_opponent(self) -> None:
-        """Refuse searches that model no opponent, and boards that give it seats unevenly."""
-        if not self.selfplay.opponent:
-            return
+    def _opponent_conflicts(self) -> Iterator[str]:
+        """Searches that model no opponent, and boards that give it seats unevenly."""
         if self.search.engine != "native" or self.search.custom:
-            raise ValueError(
+            yield (
                 "selfplay.opponent needs search.engine 'native' and no search.custom: no other "
                 "search models an opponent"
             )
         if self.mix:
-            raise ValueError("selfplay.opponent must be empty for several rule sets")
+            yield "selfplay.opponent must be empty for several rule sets"
         players = self.rules.players
         if self.selfplay.boards % players:
-            raise ValueError(
+            yield (
                 f"selfplay.boards ({self.selfplay.boards}) must be a multiple of {players} with "
                 "selfplay.opponent, so that the learner has each seat equally often"
             )

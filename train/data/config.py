@@ -1,15 +1,14 @@
 """Options of self-play and replay."""
 
-import dataclasses
+from typing import Annotated, Literal
 
-MEMORIES = ("device", "host")
-_SHARES = (
-    *("cheap_policy_weight", "policy_surprise_weight"),
-    *("setup_prob", "opening_prob", "random_opening_prob"),
-)
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+
+from train.runtime.fields import STRICT, AtLeastOne, Count, Positive, Share
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True, config=STRICT)
 class SelfPlayConfig:
     """Amount of self-play in an iteration, and depth of its searches.
 
@@ -59,53 +58,38 @@ class SelfPlayConfig:
         plies teach the policy.
     """
 
-    boards: int = 256
-    plies: int = 32
-    full_search_prob: float = 1.0
-    cheap_simulations: int = 4
-    cheap_policy_weight: float = 0.0
-    policy_surprise_weight: float = 0.0
+    boards: AtLeastOne = 256
+    plies: AtLeastOne = 32
+    full_search_prob: Annotated[float, Field(gt=0, le=1)] = 1.0
+    cheap_simulations: AtLeastOne = 4
+    cheap_policy_weight: Share = 0.0
+    policy_surprise_weight: Share = 0.0
     cheap_noise: bool = False
-    setup_prob: float = 0.0
-    opening_prob: float = 1.0
-    opening_plies: int = 0
-    random_opening_prob: float = 0.0
+    setup_prob: Share = 0.0
+    opening_prob: Share = 1.0
+    opening_plies: Count = 0
+    random_opening_prob: Share = 0.0
     temperature: float = 0.0
-    final_temperature: float = 0.2
-    temperature_halflife: float = 7.0
-    bootstrap_iterations: int = 0
+    final_temperature: Annotated[float, Field(ge=0.01, le=100)] = 0.2
+    temperature_halflife: Positive = 7.0
+    bootstrap_iterations: Count = 0
     bootstrap_player: str = "greedy"
     opponent: str = ""
 
     def __post_init__(self) -> None:
-        for key in ("boards", "plies", "cheap_simulations"):
-            if getattr(self, key) < 1:
-                raise ValueError(f"{key} must be at least 1")
-        for key in ("bootstrap_iterations", "opening_plies"):
-            if getattr(self, key) < 0:
-                raise ValueError(f"{key} must not be negative")
-        if not 0 < self.full_search_prob <= 1:
-            raise ValueError("full_search_prob must be above 0, at most 1")
-        for key in _SHARES:
-            if not 0 <= getattr(self, key) <= 1:
-                raise ValueError(f"{key} must be from 0 to 1")
         if self.random_opening_prob > 0 and self.opening_plies == 0 and self.setup_prob == 0:
             raise ValueError(
                 "random_opening_prob must be 0 where opening_plies and setup_prob are 0"
             )
         if self.temperature != 0 and not 0.01 <= self.temperature <= 100:
             raise ValueError("temperature must be 0 or from 0.01 to 100")
-        if not 0.01 <= self.final_temperature <= 100:
-            raise ValueError("final_temperature must be from 0.01 to 100")
         if 0 < self.temperature < self.final_temperature:
             raise ValueError(
                 f"temperature must be 0 or at least final_temperature ({self.final_temperature:g})"
             )
-        if not 0 < self.temperature_halflife < float("inf"):
-            raise ValueError("temperature_halflife must be a number above 0")
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True, config=STRICT)
 class ReplayConfig:
     """Number of positions that are kept to learn from, and their place.
 
@@ -115,11 +99,5 @@ class ReplayConfig:
         little memory; the CPU then samples.
     """
 
-    positions: int = 200_000
-    memory: str = "device"
-
-    def __post_init__(self) -> None:
-        if self.positions < 1:
-            raise ValueError("positions must be at least 1")
-        if self.memory not in MEMORIES:
-            raise ValueError(f"memory {self.memory!r} is not one of {', '.join(MEMORIES)}")
+    positions: AtLeastOne = 200_000
+    memory: Literal["device", "host"] = "device"

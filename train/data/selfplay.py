@@ -18,7 +18,7 @@ from train.data.openings import Opening, draw_legal, explore, no_opening, open_g
 from train.data.outcomes import Outcome
 from train.data.replay import Trajectory
 from train.runtime.numbers import is_off
-from train.search.search import BudgetedSearch, Search, SearchResult
+from train.search.search import BudgetedSearch, Search
 from wallgo_jax.board import bitboard
 from wallgo_jax.game import referee
 from wallgo_jax.game.state import Position, State, Variant, initial_position
@@ -194,7 +194,8 @@ def _play_ply(
     states, seat = State(variant, boards.position), boards.seat
     opening = open_games(boards.opening, boards.position, key, options)
     if isinstance(search, PlayoutCapSearch):
-        search = functools.partial(_search_within, search.search, jnp.where(is_full, 0, 1))
+        within, budget = search.search, jnp.where(is_full, 0, 1)
+        search = lambda *searched: within(*searched, budget)  # noqa: E731
     if opponent is None:
         result = search(variables, states, key)
         slot, is_drawn = explore(result, states, opening, key, options)
@@ -230,12 +231,6 @@ def _play_ply(
         seat = jnp.where(over, (seat + 1) % players, seat).astype(jnp.int8)
     position = jax.vmap(referee.restart_if_over)(after).position
     return Boards(position, opening, seat), played
-
-
-def _search_within(
-    search: BudgetedSearch, budget: jax.Array, variables: Any, states: State, key: jax.Array
-) -> SearchResult:
-    return search(variables, states, key, budget)
 
 
 def _policy_weight(is_full: jax.Array, is_left_out: jax.Array, cheap: float) -> jax.Array:

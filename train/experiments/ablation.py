@@ -19,9 +19,9 @@ from train.experiments.lib.scale import Count, Pairs, Plies, Scale
 from train.experiments.lib.stats import Estimate, MatchCounts
 from train.experiments.lib.trainings import Trained, Variant
 from train.experiments.lib.work import Work, counts_of, play_games
-from train.loop.compiled_step import make_step
 from train.loop.selfplay import Stage, make_bootstrap, stage_at
 from train.loop.start import start_of
+from train.loop.train_step import make_step
 from train.players.registry import make_player
 from train.runtime.errors import NotFiniteError, UsageError
 

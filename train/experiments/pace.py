@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from train.config import RunConfig, config_to_dict
-from train.loop.compiled_step import make_step
-from train.loop.selfplay import Stage, StageKind, count_full_plies, stage_at
+from train.loop.selfplay import BOOTSTRAP, Stage, count_full_plies, stage_at
+from train.loop.train_step import make_step
 from train.loop.training import run_iteration
 from train.runtime.errors import UsageError
 
@@ -138,7 +138,7 @@ class _Timed:
 
     def _typical(self, stage: Stage) -> int:
         first, options = self.first_of[stage], self._config.selfplay
-        if stage.kind is StageKind.BOOTSTRAP or options.full_search_prob == 1:
+        if stage == BOOTSTRAP or options.full_search_prob == 1:
             return first
         expected, distance_of = options.full_search_prob * options.plies, {}
         for iteration in range(first, min(first + _CANDIDATES, self._config.iterations)):

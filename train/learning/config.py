@@ -2,16 +2,27 @@
 
 import dataclasses
 from collections.abc import Sequence
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator
+from pydantic.dataclasses import dataclass
 
 from train.functions import CustomLoss, CustomTargets
+from train.runtime.fields import (
+    STRICT,
+    AtLeastOne,
+    BelowOne,
+    Count,
+    NotNegative,
+    Positive,
+    Share,
+)
 
-OPTIMIZERS = ("adamw", "sgd")
-SCHEDULES = ("cosine", "steps")
 MOST_FROZEN = 10**5
 """The most iterations for which a group can be frozen, so that its steps can be counted."""
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True, config=STRICT)
 class LossWeights:
     """Weight of each head's loss in the sum; weights of heads that the network lacks are idle.
 
@@ -26,19 +37,45 @@ class LossWeights:
       reply: weight of the reply loss, the cross-entropy with the next ply's policy [number].
     """
 
-    policy: float = 1.0
-    value: float = 1.0
-    ownership: float = 0.5
-    margin: float = 1.0
-    reply: float = 0.15
-
-    def __post_init__(self) -> None:
-        for field in dataclasses.fields(self):
-            if not 0 <= getattr(self, field.name) < float("inf"):
-                raise ValueError(f"{field.name} must be a number from 0 on")
+    policy: NotNegative = 1.0
+    value: NotNegative = 1.0
+    ownership: NotNegative = 0.5
+    margin: NotNegative = 1.0
+    reply: NotNegative = 0.15
 
 
-@dataclasses.dataclass(frozen=True)
+def parse_freeze(entries: Sequence[str]) -> dict[str, int]:
+    """The iterations for which each group is frozen, from words GROUP=ITERATIONS.
+
+    Raises:
+      ValueError: a word is not of that form, or names a group again.
+    """
+    found: dict[str, int] = {}
+    for entry in entries:
+        group, _, count = entry.partition("=")
+        if not group or not count.isdecimal() or not 0 < int(count) <= MOST_FROZEN:
+            raise ValueError(
+                f"{entry!r} is not GROUP=ITERATIONS, such as 'trunk=30', with iterations "
+                f"from 1 to {MOST_FROZEN}"
+            )
+        if group in found:
+            raise ValueError(f"{entry!r} names the group {group!r} again")
+        found[group] = int(count)
+    return found
+
+
+def _check_freeze(entries: tuple[str, ...]) -> tuple[str, ...]:
+    parse_freeze(entries)
+    return entries
+
+
+def _check_drops(shares: tuple[float, ...]) -> tuple[float, ...]:
+    if not all(0 < share < 1 for share in shares) or list(shares) != sorted(shares):
+        raise ValueError("must be shares between 0 and 1 in rising order")
+    return shares
+
+
+@dataclass(frozen=True, config=STRICT)
 class LearnerConfig:
     """Options of learning.
 
@@ -79,71 +116,27 @@ class LearnerConfig:
         cannot be set here.
     """
 
-    batch: int = 512
-    steps: int = 32
-    optimizer: str = "adamw"
-    momentum: float = 0.9
-    learning_rate: float = 3e-3
-    schedule: str = "cosine"
-    final_rate: float = 0.1
-    lr_drops: tuple[float, ...] = (0.7, 0.9)
-    warmup: int = 50
-    weight_decay: float = 1e-4
-    max_grad_norm: float = 1.0
+    batch: AtLeastOne = 512
+    steps: AtLeastOne = 32
+    optimizer: Literal["adamw", "sgd"] = "adamw"
+    momentum: BelowOne = 0.9
+    learning_rate: Positive = 3e-3
+    schedule: Literal["cosine", "steps"] = "cosine"
+    final_rate: Share = 0.1
+    lr_drops: Annotated[tuple[float, ...], AfterValidator(_check_drops)] = (0.7, 0.9)
+    warmup: Count = 50
+    weight_decay: NotNegative = 1e-4
+    max_grad_norm: Positive = 1.0
     symmetry: bool = True
-    ema_decay: float = 0.0
-    value_mix: float = 0.0
-    td_steps: int = 0
-    validation_every: int = 0
+    ema_decay: BelowOne = 0.0
+    value_mix: Share = 0.0
+    td_steps: Count = 0
+    validation_every: Count = 0
     weights: LossWeights = dataclasses.field(default_factory=LossWeights)
     custom_loss: CustomLoss = ""
     custom_targets: CustomTargets = ""
-    freeze: tuple[str, ...] = ()
+    freeze: Annotated[tuple[str, ...], AfterValidator(_check_freeze)] = ()
 
     def __post_init__(self) -> None:
-        leasts = {"batch": 1, "steps": 1, "warmup": 0, "td_steps": 0, "validation_every": 0}
-        for key, least in leasts.items():
-            if getattr(self, key) < least:
-                raise ValueError(f"{key} must be at least {least}")
-        # Written so that NaN fails, too.
-        for key in ("learning_rate", "max_grad_norm"):
-            if not 0 < getattr(self, key) < float("inf"):
-                raise ValueError(f"{key} must be a number above 0")
-        if not 0 <= self.weight_decay < float("inf"):
-            raise ValueError("weight_decay must be a number from 0 on")
-        for key, allowed in (("optimizer", OPTIMIZERS), ("schedule", SCHEDULES)):
-            if getattr(self, key) not in allowed:
-                raise ValueError(f"{key} {getattr(self, key)!r} is not one of {', '.join(allowed)}")
-        for key in ("momentum", "ema_decay"):
-            if not 0 <= getattr(self, key) < 1:
-                raise ValueError(f"{key} must be from 0 to below 1")
-        for key in ("final_rate", "value_mix"):
-            if not 0 <= getattr(self, key) <= 1:
-                raise ValueError(f"{key} must be from 0 to 1")
         if self.td_steps > 0 and self.value_mix == 0:
             raise ValueError("td_steps must be 0 where value_mix is 0")
-        if not all(0 < share < 1 for share in self.lr_drops) or list(self.lr_drops) != sorted(
-            self.lr_drops
-        ):
-            raise ValueError("lr_drops must be shares between 0 and 1 in rising order")
-        parse_freeze(self.freeze)
-
-
-def parse_freeze(entries: Sequence[str]) -> dict[str, int]:
-    """The iterations for which each group is frozen, from words GROUP=ITERATIONS.
-
-    Raises:
-      ValueError: a word is not of that form, or names a group again.
-    """
-    found: dict[str, int] = {}
-    for entry in entries:
-        group, _, count = entry.partition("=")
-        if not group or not count.isdecimal() or not 0 < int(count) <= MOST_FROZEN:
-            raise ValueError(
-                f"freeze {entry!r} is not GROUP=ITERATIONS, such as 'trunk=30', with iterations "
-                f"from 1 to {MOST_FROZEN}"
-            )
-        if group in found:
-            raise ValueError(f"freeze {entry!r} names the group {group!r} again")
-        found[group] = int(count)
-    return found

@@ -152,7 +152,9 @@ def make_learner(
         averaged = state.averaged
         if averaged is not None:
             averaged = average(averaged, variables, state.step)
-        metrics = StepMetrics(seen, optax.tree.norm(gradient), _bad_tensor(gradient))
+        bad = jnp.stack([~jnp.isfinite(leaf).all() for leaf in jax.tree.leaves(gradient)])
+        first_bad = jnp.where(bad.any(), bad.argmax(), NO_TENSOR).astype(jnp.int32)
+        metrics = StepMetrics(seen, optax.tree.norm(gradient), first_bad)
         return LearnerState(variables, averaged, optimizer_state, state.step + 1), metrics
 
     def validation_losses(variables: Variables, sample: Sample) -> Losses:
@@ -179,8 +181,3 @@ def tensor_names(params: Any) -> list[str]:
     """The names of a network's parameters, in the order that `StepMetrics.bad_tensor` counts."""
     leaves, _ = jax.tree_util.tree_flatten_with_path(params)
     return [jax.tree_util.keystr(path, simple=True, separator=".") for path, _ in leaves]
-
-
-def _bad_tensor(gradient: Any) -> jax.Array:
-    bad = jnp.stack([~jnp.isfinite(leaf).all() for leaf in jax.tree.leaves(gradient)])
-    return jnp.where(bad.any(), bad.argmax(), NO_TENSOR).astype(jnp.int32)

@@ -3,6 +3,8 @@
 S steps an iteration.
 """
 
+from typing import Any
+
 import jax
 import numpy as np
 
@@ -61,9 +63,8 @@ def validation_figures(losses: list[Losses]) -> dict[str, float]:
 
     Losses of heads that the network lacks are left out; without a batch the result is empty.
     """
-    rows = [each._asdict() for each in losses]
-    present = [name for name, value in rows[0].items() if value is not None] if rows else []
-    return {f"validation_{name}": float(np.mean([row[name] for row in rows])) for name in present}
+    means = _means([each._asdict() for each in losses])
+    return {f"validation_{name}": mean for name, mean in means.items()}
 
 
 def means_of(steps: list[StepMetrics]) -> dict[str, float]:
@@ -71,9 +72,13 @@ def means_of(steps: list[StepMetrics]) -> dict[str, float]:
 
     Losses of heads that the network lacks are left out; without a step the result is empty.
     """
-    if not steps:
-        return {}
     rows = [{**step.losses._asdict(), "gradient_norm": step.gradient_norm} for step in steps]
-    present = [name for name, value in rows[0].items() if value is not None]
-    means = {name: float(np.mean([row[name] for row in rows])) for name in present}
-    return means | {"largest_gradient_norm": float(max(row["gradient_norm"] for row in rows))}
+    if not rows:
+        return {}
+    largest = float(max(row["gradient_norm"] for row in rows))
+    return _means(rows) | {"largest_gradient_norm": largest}
+
+
+def _means(rows: list[dict[str, Any]]) -> dict[str, float]:
+    present = [name for name, value in rows[0].items() if value is not None] if rows else []
+    return {name: float(np.mean([row[name] for row in rows])) for name in present}

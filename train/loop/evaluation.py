@@ -45,7 +45,7 @@ def check_opponents(config: RunConfig) -> None:
     anchors = (anchor for anchor in options.anchors if anchor != BEST)
     for opponent in dict.fromkeys((*options.opponents, *anchors)):
         for rules in config.learned:
-            check_players([_opponent(config.alone(rules), opponent)], rules)
+            check_players([_named(config.alone(rules), opponent)], rules)
 
 
 def short_matches(
@@ -67,24 +67,47 @@ def short_matches(
       are the best. Of several rule sets these are means, and `matches_by_rules`,
       `intervals_by_rules` and `elo_by_rules` have each one's.
     """
-    key = _key(config, done)
-    if not config.mix:
-        return _row(*_rates(config, variables, done, directory, display, key))
+    options, key = config.evaluation, _key(config, done)
+    has_test = options.sprt and config.rules.players == 2
+    test = parse_sprt(options.sprt) if has_test else None
     rates: dict[str, dict[str, float]] = {}
     intervals: dict[str, dict[str, list[float]]] = {}
     for number, each in enumerate(config.rule_sets):
-        alone, own_key = config.alone(each.rules), jax.random.fold_in(key, number)
-        rates[each.name], intervals[each.name] = _rates(
-            alone, variables, done, directory, display, own_key, label=f"{each.name}: "
-        )
-    return _row(*mean_over_rules(rates, intervals)) | {
-        "matches_by_rules": rates,
-        "intervals_by_rules": intervals,
-        "elo_by_rules": {
-            name: {anchor: elo_lead(rate) for anchor, rate in own.items()}
-            for name, own in rates.items()
-        },
-    }
+        alone, alone_key, label = config, key, ""
+        if config.mix:
+            alone, label = config.alone(each.rules), f"{each.name}: "
+            alone_key = jax.random.fold_in(key, number)
+        rates[each.name], intervals[each.name] = {}, {}
+        for place, anchor in enumerate(options.anchors):
+            is_best = anchor == BEST
+            opponent = _best_so_far(alone, directory, done) if is_best else _named(alone, anchor)
+            if opponent is None:
+                continue
+            match_key = jax.random.fold_in(alone_key, place)
+            result = _play(
+                alone, variables, opponent, options.games, match_key, display, test, label
+            )
+            rates[each.name][anchor] = result.win_rate
+            intervals[each.name][anchor] = list(result.interval)
+    if config.mix:
+        means, wide = mean_over_rules(rates, intervals)
+        row: dict[str, Any] = {
+            "matches_by_rules": rates,
+            "intervals_by_rules": intervals,
+            "elo_by_rules": {
+                # Points above the opponent; None where it won or lost all.
+                name: {
+                    anchor: 400 * math.log10(x / (1 - x)) if 0 < x < 1 else None
+                    for anchor, x in by_anchor.items()
+                }
+                for name, by_anchor in rates.items()
+            },
+        }
+    else:
+        (means,), (wide,), row = rates.values(), intervals.values(), {}
+    fixed = next((anchor for anchor in means if anchor != BEST), None)
+    told = {} if fixed is None else {"opponent": fixed, "win_rate": means[fixed]}
+    return {"matches": means, "intervals_95": wide} | told | row
 
 
 def mean_over_rules(
@@ -105,52 +128,6 @@ def mean_over_rules(
     return means, wide
 
 
-def elo_lead(rate: float) -> float | None:
-    """Elo points above an opponent by a win rate; None where it is 0 or 1."""
-    return 400 * math.log10(rate / (1 - rate)) if 0 < rate < 1 else None
-
-
-def _row(rates: dict[str, float], intervals: dict[str, list[float]]) -> dict[str, Any]:
-    """Figures of short matches for the row of metrics."""
-    fixed = next((anchor for anchor in rates if anchor != BEST), None)
-    row: dict[str, Any] = {"matches": rates, "intervals_95": intervals}
-    return row if fixed is None else row | {"opponent": fixed, "win_rate": rates[fixed]}
-
-
-def _rates(
-    config: RunConfig,
-    variables: Variables,
-    done: int,
-    directory: Path,
-    display: Display,
-    key: jax.Array,
-    *,
-    label: str = "",
-) -> tuple[dict[str, float], dict[str, list[float]]]:
-    """Win rates against the anchors by a run's one rule set, and their intervals."""
-    rates: dict[str, float] = {}
-    intervals: dict[str, list[float]] = {}
-    for number, anchor in enumerate(config.evaluation.anchors):
-        opponent = (
-            _predecessor(config, directory, done) if anchor == BEST else _opponent(config, anchor)
-        )
-        if opponent is not None:
-            own_key = jax.random.fold_in(key, number)
-            has_test = config.evaluation.sprt and config.rules.players == 2
-            result = _play(
-                config,
-                variables,
-                opponent,
-                config.evaluation.games,
-                own_key,
-                display,
-                test=parse_sprt(config.evaluation.sprt) if has_test else None,
-                label=label,
-            )
-            rates[anchor], intervals[anchor] = result.win_rate, list(result.interval)
-    return rates, intervals
-
-
 def _play(
     config: RunConfig,
     variables: Variables,
@@ -158,17 +135,16 @@ def _play(
     games: int,
     key: jax.Array,
     display: Display,
-    *,
     test: Sprt | None = None,
     label: str = "",
-    title: str = "",
 ) -> MatchResult:
-    """Play a match with an opponent at every seat but the player's, or until a test decides."""
+    """Play a match by a run's one rule set, with an opponent at every seat but the player's, or
+    until a test decides."""
     options = config.evaluation
     how = MatchOptions(games, options.batch, options.opening_plies, options.players_place)
     players = fill_seats([_player(config, variables), opponent], config.rules)
     others = "" if len(players) == 2 else f"{len(players) - 1} "
-    title = title or f"{label}{players[0].name} against {others}{opponent.name}"
+    title = f"{label}{players[0].name} against {others}{opponent.name}"
     with display.match(title, games) as task:
         if test is None:
             result = play_match(players, config.rules, how, key=key, on_progress=task)
@@ -186,32 +162,30 @@ def final_matches(
     """Play the last weights against every opponent, with more than two players against it at all
     other seats; print a table for each rule set, and write all matches to a file, each as soon as
     it is over."""
-    found: list[MatchResult] = []
+    matches: list[MatchResult] = []
     records: list[dict[str, Any]] = []
     for number, each in enumerate(config.rule_sets):
         alone, salt = config.alone(each.rules), _FINAL * (number + 1)
-        told = {"rule_set": each.name} if config.mix else {}
+        by_rules = {"rule_set": each.name} if config.mix else {}
         results: list[MatchResult] = []
         for place, name in enumerate(config.evaluation.opponents):
             result = _final_match(alone, variables, name, _key(config, salt + place), display)
             results.append(result)
-            records.append(match_record(result) | told)
+            records.append(match_record(result) | by_rules)
             _write(config, directory, records)
         table = _final_table(alone, results)
         if config.mix:
             table = table._replace(title=f"{config.name} on {each.name}")
         display.console.print(table)
-        found += results
-    return found
+        matches += results
+    return matches
 
 
 def _final_match(
     config: RunConfig, variables: Variables, name: str, key: jax.Array, display: Display
 ) -> MatchResult:
-    """A final match by a run's one rule set."""
-    options, opponent = config.evaluation, _opponent(config, name)
-    games, title = options.final_games, f"{config.name} against {opponent.name}"
-    return _play(config, variables, opponent, games, key, display, title=title)
+    games = config.evaluation.final_games
+    return _play(config, variables, _named(config, name), games, key, display)
 
 
 def _final_table(config: RunConfig, results: Sequence[MatchResult]) -> Table:
@@ -247,8 +221,8 @@ def _write(config: RunConfig, directory: Path, matches: Sequence[dict[str, Any]]
 def _matches_before(path: Path, about: Mapping[str, Any]) -> list[Any]:
     """The matches in a file of final ones; none where it is missing, damaged or about others."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        return list(found["matches"]) if about.items() <= found.items() else []
+        before = json.loads(path.read_text(encoding="utf-8"))
+        return list(before["matches"]) if about.items() <= before.items() else []
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return []
 
@@ -265,11 +239,11 @@ def _player(config: RunConfig, variables: Variables) -> Player:
     )
 
 
-def _opponent(config: RunConfig, name: str) -> Player:
+def _named(config: RunConfig, name: str) -> Player:
     return registry.make_player(name, config.rules, heuristics=config.heuristics)
 
 
-def _predecessor(config: RunConfig, directory: Path, done: int) -> Player | None:
+def _best_so_far(config: RunConfig, directory: Path, done: int) -> Player | None:
     """The best checkpoint of an earlier iteration; None where there is none."""
     best = store.best_iteration(directory, config_to_dict(config), before=done)
     if best is None:

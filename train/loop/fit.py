@@ -11,38 +11,27 @@ from typing import Any, NamedTuple, cast
 import jax
 import jax.numpy as jnp
 import numpy as np
-from rich.table import Table
 
 from train.config import RunConfig
 from train.data.record_dataset import Examples, make_examples, read_recorded_games, split, take
 from train.learning.learner import Learner, LearnerState, StepMetrics, make_learner
-from train.learning.losses import Losses
 from train.learning.steps import check_finite, means_of, validation_figures, warning_of
-from train.loop.run_directory import (
-    RECORDS_FILE,
-    check_directory,
-    first_state,
-    has_checkpoint,
-    lock_run,
-)
-from train.loop.run_loop import OpenRun, opened, run_to_end, say_next, say_saved
-from train.loop.start import first_key, note_start, start_of
+from train.loop.run_directory import RECORDS_FILE, has_checkpoint
+from train.loop.run_loop import OpenRun, Procedure, opened, run_to_end, say_next
+from train.loop.start import first_key
 from train.loop.train_step import TrainState
-from train.metrics.columns import FIT_COLUMNS
+from train.metrics.console import FIT_FIGURES
 from train.metrics.rows import Row
-from train.metrics.wandb_run import check_wandb
+from train.metrics.text_table import Table
 from train.network import Variables
 from train.network.build import network_for, observer_for
 from train.runtime.compiled import CompiledFunction
-from train.runtime.devices import set_gpu_flags
 from train.runtime.errors import UsageError
-from train.runtime.files import write_json
+from train.runtime.files import read_json, write_json
 from train.runtime.host import fetch
-from train.runtime.interrupts import interrupts
 from train.runtime.memory import (
     MemoryEstimate,
     check_fits,
-    check_sizes,
     device_memory,
     tree_bytes,
 )
@@ -73,13 +62,18 @@ class FitStep:
             total_steps=config.iterations * config.learner.steps,
             observe=observer_for(config.network),
         )
-        key, like = jax.random.key(0), jax.eval_shape(self.init).learner
+        self._like = jax.eval_shape(self.init)
+        key, like = jax.random.key(0), self._like.learner
         self._learn = CompiledFunction(
             jax.jit(self._learn_step, donate_argnums=0),
             lambda: (like, data.examples, data.learned, key),
         )
         self._validation_losses = CompiledFunction(
-            jax.jit(self._losses_of),
+            jax.jit(
+                lambda variables, examples, index: self._learner.validation_losses(
+                    variables, take(examples, index, has_reply=config.network.reply)
+                )
+            ),
             lambda: (like.player, data.examples, jnp.asarray(data.checked[0])),
         )
 
@@ -91,12 +85,14 @@ class FitStep:
         nothing = cast(Any, None)
         return TrainState(self._learner.init(first), nothing, nothing, jnp.zeros((), jnp.int32))
 
-    def compile(self, state: TrainState) -> float:
-        """Compile both functions; returns the seconds that it took.
+    def compile(self, iteration: int) -> float:
+        """Compile both functions, which are those of all iterations; returns the seconds that it
+        took.
 
         Raises:
           UsageError: they need more memory than the device has.
         """
+        del iteration
         started, data = time.perf_counter(), self._data
         largest = max(self._learn.bytes, self._validation_losses.bytes)
         seconds = time.perf_counter() - started
@@ -105,7 +101,7 @@ class FitStep:
             MemoryEstimate(
                 "the recorded games", tree_bytes((data.examples, data.learned)), ("--records",)
             ),
-            MemoryEstimate("weights and optimizer", tree_bytes(state), size),
+            MemoryEstimate("weights and optimizer", tree_bytes(self._like), size),
         ]
         learning = MemoryEstimate("learning", largest, ("learner.batch", "network.width"))
         check_fits(held, device_memory(), programs=[learning])
@@ -141,6 +137,26 @@ class FitStep:
         ]
         return validation_figures(fetch(losses))
 
+    def finish(self, run: OpenRun, state: TrainState, row: Row | None) -> bool:
+        """Write and show the last losses on games held back."""
+        row = row or self.validate(state.learner)
+        record = {name: value for name, value in row.items() if name.startswith("validation_")}
+        write_json(run.directory / VALIDATION_FILE, {"iterations": run.config.iterations, **record})
+        network = self.config.network
+        table = Table(
+            title=f"{self.config.name}: {network.blocks} × {network.width}",
+            heads=("validation", ""),
+            rows=[
+                (_NAMES.get(name.removeprefix("validation_"), name), f"{value:.4f}")
+                for name, value in record.items()
+            ],
+            caption=f"{self._data.checked.size} positions of games held back · "
+            f"seed {self.config.seed}",
+        )
+        run.display.console.print(table)
+        say_next(run)
+        return True
+
     def _learn_step(
         self, state: LearnerState, examples: Examples, learned: jax.Array, key: jax.Array
     ) -> tuple[LearnerState, StepMetrics]:
@@ -150,11 +166,6 @@ class FitStep:
         place = jax.random.randint(sample_key, shape, 0, learned.shape[0], jnp.int32)
         sample = take(examples, learned[place], has_reply=self.config.network.reply)
         return self._learner.update(state, sample, turn_key)
-
-    def _losses_of(self, variables: Variables, examples: Examples, index: jax.Array) -> Losses:
-        """Losses over positions int32[n]."""
-        sample = take(examples, index, has_reply=self.config.network.reply)
-        return self._learner.validation_losses(variables, sample)
 
 
 def fit(
@@ -178,10 +189,9 @@ def fit(
     Raises:
       UsageError: files or directory cannot be used; another process is at it.
     """
-    set_gpu_flags(deterministic=config.deterministic, loops_in_graphs=config.loops_in_graphs)
     directory = runs / config.name
-    with lock_run(directory), interrupts("nothing is lost"):
-        check_directory(directory, config, resume=resume)
+
+    def make() -> Procedure:
         if not 0 < validation < 1:
             raise UsageError(f"fit: validation ({validation}) must lie between 0 and 1")
         if config.mix:
@@ -192,44 +202,27 @@ def fit(
         data, summary = _read(config, records, validation)
         if resume and ((directory / RECORDS_FILE).exists() or has_checkpoint(directory)):
             _check_records(directory, summary)
-        check_wandb(config.tracking.wandb)
-        check_sizes(learner_batch=config.learner.batch)
         step = FitStep(config, data)
-        start = start_of(config, directory, resume=resume)
-        init = step.init if start is None else functools.partial(step.init, start.variables)
-        # Copied onto the device, for the buffers get donated.
-        place = functools.partial(jax.tree.map, jnp.array)
-        state = first_state(directory, init, place, resume=resume)
-        with opened(
-            config,
-            directory,
-            state,
-            FIT_COLUMNS,
-            step.iterate,
-            compile_from=lambda done: step.compile(state),
+        about = (
+            f"{summary['games']} games, {summary['learned']} positions to learn, "
+            f"{summary['held_back']} held back, of which {data.checked.size} are checked on"
+        )
+        return Procedure(
+            init=step.init,
+            # Copied onto the device, for the buffers get donated.
+            place=functools.partial(jax.tree.map, jnp.array),
+            compile=step.compile,
+            iterate=step.iterate,
+            evaluate=lambda state, done, display: {},
+            finish=step.finish,
+            about=lambda state: about,
+            figures=FIT_FIGURES,
             # With it the directory is one of `fit`, whatever stops the run from here on.
-            more_files={RECORDS_FILE: summary},
-        ) as run:
-            run.display.say(
-                f"{summary['games']} games, {summary['learned']} positions to learn, "
-                f"{summary['held_back']} held back, of which {data.checked.size} are checked on"
-            )
-            note_start(directory, start, run.display)
-            ended = run_to_end(run)
-            # What is left to do after the last iteration takes no time worth an interruption.
-            if ended.is_interrupted and int(fetch(ended.state.iterations)) < config.iterations:
-                say_saved(run, ended.state)
-                return False
-            _finish(run, ended.row or step.validate(ended.state.learner), data)
-        return True
+            files={RECORDS_FILE: summary},
+            opponent=None,
+        )
 
-
-def _finish(run: OpenRun, row: Row, data: _Data) -> None:
-    """Write and show the last losses on games held back."""
-    record = {name: value for name, value in row.items() if name.startswith("validation_")}
-    write_json(run.directory / VALIDATION_FILE, {"iterations": run.config.iterations, **record})
-    run.display.console.print(_table(run.config, record, data))
-    say_next(run)
+    return run_to_end(opened(config, directory, make, resume=resume))
 
 
 def _read(
@@ -268,24 +261,17 @@ def saved_records(
       validation: share that is named now; None for the one that the run began with.
 
     Raises:
-      UsageError: the directory is not one of `fit`, or its files are gone.
+      UsageError: the directory is not one of `fit`.
     """
     before = _read_summary(directory)
     paths = tuple(records) or tuple(map(Path, before.get("paths", [])))
-    missing = [path for path in paths if not path.is_file()]
-    if not paths or (missing and not records):
-        where = missing[0] if missing else f"{directory / RECORDS_FILE} names none"
-        raise UsageError(
-            f"{directory}: its record files are gone ({where}): name them by --records"
-        )
     return paths, before.get("validation", DEFAULT_VALIDATION) if validation is None else validation
 
 
 def _read_summary(directory: Path) -> dict[str, Any]:
-    try:
-        return json.loads((directory / RECORDS_FILE).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        raise UsageError(f"{directory}: no run of `fit`: it has no {RECORDS_FILE}") from None
+    if not (directory / RECORDS_FILE).exists():
+        raise UsageError(f"{directory}: no run of `fit`: it has no {RECORDS_FILE}")
+    return read_json(directory / RECORDS_FILE)
 
 
 def _check_records(directory: Path, summary: dict[str, Any]) -> None:
@@ -297,19 +283,6 @@ def _check_records(directory: Path, summary: dict[str, Any]) -> None:
                 f"{directory}: cannot resume: {key} was {before.get(key)!r} when the run began and "
                 f"is {summary[key]!r} now"
             )
-
-
-def _table(config: RunConfig, record: dict[str, float], data: _Data) -> Table:
-    table = Table(
-        title=f"{config.name}: {config.network.blocks} × {config.network.width}",
-        caption=f"{data.checked.size} positions of games held back · seed {config.seed}",
-        caption_justify="left",
-    )
-    table.add_column("validation")
-    table.add_column("", justify="right")
-    for name, value in record.items():
-        table.add_row(_NAMES.get(name.removeprefix("validation_"), name), f"{value:.4f}")
-    return table
 
 
 _NAMES = {

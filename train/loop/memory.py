@@ -4,44 +4,20 @@ from typing import Any
 
 import jax
 
-from train.arena.match_programs import MAX_GAMES
 from train.config import RunConfig
 from train.runtime.devices import Devices
-from train.runtime.errors import UsageError
 from train.runtime.memory import (
     MemoryEstimate,
     check_fits,
-    check_sizes,
     device_memory,
     host_memory,
     tree_bytes,
 )
-from train.search.config import MAX_SIMULATIONS
 from wallgo_jax.game.state import initial_state
 
 HOST = "host"
 """The `replay.memory` that is not the devices'."""
 _ACTION_BYTES = 4
-
-
-def check_sizes_of_run(config: RunConfig) -> None:
-    """Refuse sizes that cannot even be traced."""
-    check_sizes(
-        selfplay_boards=config.selfplay.boards,
-        selfplay_plies=config.selfplay.plies,
-        learner_batch=config.learner.batch,
-        learner_steps=config.learner.steps,
-    )
-    for key in ("games", "final_games"):
-        games = getattr(config.evaluation, key)
-        if games > MAX_GAMES:
-            raise UsageError(
-                f"evaluation.{key} = {games} is too large; at most {MAX_GAMES} can be kept"
-            )
-    for key in ("search", "evaluation"):
-        simulations = getattr(config, key).simulations
-        if simulations > MAX_SIMULATIONS:
-            raise UsageError(f"{key}.simulations ({simulations}) must be at most {MAX_SIMULATIONS}")
 
 
 def check_held(config: RunConfig, like: Any, plies: int, devices: Devices) -> None:

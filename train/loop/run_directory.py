@@ -10,10 +10,9 @@ import platform
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any
 
 import jax
 
@@ -29,9 +28,9 @@ from train.config import (
 from train.config.rule_sets import rule_sets_in_words
 from train.functions import Function
 from train.metrics.rows import METRICS_FILE
-from train.runtime.devices import is_first_process, lost_process_message
+from train.runtime.devices import lost_process_message
 from train.runtime.errors import NotFiniteError, ProcessLostError, UsageError
-from train.runtime.files import CannotWriteError, locked, reason_of, write_json
+from train.runtime.files import CannotWriteError, reason_of, write_json
 from wallgo_jax.env import VERSION
 
 RESULT_FILE = "evaluation.json"
@@ -54,17 +53,6 @@ _FREE = tuple(
     field.name for field in dataclasses.fields(RunConfig) if field.name not in ("name", *_FIXED)
 )
 
-T = TypeVar("T")
-
-
-def lock_run(directory: Path) -> contextlib.AbstractContextManager[None]:
-    """Hold a run's directory; processes other than the first of a distributed run hold nothing.
-
-    Raises:
-      UsageError: another process holds it: which, where and since when.
-    """
-    return locked(directory) if is_first_process() else contextlib.nullcontext()
-
 
 def check_directory(directory: Path, config: RunConfig, *, resume: bool) -> None:
     """Refuse to overwrite a run, or to resume one that another config made.
@@ -81,15 +69,15 @@ def check_directory(directory: Path, config: RunConfig, *, resume: bool) -> None
         if directory.exists():
             raise UsageError(f"{directory}: exists already; choose another --name")
         return
+    if config.name != directory.name:
+        raise UsageError(
+            f"{directory}: cannot resume as {config.name!r}; copy the directory to go on under "
+            "another name"
+        )
     if not directory.is_dir():
         raise UsageError(f"{directory}: nothing to resume: no such directory")
     if has_checkpoint(directory):
         meta = store_lib.read_meta(directory, store_lib.RESUME)
-        if "replay_state.written" in meta["sums"] and "replay_state.finished" not in meta["sums"]:
-            raise UsageError(
-                f"{directory}: cannot resume: an older version made it, whose replay does not "
-                "count finished plies; its weights still play"
-            )
         saved = config_from_dict(meta["config"], where=f"{directory}: saved config")
         _tell_changed_config(directory, saved, meta["iteration"])
     else:
@@ -97,7 +85,12 @@ def check_directory(directory: Path, config: RunConfig, *, resume: bool) -> None
     for field in _FIXED:
         old, new = getattr(saved, field), getattr(config, field)
         if old != new:
-            raise UsageError(f"{directory}: cannot resume: {_difference(field, old, new)}")
+            if field == "mix":
+                field, old, new = "rules", rule_sets_in_words(old), rule_sets_in_words(new)
+            raise UsageError(
+                f"{directory}: cannot resume: {_change_of(field, old, new)} now; what may change: "
+                f"{', '.join(_FREE)}"
+            )
     if meta["iteration"] > config.iterations:
         raise UsageError(
             f"{directory}: has {meta['iteration']} iterations already, more than "
@@ -148,28 +141,10 @@ def resumed_config(directory: Path) -> RunConfig:
         raise UsageError(f"{directory}: {error}") from None
 
 
-def check_name(directory: Path, config: RunConfig) -> None:
-    """Refuse a run that goes on under another name than its directory's with a UsageError."""
-    name = plain_path(directory).name
-    if config.name != name:
-        raise UsageError(
-            f"{directory}: cannot resume: name was {name!r} when the run began and is "
-            f"{config.name!r} now; copy the directory to go on under another name"
-        )
-
-
 def plain_path(directory: Path) -> Path:
     """The directory by a path that ends in its own name."""
     is_plain = directory.name not in ("", "..") and not directory.is_symlink()
     return directory if is_plain else directory.resolve()
-
-
-def _difference(field: str, old: Any, new: Any) -> str:
-    """The key of a config table that differs, with both values."""
-    if field == "mix":
-        field, old, new = "rules", rule_sets_in_words(old), rule_sets_in_words(new)
-    change = _change_of(field, old, new)
-    return f"{change} now; what may change: {', '.join(_FREE)}"
 
 
 def _change_of(field: str, old: Any, new: Any, then: str = "the run began") -> str:
@@ -178,12 +153,12 @@ def _change_of(field: str, old: Any, new: Any, then: str = "the run began") -> s
             a, b = getattr(old, inner.name), getattr(new, inner.name)
             if a != b:
                 return _change_of(f"{field}.{inner.name}", a, b, then)
-    return f"{field} was {_tell(old)} when {then} and is {_tell(new)}"
 
+    def text_of(value: Any) -> str:
+        value = value.name if isinstance(value, Function) else value
+        return repr(list(value) if isinstance(value, tuple) else value)
 
-def _tell(value: Any) -> str:
-    value = value.name if isinstance(value, Function) else value
-    return repr(list(value) if isinstance(value, tuple) else value)
+    return f"{field} was {text_of(old)} when {then} and is {text_of(new)}"
 
 
 def resume_command(directory: Path) -> str:
@@ -240,33 +215,17 @@ def _last_good(directory: Path) -> str:
     return f"the last good checkpoint is {directory / store_lib.RESUME / str(iteration)}"
 
 
-def first_state(
-    directory: Path, init: Callable[[], T], place: Callable[[T], T], *, resume: bool
-) -> T:
-    """The state that a run starts from.
-
-    Args:
-      directory: the run's.
-      init: makes a new state; only traced, for the shapes, where a checkpoint is read.
-      place: puts a checkpoint's NumPy arrays onto the devices.
-      resume: take the newest whole checkpoint, if there is one.
-    """
-    if resume and has_checkpoint(directory):
-        return place(store_lib.read_run(directory, jax.eval_shape(init)))
-    return init()
-
-
 def begin(
     directory: Path,
     config: RunConfig,
     weights: Any,
     *,
     done: int,
-    more_files: Mapping[str, Any] = MappingProxyType({}),
+    files: Mapping[str, Any],
 ) -> store_lib.Store:
     """Make the directory ready for a run that goes on after `done` iterations with these weights.
 
-    Writes the config, `more_files` (JSON-ready, by name) and the start, sets newer checkpoints
+    Writes the config, `files` (JSON-ready, by name) and the start, sets newer checkpoints
     aside, and saves the weights where their checkpoint is missing.
 
     Returns:
@@ -276,7 +235,7 @@ def begin(
       UsageError: the directory cannot be made.
     """
     fields = config_to_dict(config)
-    _make_run_directory(directory, {CONFIG_FILE: fields, **more_files})
+    _make_run_directory(directory, {CONFIG_FILE: fields, **files})
     store_lib.set_aside(directory, weights, after=done)
     _note_start(directory, config, done)
     keep = dataclasses.asdict(config.checkpoint)

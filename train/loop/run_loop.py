@@ -4,41 +4,79 @@ import contextlib
 import dataclasses
 import shlex
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 from rich.console import Console
 
-from train.checkpoints.store import Store
+from train.checkpoints.store import Store, read_run
 from train.config import RunConfig, config_to_dict
 from train.loop.run_directory import (
     GAME_FILE,
     begin,
+    check_directory,
+    has_checkpoint,
     naming_last_good,
     resume_command,
     tell_changed_rows,
 )
+from train.loop.start import keep_opponent, note_start, start_of
 from train.loop.train_step import TrainState
-from train.metrics.columns import describe_matches
+from train.metrics.console import describe_matches
 from train.metrics.rows import Row, elapsed_seconds
-from train.metrics.wandb_run import WandbRun
+from train.metrics.wandb_run import WandbRun, check_wandb
 from train.metrics.writer import MetricsWriter
-from train.runtime.devices import NullWriter, any_process, is_first_process
-from train.runtime.display import Column, Display
+from train.network import Variables
+from train.players.basic import Player
+from train.runtime.devices import (
+    NullWriter,
+    any_process,
+    is_first_process,
+    set_gpu_flags,
+    sync_processes,
+)
+from train.runtime.display import Display
 from train.runtime.errors import UsageError
+from train.runtime.files import locked
 from train.runtime.host import fetch
 from train.runtime.interrupts import interrupts
 
 _ANSWER = "this iteration is finished and saved first"
 _OPPONENT = "wjx"  # of the match that the end of a run proposes
-Iterate = Callable[[TrainState, int], tuple[TrainState, Row]]
-"""(state, which is consumed, iteration from 0) -> the next state and the iteration's row."""
-Evaluate = Callable[[TrainState, int, Display], Row]
-"""(state, iterations done, console) -> what to add to the row, before it is written; its `win_rate`
-decides which checkpoints are the best."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Procedure:
+    """What the iterations of a run do: they learn from self-play, or from recorded games.
+
+    Attributes:
+      init: the first state, with random weights or with these.
+      place: puts a state of NumPy arrays, such as a checkpoint's, onto the devices.
+      compile: compiles for the iteration with that number and all later ones; returns the
+        compiler's seconds.
+      iterate: (state, which is consumed, iteration from 0) -> the next state and the iteration's
+        row.
+      evaluate: (state, iterations done, console) -> what to add to the row, before it is written;
+        its `win_rate` decides which checkpoints are the best.
+      finish: (run, last state, last row or None) -> whether the end of the run was reached.
+      about: a line on the run, by its first state.
+      figures: of an iteration that the console shows, as `Display` takes them.
+      files: of the directory, JSON-ready by name; it never exists without them.
+      opponent: the frozen one of self-play, whose weights the directory keeps.
+    """
+
+    init: Callable[[Variables | None], TrainState]
+    place: Callable[[TrainState], TrainState]
+    compile: Callable[[int], float]
+    iterate: Callable[[TrainState, int], tuple[TrainState, Row]]
+    evaluate: Callable[[TrainState, int, Display], Row]
+    finish: Callable[["OpenRun", TrainState, Row | None], bool]
+    about: Callable[[TrainState], str]
+    figures: Mapping[str, str]
+    files: Mapping[str, Any]
+    opponent: Player | None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,10 +85,9 @@ class OpenRun:
 
     Attributes:
       config: the run.
-      directory: its own.
+      directory: the run's.
+      procedure: what its iterations do.
       state: to begin with.
-      iterate: runs an iteration.
-      evaluate: evaluates the weights after it.
       display: the console; quiet for all processes but the first.
       writer: of its metrics; a `NullWriter` for all processes but the first.
       store: of its checkpoints; a `NullWriter` for all processes but the first.
@@ -59,70 +96,77 @@ class OpenRun:
 
     config: RunConfig
     directory: Path
+    procedure: Procedure
     state: TrainState
-    iterate: Iterate
-    evaluate: Evaluate
     display: Display
     writer: MetricsWriter | NullWriter
     store: Store | NullWriter
     compile_seconds: float = 0.0
 
 
-class LoopResult(NamedTuple):
-    """The end of a loop: last state, last row, and whether a signal ended it."""
-
-    state: TrainState
-    row: Row | None  # the last iteration's; None where none was left
-    is_interrupted: bool
-
-
 @contextlib.contextmanager
 def opened(
     config: RunConfig,
     directory: Path,
-    state: TrainState,
-    columns: Sequence[Column],
-    iterate: Iterate,
-    evaluate: Evaluate = lambda state, done, display: {},
+    make: Callable[[], Procedure],
     *,
-    compile_from: Callable[[int], float],
-    more_files: Mapping[str, Any] = MappingProxyType({}),
+    resume: bool,
     is_quiet: bool = False,
 ) -> Iterator[OpenRun]:
-    """Compile what the iterations that are left call, make the run's directory ready to go on from
-    a state, and close all files at the end. A run that does not fit in the memory leaves nothing
-    behind.
+    """Hold and check a run's directory, compile what the iterations that are left call, make the
+    directory ready to go on, and close all files at the end. A run that does not fit in the memory
+    leaves nothing behind.
 
     Args:
-      columns: figures of an iteration that the console shows.
-      compile_from: compiles for the iteration with that number and all later ones; returns the
-        compiler's seconds.
-      more_files: of the directory, JSON-ready by name; it never exists without them.
+      config: the run.
+      directory: the run's.
+      make: makes its functions once the directory is held and can be used.
+      resume: go on from the newest whole checkpoint instead of starting.
       is_quiet: show nothing on the console.
 
     Raises:
-      UsageError: the directory cannot be made.
+      UsageError: the run exists already, or cannot be resumed with this config; another process is
+        at it; its directory cannot be made; an error of `make` or of the compiler.
     """
-    is_quiet, seconds = is_quiet or not is_first_process(), 0.0
-    done, weights = int(fetch(state.iterations)), fetch(state.learner.player)
-    if done < config.iterations:
-        with Console(quiet=is_quiet).status(f"{config.name}: compiling"):
-            seconds = compile_from(done)
+    set_gpu_flags(deterministic=config.deterministic, loops_in_graphs=config.loops_in_graphs)
+    is_first, seconds = is_first_process(), 0.0
     with contextlib.ExitStack() as stack:
+        stack.enter_context(locked(directory) if is_first else contextlib.nullcontext())
+        check_directory(directory, config, resume=resume)
+        check_wandb(config.tracking.wandb)
+        procedure, start = make(), start_of(config, directory, resume=resume)
+        if resume and has_checkpoint(directory):
+            like = jax.eval_shape(lambda: procedure.init(None))
+            state = procedure.place(read_run(directory, like))
+        else:
+            state = procedure.init(None if start is None else start.variables)
+        sync_processes("every process has its first state")
+        done, weights = int(fetch(state.iterations)), fetch(state.learner.player)
+        if done < config.iterations:
+            with Console(quiet=is_quiet or not is_first).status(f"{config.name}: compiling"):
+                seconds = procedure.compile(done)
         store, writer, rows = NullWriter(), NullWriter(), []
-        if is_first_process():
-            store = begin(directory, config, weights, done=done, more_files=more_files)
+        if is_first:
+            store = begin(directory, config, weights, done=done, files=procedure.files)
             stack.callback(store.close)
             writer = MetricsWriter(directory, done=done, mirrors=_mirrors(config, directory))
             stack.callback(writer.close)
             tell_changed_rows(directory, done, writer.rows_sum)
             rows = writer.kept
-        before = elapsed_seconds(rows)[-1] if rows else 0.0
-        total = config.iterations
-        display = Display(total=total, done=done, columns=columns, before=before, is_quiet=is_quiet)
+        display = Display(
+            total=config.iterations,
+            done=done,
+            figures=procedure.figures,
+            before=elapsed_seconds(rows)[-1] if rows else 0.0,
+            is_quiet=is_quiet or not is_first,
+        )
         display.keep(next(filter(None, map(describe_matches, reversed(rows))), ""))
         stack.enter_context(display)
-        yield OpenRun(config, directory, state, iterate, evaluate, display, writer, store, seconds)
+        display.say(procedure.about(state))
+        if is_first:
+            note_start(directory, start, display)
+            keep_opponent(directory, procedure.opponent)
+        yield OpenRun(config, directory, procedure, state, display, writer, store, seconds)
 
 
 def _mirrors(config: RunConfig, directory: Path) -> tuple[WandbRun, ...]:
@@ -133,14 +177,25 @@ def _mirrors(config: RunConfig, directory: Path) -> tuple[WandbRun, ...]:
     return (WandbRun(directory, config_to_dict(config), project=project, name=config.name),)
 
 
-def run_to_end(run: OpenRun) -> LoopResult:
-    """Run all iterations that are left, or up to an interruption, and save; errors are those of
-    `iterations`."""
-    ended = LoopResult(run.state, None, False)
-    with interrupts(_ANSWER, show=run.display.note, has_work=True) as is_interrupted:
-        for state, row in iterations(run, should_stop=is_interrupted):
-            ended = LoopResult(state, row, False)
-        return ended._replace(is_interrupted=any_process(is_interrupted()))
+def run_to_end(opening: contextlib.AbstractContextManager[OpenRun]) -> bool:
+    """Open a run, run all iterations that are left, and finish it; errors are those of `opened` and
+    of `iterations`.
+
+    Returns:
+      Whether the run reached its end; False when it was interrupted and saved.
+    """
+    with contextlib.ExitStack() as stack:
+        with interrupts("nothing is lost"):
+            run = stack.enter_context(opening)
+        last: tuple[TrainState, Row | None] = run.state, None
+        with interrupts(_ANSWER, show=run.display.note, has_work=True) as is_interrupted:
+            for step in iterations(run, should_stop=is_interrupted):
+                last = step
+            stops = any_process(is_interrupted())
+        if stops:
+            say_saved(run, last[0])
+            return False
+        return run.procedure.finish(run, *last)
 
 
 def iterations(
@@ -163,7 +218,7 @@ def iterations(
         run.writer.leave_out(-compile_seconds)  # of this start, but before it
         began = time.perf_counter()
         for iteration in range(int(fetch(state.iterations)), config.iterations):
-            state, row = run.iterate(state, iteration)
+            state, row = run.procedure.iterate(state, iteration)
             done, seconds = iteration + 1, time.perf_counter() - began
             row |= {"compile_seconds": compile_seconds}
             compile_seconds = 0.0
@@ -215,7 +270,7 @@ def _evaluate(run: OpenRun, state: TrainState, row: Row, seconds: float) -> Row:
     """What to add to the row of an iteration; an error costs the matches, not the iteration, which
     is reported and saved first."""
     try:
-        return run.evaluate(state, row["iteration"], run.display)
+        return run.procedure.evaluate(state, row["iteration"], run.display)
     except Exception as error:
         if jax.process_count() > 1:  # the others wait elsewhere, and a save needs all
             raise

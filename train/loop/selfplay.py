@@ -3,9 +3,6 @@
 B boards, T plies of an iteration.
 """
 
-import dataclasses
-import enum
-import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -37,37 +34,23 @@ from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import State, Variant, make_variant
 
 
-class StageKind(enum.Enum):
-    """The player of a stage."""
+class Stage(NamedTuple):
+    """A part of the schedule of self-play: iterations of one stage share a program."""
 
-    BOOTSTRAP = "bootstrap"  # a player without weights
-    SEARCH = "search"  # the network's search
-
-
-@dataclasses.dataclass(frozen=True)
-class Stage:
-    """A part of the schedule of self-play: iterations of one stage share a program.
-
-    Attributes:
-      kind: who plays.
-      simulations: of a full search by the network; 0 in the bootstrap.
-    """
-
-    kind: StageKind
-    simulations: int
+    simulations: int  # of a full search by the network; 0 in the bootstrap
 
 
-EXACT = "exact"
+BOOTSTRAP = Stage(0)
+"""The first iterations, which a player without weights plays."""
+_EXACT = "exact"
 """The kind of player that is made for one rule set."""
-BOOTSTRAP = Stage(StageKind.BOOTSTRAP, 0)
 
 
 def stage_at(config: RunConfig, iteration: int) -> Stage:
     """The stage that an iteration, counted from 0, belongs to."""
     if iteration < config.selfplay.bootstrap_iterations:
         return BOOTSTRAP
-    simulations = simulations_at(config.search, iteration, config.iterations)
-    return Stage(StageKind.SEARCH, simulations)
+    return Stage(simulations_at(config.search, iteration, config.iterations))
 
 
 def stages_from(config: RunConfig, iteration: int) -> tuple[Stage, ...]:
@@ -99,21 +82,20 @@ def selfplay_of(
     if (opponent is None) != (not config.selfplay.opponent):
         raise ValueError("selfplay.opponent is loaded by the caller: see load_opponent")
     options, has_root_value = config.selfplay, not is_off(config.learner.value_mix)
-    if stage.kind is StageKind.BOOTSTRAP:
-        search = make_bootstrap(config)
-        if has_root_value:
-            search = functools.partial(_search_without_value, search)
+    reply = None if opponent is None else opponent.report
+    if stage == BOOTSTRAP:
+        teacher = make_bootstrap(config)
+
+        def search_without_value(variables: Any, states: State, key: jax.Array) -> SearchResult:
+            # Its values are not learned: its games teach their outcomes.
+            result = teacher(variables, states, key)
+            return result._replace(value=jnp.full_like(result.value, jnp.nan))
+
         options = unchecked(options, policy_surprise_weight=0.0, cheap_policy_weight=0.0)
-    else:
-        search = _make_search(config, stage.simulations, opponent)
-    play = make_selfplay(
-        search,
-        options,
-        has_root_value=has_root_value,
-        opponent=None if opponent is None else opponent.report,
-    )
-    if stage.kind is StageKind.BOOTSTRAP:
-        return play
+        search = search_without_value if has_root_value else teacher
+        return make_selfplay(search, options, has_root_value=has_root_value, opponent=reply)
+    search = _make_search(config, stage.simulations, opponent)
+    play = make_selfplay(search, options, has_root_value=has_root_value, opponent=reply)
 
     def cast_and_play(variables: Any, *rest: Any) -> Any:
         return play(cast_own_weights(variables, config.network), *rest)
@@ -134,19 +116,11 @@ def make_bootstrap(config: RunConfig) -> Search:
             registry.make_teacher(name, rules, heuristics=config.heuristics)
             for rules in config.learned
         ]
-        if config.mix and registry.read_name(name).kind == EXACT:
+        if config.mix and registry.read_name(name).kind == _EXACT:
             raise UsageError(f"player {name!r}: solves one rule set, not several at once")
     except UsageError as error:
         raise UsageError(f"selfplay.bootstrap_player: {error}") from None
     return searches[0]
-
-
-def _search_without_value(
-    search: Search, variables: Any, states: State, key: jax.Array
-) -> SearchResult:
-    """A search of the bootstrap, whose values are not learned: its games teach their outcomes."""
-    result = search(variables, states, key)
-    return result._replace(value=jnp.full_like(result.value, jnp.nan))
 
 
 def _make_search(
@@ -173,11 +147,9 @@ def count_full_plies(config: RunConfig, key: jax.Array) -> int:
       config: the run.
       key: of the iteration's self-play, which is not consumed.
     """
-    options = config.selfplay
-    if options.full_search_prob == 1:
-        return options.plies
-    _, coin_key = split_coin_key(key)
-    return int(fetch(toss_coins(coin_key, options)).sum())
+    if config.selfplay.full_search_prob == 1:
+        return config.selfplay.plies
+    return int(fetch(toss_coins(split_coin_key(key)[1], config.selfplay)).sum())
 
 
 def split_coin_key(key: jax.Array) -> jax.Array:

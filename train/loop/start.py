@@ -1,13 +1,11 @@
 """Weights of other runs: how they were made, and which a run begins with or plays against."""
 
 import dataclasses
-import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
-from rich.table import Table
 
 from train.checkpoints.exported import is_model, write_model
 from train.checkpoints.transfer import Part, carry_over
@@ -22,15 +20,15 @@ from train.loop.run_directory import (
     has_checkpoint,
 )
 from train.metrics.rows import METRICS_FILE, Row, elapsed_seconds, read_rows
+from train.metrics.text_table import Table
 from train.network import Variables
 from train.network.build import network_for
 from train.players import registry
 from train.players.basic import Player
 from train.players.networks import in_words
-from train.runtime.devices import is_first_process
 from train.runtime.display import Display
 from train.runtime.errors import UsageError
-from train.runtime.files import write_json, writing
+from train.runtime.files import read_json, write_json, writing
 
 FOLDER = "opponent"
 """Folder of a run with `selfplay.opponent`: the weights that it plays against, as `export` writes
@@ -85,9 +83,14 @@ def note_start(directory: Path, start: Start | None, display: Display) -> None:
         return
     display.say(f"weights of {start.source}")
     if start.parts:
-        display.console.print(_transfer_table(start.parts))
-    if not is_first_process():
-        return
+        numbers = [(part.name, part.taken, part.new, part.left) for part in start.parts]
+        table = Table(
+            title="warm start",
+            heads=("part", "taken", "new", "left"),
+            rows=[(name, *(f"{x:,}" if x else "" for x in counts)) for name, *counts in numbers],
+            caption="numbers of parameters and statistics; left: of the source alone",
+        )
+        display.console.print(table)
     write_json(directory / STAGES_FILE, start.stages)
     if start.parts:
         parts = [part._asdict() for part in start.parts]
@@ -131,35 +134,17 @@ def opponent_of(config: RunConfig, directory: Path, *, resume: bool) -> Player |
 
 
 def keep_opponent(directory: Path, opponent: Player | None) -> None:
-    """Write the opponent's weights into the run's directory, unless they are from there; by the
-    first process.
+    """Write the opponent's weights into the run's directory, unless they are from there.
 
     Raises:
       UsageError: they cannot be written.
     """
     folder = directory / FOLDER
     trained = None if opponent is None else opponent.trained
-    if trained is None or trained.source == str(folder) or not is_first_process():
+    if trained is None or trained.source == str(folder):
         return
     with writing(folder):
         write_model(folder, trained.variables, trained.config, provenance(trained))
-
-
-def _transfer_table(parts: tuple[Part, ...]) -> Table:
-    """What a warm start took, in numbers of each part."""
-    table = Table(
-        title="warm start",
-        title_justify="left",
-        caption="numbers of parameters and statistics; left: of the source alone",
-        caption_justify="left",
-    )
-    table.add_column("part", no_wrap=True)
-    for head in ("taken", "new", "left"):
-        table.add_column(head, justify="right", no_wrap=True)
-    for part in parts:
-        numbers = (f"{number:,}" if number else "" for number in (part.taken, part.new, part.left))
-        table.add_row(part.name, *numbers)
-    return table
 
 
 def _carry(config: RunConfig, trained: TrainedNetwork) -> Start:
@@ -210,10 +195,11 @@ def provenance(trained: TrainedNetwork) -> dict[str, Any]:
 
     Returns:
       JSON-ready entries: `run` and `iteration`; `starts`, each with time, versions and devices;
-      `hours` (see `_hours`); `stages`, the runs that came before, oldest first; `transfer`, what a
-      run with `init_from` took of the last of them, else None; `curve`, the short matches up to
-      these weights; `evaluation`, the final matches, None where they were not of
-      these weights; `last_metrics`, the row of metrics.
+      `hours` of `training` (self-play and learning), of `compiling`, and of `all`, which has saving
+      and short matches besides; `stages`, the runs that came before, oldest first; `transfer`, what
+      a run with `init_from` took of the last of them, else None; `curve`, the short matches up to
+      these weights; `evaluation`, the final matches, None where they were not of these weights;
+      `last_metrics`, the row of metrics.
     """
     run = trained.run
     if run is None:
@@ -225,10 +211,15 @@ def provenance(trained: TrainedNetwork) -> dict[str, Any]:
     rows = read_rows(path) if path.exists() else []
     rows = [row for row in rows if row["iteration"] <= iteration]
     is_whole = bool(rows) and rows[-1]["iteration"] == iteration
+    hours = {
+        "training": sum(map(_training_seconds, rows)) / 3600,
+        "compiling": sum(row.get("compile_seconds") or 0.0 for row in rows) / 3600,
+        "all": elapsed_seconds(rows)[-1] / 3600 if rows else 0.0,
+    }
     return {
         **trained.about,
         "starts": (_read_json(run / STARTS_FILE) or {}).get("starts"),
-        "hours": _hours(rows) if is_whole else None,
+        "hours": hours if is_whole else None,
         "stages": stages_of(run),
         "transfer": _read_json(run / TRANSFER_FILE),
         "curve": _curve(rows),
@@ -253,11 +244,9 @@ def code_of(run: Path) -> list[dict[str, Any]]:
     Raises:
       UsageError: its list of starts cannot be read.
     """
-    versions: list[dict[str, Any]] = []
-    for start in (_read_json(run / STARTS_FILE) or {}).get("starts") or []:
-        code = {"version": start["versions"]["wallgo-jax"], "git": start.get("git")}
-        versions += [] if code in versions else [code]
-    return versions
+    starts = (_read_json(run / STARTS_FILE) or {}).get("starts") or []
+    code = [{"version": x["versions"]["wallgo-jax"], "git": x.get("git")} for x in starts]
+    return [each for place, each in enumerate(code) if each not in code[:place]]
 
 
 def code_in_words(code: Iterable[Mapping[str, Any]]) -> str:
@@ -270,16 +259,6 @@ def code_in_words(code: Iterable[Mapping[str, Any]]) -> str:
             f"{each['version']}{revision}{' with changes' if git and git['dirty'] else ''}"
         )
     return " then ".join(texts) or "not recorded"
-
-
-def _hours(rows: list[Row]) -> dict[str, float]:
-    """Hours of `training` (self-play and learning), of `compiling`, and of `all`, which has saving
-    and short matches besides."""
-    return {
-        "training": sum(map(_training_seconds, rows)) / 3600,
-        "compiling": sum(row.get("compile_seconds") or 0.0 for row in rows) / 3600,
-        "all": elapsed_seconds(rows)[-1] / 3600,
-    }
 
 
 def _curve(rows: list[Row]) -> list[dict[str, Any]]:
@@ -298,7 +277,4 @@ def _training_seconds(row: Row) -> float:
 
 
 def _read_json(path: Path) -> Any:
-    try:
-        return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{path}: cannot be read: {' '.join(str(error).split())}") from None
+    return read_json(path) if path.exists() else None

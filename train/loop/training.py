@@ -3,16 +3,14 @@
 import contextlib
 import functools
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import jax
 
 from train.config import RunConfig
 from train.data import replay
-from train.data.diversity import Mean, OpeningDiversity
+from train.data.diversity import Mean
 from train.data.replay import ReplayState
-from train.data.selfplay import SeatSums
 from train.learning.steps import (
     check_finite,
     means_of,
@@ -20,16 +18,17 @@ from train.learning.steps import (
     validation_figures,
     warning_of,
 )
-from train.loop.compiled_step import CompiledStep, make_step
 from train.loop.evaluation import check_opponents, final_matches, short_matches
-from train.loop.run_directory import (
-    GAME_FILE,
-    GAME_TEXT_FILE,
-    check_directory,
-    first_state,
-    lock_run,
+from train.loop.run_directory import GAME_FILE, GAME_TEXT_FILE
+from train.loop.run_loop import (
+    OpenRun,
+    Procedure,
+    is_due,
+    opened,
+    run_to_end,
+    say_next,
+    say_saved,
 )
-from train.loop.run_loop import OpenRun, is_due, opened, run_to_end, say_next, say_saved
 from train.loop.selfplay import (
     figures_by_rules,
     make_bootstrap,
@@ -37,17 +36,18 @@ from train.loop.selfplay import (
     stage_at,
     variants_of,
 )
-from train.loop.start import keep_opponent, note_start, opponent_of, start_of
+from train.loop.start import opponent_of
 from train.loop.train_step import (
     SelfPlayFigures,
     TrainState,
+    TrainStep,
+    make_step,
     steps_due,
 )
-from train.metrics.columns import LEARNER_WINS, SELFPLAY_COLUMNS, WIN_RATE
+from train.metrics.console import SELFPLAY_FIGURES
 from train.metrics.rows import BY_RULES, Row
-from train.metrics.wandb_run import check_wandb
-from train.runtime.devices import is_first_process, set_gpu_flags, sync_processes
-from train.runtime.display import Column, Display
+from train.runtime.devices import is_first_process
+from train.runtime.display import Display
 from train.runtime.files import writing
 from train.runtime.host import fetch
 from train.runtime.interrupts import interrupts
@@ -69,61 +69,38 @@ def train(config: RunConfig, runs: Path, *, resume: bool) -> bool:
       Whether the run reached its end; False when it was interrupted and saved.
 
     Raises:
-      UsageError: the run exists already, or cannot be resumed with this config; another process is
-        at it; an opponent does not exist; it needs more memory than there is.
+      UsageError: as `opened`; an opponent does not exist; the run needs more memory than there is.
     """
-    with contextlib.ExitStack() as stack:
-        with interrupts("nothing is lost"):
-            run = stack.enter_context(open_run(config, runs / config.name, resume=resume))
-        ended = run_to_end(run)
-        if ended.is_interrupted:
-            say_saved(run, ended.state)
-            return False
-        return finish(run, ended.state)
+    return run_to_end(open_run(config, runs / config.name, resume=resume))
 
 
-@contextlib.contextmanager
 def open_run(
     config: RunConfig, directory: Path, *, resume: bool, is_quiet: bool = False
-) -> Iterator[OpenRun]:
-    """Check a run, hold its directory, compile its functions and open its files; errors are those
-    of `train`.
+) -> contextlib.AbstractContextManager[OpenRun]:
+    """Open a run of self-play; arguments are those of `opened`, errors those of `train`."""
 
-    Args:
-      config: the run.
-      directory: the run's.
-      resume: go on from the newest whole checkpoint instead of starting.
-      is_quiet: show nothing on the console.
-    """
-    set_gpu_flags(deterministic=config.deterministic, loops_in_graphs=config.loops_in_graphs)
-    with lock_run(directory):
-        check_directory(directory, config, resume=resume)
+    def make() -> Procedure:
         check_opponents(config)
         make_bootstrap(config)  # Refused now, not at the first iteration.
-        check_wandb(config.tracking.wandb)
-        start = start_of(config, directory, resume=resume)
         opponent = opponent_of(config, directory, resume=resume)
         step = make_step(config, opponent=opponent)
-        init = step.init if start is None else functools.partial(step.init, start.variables)
-        state = first_state(directory, init, step.place, resume=resume)
-        sync_processes("every process has its first state")
-        with opened(
-            config,
-            directory,
-            state,
-            _columns(config),
-            lambda state, iteration: run_iteration(step, state, iteration),
-            functools.partial(_evaluate, config, directory),
-            compile_from=step.compile,
-            is_quiet=is_quiet,
-        ) as run:
-            run.display.say(_about(config, state))
-            note_start(directory, start, run.display)
-            keep_opponent(directory, opponent)
-            yield run
+        return Procedure(
+            init=step.init,
+            place=step.place,
+            compile=step.compile,
+            iterate=lambda state, iteration: run_iteration(step, state, iteration),
+            evaluate=functools.partial(_evaluate, config, directory),
+            finish=finish,
+            about=functools.partial(_about, config),
+            figures=SELFPLAY_FIGURES,
+            files={},
+            opponent=opponent,
+        )
+
+    return opened(config, directory, make, resume=resume, is_quiet=is_quiet)
 
 
-def run_iteration(step: CompiledStep, state: TrainState, iteration: int) -> tuple[TrainState, Row]:
+def run_iteration(step: TrainStep, state: TrainState, iteration: int) -> tuple[TrainState, Row]:
     """Play, write to the replay, learn.
 
     Args:
@@ -169,13 +146,6 @@ def run_iteration(step: CompiledStep, state: TrainState, iteration: int) -> tupl
     return TrainState(learner, boards, replay_state, state.iterations + 1), row
 
 
-def _columns(config: RunConfig) -> list[Column]:
-    """Figures that the console shows; no win rate where there are no matches."""
-    has_matches = config.evaluation.every > 0 and bool(config.evaluation.opponents)
-    is_shown = {WIN_RATE: has_matches, LEARNER_WINS: bool(config.selfplay.opponent)}
-    return [c for c in SELFPLAY_COLUMNS if is_shown.get(c.heading, True)]
-
-
 def selfplay_figures(config: RunConfig, played: SelfPlayFigures, iteration: int) -> Row:
     """Figures of an iteration of self-play, for its row of metrics.
 
@@ -183,11 +153,10 @@ def selfplay_figures(config: RunConfig, played: SelfPlayFigures, iteration: int)
     share of a win for each player. Figures of games are None where no game ended, entropies where
     no policy of their plies is learned.
     """
-    sums, by_board = played.sums, played.by_board
+    sums, by_board, seats = played.sums, played.by_board, played.sums.seats
     games, positions = float(sums.games), float(sums.positions)
     red_points = float(sums.red_wins + sums.draws / config.rules.players)
-    whole, *parts = sums.entropies._asdict().items()
-    return {
+    row: Row = {
         "games": games,
         "positions": positions,
         "mean_length": float(sums.length) / games if games else None,
@@ -195,36 +164,27 @@ def selfplay_figures(config: RunConfig, played: SelfPlayFigures, iteration: int)
         "simulations": stage_at(config, iteration).simulations,
         "full_search_share": float(sums.full) / positions,
         "drawn_share": float(sums.drawn) / positions,
-        "policy_entropy": _mean_of(whole[1]),
-        **{f"policy_entropy_{name}": _mean_of(mean) for name, mean in parts},
-        **{f"policy_share_{name}": _mean_of(mean) for name, mean in sums.shares._asdict().items()},
-        **_diversity_figures("setups", played.setups),
-        **_diversity_figures("openings", played.openings),
-        **({} if by_board is None else {BY_RULES: figures_by_rules(config, by_board)}),
-        **({} if sums.seats is None else _seat_figures(sums.seats)),
     }
-
-
-def _seat_figures(seats: SeatSums) -> Row:
-    """The learner's win rate against the frozen opponent in the games that ended, with draws as in
-    `SeatSums`, and that of each of its seats."""
-    figures = {"learner_win_rate": _mean_of(Mean(seats.points.sum(), seats.games.sum()))}
-    for colour, *parts in zip(COLOURS, seats.points, seats.games, strict=False):
-        figures[f"learner_win_rate_{colour.lower()}"] = _mean_of(Mean(*parts))
-    return figures
+    for name, mean in sums.entropies._asdict().items():
+        row["policy_entropy" if name == "all" else f"policy_entropy_{name}"] = _mean_of(mean)
+    for name, mean in sums.shares._asdict().items():
+        row[f"policy_share_{name}"] = _mean_of(mean)
+    # Shares of the games that are left without repeats, and that have the most frequent opening.
+    for name, counts in (("setups", played.setups), ("openings", played.openings)):
+        row[f"distinct_{name}"] = _mean_of(Mean(counts.distinct, counts.games))
+        row[f"commonest_{name}"] = _mean_of(Mean(counts.mode, counts.games))
+    if by_board is not None:
+        row[BY_RULES] = figures_by_rules(config, by_board)
+    if seats is not None:
+        # The learner's against the frozen opponent, draws as in `SeatSums`; by seat, too.
+        row["learner_win_rate"] = _mean_of(Mean(seats.points.sum(), seats.games.sum()))
+        for colour, *parts in zip(COLOURS, seats.points, seats.games, strict=False):
+            row[f"learner_win_rate_{colour.lower()}"] = _mean_of(Mean(*parts))
+    return row
 
 
 def _mean_of(mean: Mean) -> float | None:
     return float(mean.total) / float(mean.weight) if mean.weight else None
-
-
-def _diversity_figures(name: str, counts: OpeningDiversity) -> Row:
-    """Shares of the games that are left without repeats, and that have the most frequent one."""
-    games = float(counts.games)
-    return {
-        f"distinct_{name}": float(counts.distinct) / games if games else None,
-        f"commonest_{name}": float(counts.mode) / games if games else None,
-    }
 
 
 def _replay_warning(
@@ -265,12 +225,13 @@ def _evaluate(
     return short_matches(config, state.learner.player, done, directory, display)
 
 
-def finish(run: OpenRun, state: TrainState) -> bool:
+def finish(run: OpenRun, state: TrainState, row: Row | None = None) -> bool:
     """A game, the final matches and what to do next, by the first process.
 
     Returns:
       Whether the matches were played to their end; the run is saved all the same.
     """
+    del row
     if not is_first_process():
         return True
     if jax.process_count() == 1:

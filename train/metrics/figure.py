@@ -117,7 +117,12 @@ def _draw(
     y = np.array([panel.value(rows[place]) for place in places], float)
     colour = style["color"]
     if panel.is_rate:
-        bands = [_interval(rows[place]) for place in places]
+        # Without an interval, the rate itself.
+        rates = [(rows[place], rows[place]["win_rate"]) for place in places]
+        bands = [
+            row.get("intervals_95", {}).get(row.get("opponent"), (rate, rate))
+            for row, rate in rates
+        ]
         low, high = np.array(bands, float).T
         axes.fill_between(x, low, high, color=colour, alpha=0.15, linewidth=0)
         if len(x) == 1:  # a band of no width
@@ -139,12 +144,6 @@ def _style(index: int) -> dict[str, Any]:
         "marker": MARKS[index % len(MARKS)],
         "markersize": 4,
     }
-
-
-def _interval(row: Row) -> tuple[float, float]:
-    """The 95 % interval of a row's win rate; without one, the rate itself."""
-    rate = row["win_rate"]
-    return row.get("intervals_95", {}).get(row.get("opponent"), (rate, rate))
 
 
 def _window(runs: Mapping[str, Sequence[Row]]) -> int:

@@ -29,8 +29,6 @@ matches were played after that iteration.
 def read_rows(path: Path) -> list[Row]:
     """Read all whole rows; a half-written last line and damaged ones are passed over.
 
-    Files that older programs wrote count iterations from 0; they are read as if from 1.
-
     Raises:
       OSError: the file cannot be read.
     """
@@ -43,9 +41,6 @@ def read_rows(path: Path) -> list[Row]:
             continue
         if isinstance(row, dict) and isinstance(row.get("iteration"), int):
             rows.append(row)
-    # No row counted from 1 is a 0, and an older file opens with one.
-    if rows and rows[0]["iteration"] == 0:
-        return [row | {"iteration": row["iteration"] + 1} for row in rows]
     return rows
 
 

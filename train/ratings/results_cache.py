@@ -20,7 +20,7 @@ import pydantic
 from pydantic import Field
 
 from train.arena.counts import Counts
-from train.runtime.files import append_json_line, parse_lines, read_json_lines
+from train.runtime.files import append_line, parse_lines, read_json_lines
 
 
 class ResultsCache:
@@ -61,7 +61,7 @@ class ResultsCache:
         number = self.next_number(counts.players)
         self._batches.setdefault(counts.players, {})[number] = counts
         line = counts._asdict() | {"settings": self._settings, "batch": number}
-        append_json_line(self._path, line)
+        append_line(self._path, json.dumps(line))
 
 
 _Count = Annotated[int, Field(ge=0)]

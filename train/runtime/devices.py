@@ -64,7 +64,8 @@ class Devices:
 
     def shardings(self, specs: Any) -> Any:
         """`sharding`, for a tree."""
-        return jax.tree.map(self.sharding, specs, is_leaf=_is_spec)
+        is_leaf = lambda leaf: isinstance(leaf, PartitionSpec)  # noqa: E731
+        return jax.tree.map(self.sharding, specs, is_leaf=is_leaf)
 
     def per_device(self, function: Callable[..., Any], in_specs: Any, out_specs: Any) -> Any:
         """Map a function over the devices, each on its own boards (`jax.shard_map`)."""
@@ -85,16 +86,7 @@ class Devices:
 
     def like(self, tree: Any, specs: Any) -> Any:
         """Make shapes to compile for, sharded by a spec for each array or branch of the tree."""
-
-        def shape(leaf: Any, spec: PartitionSpec) -> jax.ShapeDtypeStruct:
-            return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=self.sharding(spec))
-
-        return jax.tree.map(
-            lambda spec, branch: jax.tree.map(lambda leaf: shape(leaf, spec), branch),
-            specs,
-            tree,
-            is_leaf=_is_spec,
-        )
+        return shapes_of(tree, self.shardings(specs))
 
     def check_divides(self, **numbers: int) -> None:
         """Refuse numbers that are not multiples of the number of devices.
@@ -106,6 +98,17 @@ class Devices:
             if number % self.count:
                 key = name.replace("_", ".", 1)
                 raise UsageError(f"{key} ({number}) must be a multiple of the {self.count} devices")
+
+
+def shapes_of(tree: Any, shardings: Any) -> Any:
+    """Shapes of a tree of arrays, with a sharding for each array or branch."""
+
+    def shapes(sharding: Any, branch: Any) -> Any:
+        return jax.tree.map(
+            lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=sharding), branch
+        )
+
+    return jax.tree.map(shapes, shardings, tree)
 
 
 def machine() -> str:
@@ -330,7 +333,3 @@ def any_process(flag: bool) -> bool:
 def local_copy(tree: Any) -> Any:
     """Copy replicated arrays to one device of this process."""
     return jax.tree.map(lambda x: x.addressable_data(0), tree)
-
-
-def _is_spec(leaf: Any) -> bool:
-    return isinstance(leaf, PartitionSpec)

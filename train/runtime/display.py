@@ -5,8 +5,9 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Any
 
 from rich.console import Console, RenderableType
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
@@ -14,38 +15,14 @@ from rich.text import Text
 
 _REFRESHES = 4  # a second
 _WINDOW = 4 * 3600.0  # seconds whose mean speed stands for what is left
-_MOST_LINES = 200  # lasting rows of a run on a terminal
-_HEADER_EVERY = 20  # rows; a terminal of 24 lines then always shows the headings
-_GAP = "  "
-
-
-class Column(NamedTuple):
-    """A figure of an iteration: a column of a table, or a phrase of a line."""
-
-    name: str  # of the figure in a row
-    form: str  # Python's format of it
-    heading: str
-    least: int  # characters
-    rank: int  # 0 for the last that is left out where there is no room
-    phrase: str
-    """A format of the figure that says what it is, such as `{} games/s`; empty to leave it out."""
-
-    @property
-    def width(self) -> int:
-        """Characters of the column."""
-        return max(self.least, len(self.heading))
-
-    def text(self, row: Mapping[str, Any]) -> str:
-        """The figure of a row; empty where the row has none."""
-        value = row.get(self.name)
-        return "" if value is None else format(value, self.form)
+_MOST_LINES = 200  # lasting lines of a run on a terminal
 
 
 class Display:
-    """Bars and the newest figures on a terminal, with a table of finished iterations above.
+    """Bars and the newest figures on a terminal, with lines of finished iterations above.
 
-    Elsewhere, as in a file or a pipe, it prints one plain line for each iteration and whatever is
-    said, and no bar.
+    Elsewhere, as in a file or a pipe, it prints the line of every iteration and whatever is said,
+    and no bar.
     """
 
     def __init__(
@@ -53,7 +30,7 @@ class Display:
         *,
         total: int = 0,
         done: int = 0,
-        columns: Sequence[Column] = (),
+        figures: Mapping[str, str] = MappingProxyType({}),
         before: float = 0.0,
         is_quiet: bool = False,
         console: Console | None = None,
@@ -63,7 +40,8 @@ class Display:
         Args:
           total: iterations of the run; 0 for a command without iterations.
           done: iterations done before.
-          columns: figures of an iteration.
+          figures: of an iteration that are shown: a format by the name in a row, such as
+            `{:.1f} games/s`, the most important first.
           before: seconds that earlier starts of the run have taken.
           is_quiet: whether nothing is shown at all.
           console: instead of standard output.
@@ -74,7 +52,7 @@ class Display:
         is_live = is_live and not self.console.is_dumb_terminal
         self.is_live = (is_live or self.console.is_jupyter) and not is_quiet
         self._bars = _Bars(self.console)
-        self._columns, self._total, self._rows = columns, total, 0
+        self._formats, self._total = figures, total
         self._every = max(1, -(-total // _MOST_LINES))
         self._figures, self._lasting = list[str](), ""
         self._run = self._bars.add_task("run", total=total, completed=done, unit="iterations")
@@ -129,23 +107,18 @@ class Display:
 
         Args:
           done: iterations done, that one included.
-          row: its figures, as `columns` read them.
+          row: its figures by name.
         """
         self._bars.update(self._run, completed=done)
-        ranked = sorted(self._columns, key=lambda column: column.rank)
-        texts = [(column.phrase, column.text(row)) for column in ranked]
-        self._figures = [phrase.format(text) for phrase, text in texts if phrase and text]
+        present = [name for name in self._formats if row.get(name) is not None]
+        self._figures = [self._formats[name].format(row[name]) for name in present]
         self._show_figures()
         if not self.is_live:
             left = f"{duration(self._bars.tasks[0].time_remaining)} left"
             self.say(f"iteration {done}: {' · '.join([*self._figures, left])}")
-        elif done % self._every == 0 or done == self._total or not self._rows:
-            columns = columns_for(self._columns, self.console.width)
-            if self._rows % _HEADER_EVERY == 0:
-                headings = _GAP.join(column.heading.rjust(column.width) for column in columns)
-                self.console.print(Text(headings, style="bold", no_wrap=True))
-            self.say(_GAP.join(column.text(row).rjust(column.width) for column in columns))
-            self._rows += 1
+        elif done % self._every == 0 or done == self._total:
+            line = Text(f"iteration {done}: {' · '.join(self._figures)}")
+            self.console.print(line, no_wrap=True, overflow="ellipsis")
 
     def _show_figures(self) -> None:
         first, rest = self._figures[:1], self._figures[1:]
@@ -188,14 +161,6 @@ class Task:
     def remove(self) -> None:
         """Take the bar away."""
         self._bars.remove_task(self._id)
-
-
-def columns_for(columns: Sequence[Column], width: int) -> list[Column]:
-    """The columns of the lowest ranks that fit a width, in their order."""
-    kept = list(columns)
-    while len(kept) > 1 and sum(len(_GAP) + column.width for column in kept) - len(_GAP) > width:
-        kept.remove(max(kept, key=lambda column: column.rank))
-    return kept
 
 
 def duration(seconds: float | None) -> str:

@@ -149,11 +149,6 @@ def _read(path: Path, kind: str, parse: Callable[[str], Any]) -> Any:
     raise UsageError(f"{path}: cannot be read: {reason}")
 
 
-def append_json_line(path: Path, data: Any) -> None:
-    """Add data as a line of JSON to a file, as `append_line` does."""
-    append_line(path, json.dumps(data))
-
-
 def append_line(path: Path, line: str) -> None:
     """Add a line to a file of JSON lines, and make the file and its directory if they are missing.
 
@@ -168,9 +163,14 @@ def append_line(path: Path, line: str) -> None:
     """
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        _mend_end(path)
-        with path.open("a", encoding="utf-8") as file:
-            file.write(line + "\n")
+        data = path.read_bytes() if path.exists() else b""
+        end = data.rfind(b"\n") + 1
+        is_whole = _is_whole(data[end:].decode(errors="replace"))
+        with path.open("ab") as file:
+            if not is_whole:
+                file.truncate(end)
+            feed = "\n" if is_whole and end < len(data) else ""
+            file.write(f"{feed}{line}\n".encode())
 
 
 def read_json_lines(path: Path) -> list[str]:
@@ -191,19 +191,6 @@ def read_json_lines(path: Path) -> list[str]:
     if lines and not text.endswith("\n") and not _is_whole(lines[-1]):
         lines.pop()
     return lines
-
-
-def _mend_end(path: Path) -> None:
-    data = path.read_bytes() if path.exists() else b""
-    end = data.rfind(b"\n") + 1
-    if end == len(data):
-        return
-    with path.open("r+b") as file:
-        if _is_whole(data[end:].decode(errors="replace")):
-            file.seek(0, os.SEEK_END)
-            file.write(b"\n")
-        else:
-            file.truncate(end)
 
 
 def _is_whole(line: str) -> bool:

@@ -29,18 +29,18 @@ def fetch(tree: Any) -> Any:
     """
     READS.reads += 1
     READS.arrays += len(jax.tree.leaves(tree))
-    return jax.device_get(jax.tree.map(_within_reach, tree))
+
+    def within_reach(leaf: Any) -> Any:
+        if not isinstance(leaf, jax.Array) or leaf.is_fully_addressable:
+            return leaf
+        if leaf.is_fully_replicated:
+            return leaf.addressable_data(0)
+        return multihost_utils.process_allgather(leaf, tiled=True)
+
+    return jax.device_get(jax.tree.map(within_reach, tree))
 
 
 def usage_error_message(error: Exception) -> str | None:
     """Return the message if the error is a UsageError that a host callback raised, else None."""
     found = _COMPLAINT.search(str(error))
     return None if found is None else found[1]
-
-
-def _within_reach(leaf: Any) -> Any:
-    if not isinstance(leaf, jax.Array) or leaf.is_fully_addressable:
-        return leaf
-    if leaf.is_fully_replicated:
-        return leaf.addressable_data(0)
-    return multihost_utils.process_allgather(leaf, tiled=True)

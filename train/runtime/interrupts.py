@@ -47,7 +47,13 @@ class StopRequest:
         if signum == signal.SIGHUP:
             # The terminal is gone; more of them come until the process has ended.
             signal.signal(signum, signal.SIG_IGN)
-            _leave_terminal()
+            # Output that went to the terminal goes nowhere from here on.
+            for number in (_STDOUT, _STDERR):
+                with contextlib.suppress(OSError):
+                    if stat.S_ISCHR(os.fstat(number).st_mode):
+                        nowhere = os.open(os.devnull, os.O_WRONLY)
+                        os.dup2(nowhere, number)
+                        os.close(nowhere)
         if before is None and self._has_work:
             text = f"stopping: {self._answer} (Ctrl-C again to drop it)"
             if not self._show(text):
@@ -100,13 +106,3 @@ def leave(code: int) -> NoReturn:
         sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)
-
-
-def _leave_terminal() -> None:
-    """Send further output nowhere where it went to a terminal, which is gone after a SIGHUP."""
-    for number in (_STDOUT, _STDERR):
-        with contextlib.suppress(OSError):
-            if stat.S_ISCHR(os.fstat(number).st_mode):
-                nowhere = os.open(os.devnull, os.O_WRONLY)
-                os.dup2(nowhere, number)
-                os.close(nowhere)

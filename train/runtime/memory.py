@@ -80,15 +80,13 @@ def _group_limits(membership: Path, root: Path) -> Iterator[int]:
 def tree_bytes(tree: Any) -> int:
     """Bytes of a tree of arrays or shapes on one device: of the arrays whose shapes say how they
     are sharded, a device's share."""
-    return sum(_bytes_of(leaf) for leaf in jax.tree.leaves(tree))
-
-
-def _bytes_of(leaf: Any) -> int:
-    if not hasattr(leaf, "shape"):
-        return 0
-    sharding = getattr(leaf, "sharding", None)
-    shape = leaf.shape if sharding is None else sharding.shard_shape(leaf.shape)
-    return math.prod(shape) * leaf.dtype.itemsize  # Not NumPy's product, which wraps round.
+    total = 0
+    for leaf in jax.tree.leaves(tree):
+        if hasattr(leaf, "shape"):
+            sharding = getattr(leaf, "sharding", None)
+            shape = leaf.shape if sharding is None else sharding.shard_shape(leaf.shape)
+            total += math.prod(shape) * leaf.dtype.itemsize  # NumPy's product wraps round.
+    return total
 
 
 def program_bytes(compiled: Compiled) -> int:

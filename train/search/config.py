@@ -22,7 +22,7 @@ of 1e-7, which all slots get, for any number of visits and slots."""
 _CHOICES = {"kind": KINDS, "engine": ENGINES, "opponents": OPPONENTS, "first_play": FIRST_PLAYS}
 _LARGEST, _ABOVE_0 = sys.float_info.max, sys.float_info.min
 _RANGES = {
-    "simulations": (1, _LARGEST),
+    "simulations": (1, MAX_SIMULATIONS),
     "max_considered_actions": (1, _LARGEST),
     "player_max_considered_actions": (0, _LARGEST),
     "value_scale": (0, _LARGEST),

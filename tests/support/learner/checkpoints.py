@@ -11,8 +11,7 @@ import pytest
 
 from tests.support.learner import tiny
 from train.config import config_to_dict
-from train.loop.compiled_step import make_step
-from train.loop.train_step import TrainState
+from train.loop.train_step import TrainState, make_step
 from train.runtime.errors import UsageError
 
 CONFIG = config_to_dict(tiny.config())

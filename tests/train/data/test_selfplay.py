@@ -11,8 +11,7 @@ import pytest
 from tests.support import compiling
 from tests.support.learner import small_run, tiny
 from train.data.selfplay import Boards, first_boards
-from train.loop.compiled_step import CompiledStep, make_step
-from train.loop.train_step import TrainState
+from train.loop.train_step import TrainState, TrainStep, make_step
 from train.loop.training import run_iteration
 from train.network import NetworkConfig
 from train.runtime.host import READS
@@ -39,13 +38,13 @@ legal_slots = jax.jit(jax.vmap(jax.vmap(lambda v, p: actions.legal_slots(State(v
 class Run(NamedTuple):
     """Some iterations of a run."""
 
-    step: CompiledStep
+    step: TrainStep
     state: TrainState
     rows: list[dict]
     compiled: list[int]
-    """Number of programs that each iteration compiled itself, after `CompiledStep.compile`."""
+    """Number of programs that each iteration compiled itself, after `TrainStep.compile`."""
     waited: list[float]
-    """Seconds that `CompiledStep.compile` took before each iteration."""
+    """Seconds that `TrainStep.compile` took before each iteration."""
     read: list[tuple[int, int]]
     """Reads from the devices in each iteration, and arrays that were read."""
     held: list[int]

@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.learner import tiny
 from train.experiments import pace as pace_lib
-from train.loop.selfplay import BOOTSTRAP, Stage, StageKind
+from train.loop.selfplay import BOOTSTRAP, Stage
 from train.runtime.errors import UsageError
 
 
@@ -24,7 +24,7 @@ class Step:
 
 
 def searching(simulations: int) -> Stage:
-    return Stage(StageKind.SEARCH, simulations)
+    return Stage(simulations)
 
 
 def test_stages_of_equal_length_share_the_budget():

@@ -15,9 +15,8 @@ from tests.support.equations import inside
 from tests.support.learner import tiny
 from train.config import read_config
 from train.data.selfplay import first_boards
-from train.loop.compiled_step import CompiledStep
 from train.loop.selfplay import selfplay_of, stage_at
-from train.loop.train_step import sample
+from train.loop.train_step import TrainStep
 from train.runtime.devices import all_devices
 
 PLATFORMS = ("cuda", "tpu")
@@ -43,16 +42,14 @@ def _assert_runs_alone(text: str) -> None:
 
 def _programs_of(config):
     """Self-play of the last stage, and a step that samples and learns, with their arguments."""
-    step = CompiledStep(config, all_devices(1))
-    key, variants = jax.random.key(0), step.parts.variants
+    step = TrainStep(config, all_devices(1))
+    key, variants = jax.random.key(0), step.variants
     boards = jax.eval_shape(first_boards, variants)
     selfplay = selfplay_of(config, stage_at(config, config.iterations - 1))
-    yield selfplay, (step.parts.network.shapes, variants, boards, key)
+    yield selfplay, (step.network.shapes, variants, boards, key)
 
     def learn(state, replay_state, variant, key):
-        return step.parts.learner({}).update(
-            state, sample(step.parts, replay_state, variant, key), key
-        )
+        return step.learner({}).update(state, step.sample(replay_state, variant, key), key)
 
     held = jax.tree.map(
         lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype),

@@ -177,12 +177,3 @@ def test_opponents_are_looked_at_before_the_run(key, name):
     options = dataclasses.replace(CONFIG.evaluation, **{key: (name,)})
     with pytest.raises(UsageError, match=f"player '{name}': unknown"):
         evaluation.check_opponents(dataclasses.replace(CONFIG, evaluation=options))
-
-
-def test_mean_over_rule_sets_has_the_interval_of_independent_estimates():
-    rates = {"a": {"wjx": 0.6}, "b": {"wjx": 0.98}}
-    intervals = {"a": {"wjx": [0.5, 0.7]}, "b": {"wjx": [0.8, 1.0]}}
-    means, wide = evaluation.mean_over_rules(rates, intervals)
-    half = np.hypot(0.1, 0.1) / 2
-    assert means == {"wjx": pytest.approx(0.79)}
-    assert wide == {"wjx": pytest.approx([0.79 - half, 0.79 + half])}

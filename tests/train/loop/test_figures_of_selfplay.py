@@ -83,13 +83,6 @@ def test_a_draw_of_three_is_a_third_of_a_win():
     assert row["red_win_rate"] == pytest.approx(31 / 60)
 
 
-def test_the_figures_that_are_made_up_differ():
-    """Else swapped names would not show."""
-    assert len(set(ROW.values())) == len(ROW)
-    leaves = jax.tree.leaves(FIGURES)
-    assert all(np.all(leaf) for leaf in leaves)
-
-
 def test_figures_of_no_game_are_none():
     nothing = jax.tree.map(np.zeros_like, FIGURES)
     sums = nothing.sums._replace(positions=400.0)

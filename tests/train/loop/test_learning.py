@@ -10,7 +10,7 @@ from train.arena.match import MatchOptions, play_match
 from train.config import EvaluationConfig, RunConfig, read_config
 from train.data.config import ReplayConfig, SelfPlayConfig
 from train.learning.config import LearnerConfig
-from train.loop.compiled_step import make_step
+from train.loop.train_step import make_step
 from train.loop.training import run_iteration
 from train.network import NetworkConfig
 from train.players.basic import make_random_player

@@ -9,9 +9,9 @@ from tests.support.compiling import ROOT
 from tests.support.learner import tiny
 from tests.support.learner.commands import command, complaint
 from train.config import read_config
-from train.loop import compiled_step
 from train.loop import memory as memory_lib
-from train.loop.compiled_step import make_step
+from train.loop import train_step
+from train.loop.train_step import make_step
 from train.runtime.errors import UsageError
 from train.runtime.memory import Memory, check_fits
 
@@ -26,7 +26,7 @@ def nbytes(tree) -> int:
     ("words", "keys"),
     [
         (("--selfplay.boards", "1e7", "--replay.positions", "1"), "lower selfplay.boards"),
-        (("--replay.positions", "1e11"), "lower replay.positions"),
+        (("--replay.positions", "2e9"), "lower replay.positions"),
         (("--network.width", "1000000"), "lower network.width"),
         (("--evaluation.batch", "1e9", "--evaluation.final_games", "1e9"), "evaluation.batch"),
     ],
@@ -54,18 +54,6 @@ def test_programs_beyond_the_memory_are_refused_once_they_are_compiled(monkeypat
     assert asked["self-play"] > 0 and asked["learning"] > 0
 
 
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        (("--selfplay.boards", "1e11"), "selfplay.boards = 100000000000 is too large"),
-        (("--evaluation.final_games", "2e9"), "evaluation.final_games = 2000000000 is too large"),
-        (("--search.simulations", "1000001"), "search.simulations (1000001) must be at most"),
-    ],
-)
-def test_sizes_that_cannot_be_traced(tmp_path, words, told):
-    assert complaint(command("run", tiny.PATH, "--runs", tmp_path, *words)).startswith(told)
-
-
 def test_the_arrays_that_are_counted_are_those_of_a_run(monkeypatch):
     config = tiny.config()
     counted = {}
@@ -74,7 +62,7 @@ def test_the_arrays_that_are_counted_are_those_of_a_run(monkeypatch):
         for need in memory_lib.held_by(config, like, plies):
             counted[need.name] = need.bytes * devices.count
 
-    monkeypatch.setattr(compiled_step, "check_held", check_held)
+    monkeypatch.setattr(train_step, "check_held", check_held)
     state = make_step(config).init()
     assert counted["the boards of self-play"] == nbytes(state.boards)
     replicated = len(jax.devices()) * nbytes(state.learner)
@@ -91,7 +79,7 @@ def test_arrays_of_a_config_for_gpus_fit_one(monkeypatch):
 
 
 def test_a_replay_on_the_host_is_no_need_of_the_device(monkeypatch):
-    config = tiny.config("--replay.positions", "1e11")
+    config = tiny.config("--replay.positions", "2e9")
     there = dataclasses.replace(config, replay=dataclasses.replace(config.replay, memory="host"))
     monkeypatch.setattr(memory_lib, "host_memory", lambda: None)
     make_step(there)

@@ -6,7 +6,6 @@ import pytest
 
 from tests.support.learner import saved, tiny
 from tests.support.learner.commands import command, complaint
-from train.loop import training
 from train.loop.start import FOLDER, keep_opponent, opponent_of
 from train.runtime.errors import UsageError
 
@@ -41,11 +40,6 @@ def test_a_run_that_has_lost_its_opponents_weights_does_not_go_on(victim, tmp_pa
     shutil.rmtree(victim)
     kept = opponent_of(config, directory, resume=True)
     assert kept.trained.source == str(directory / FOLDER)
-
-
-def test_a_run_without_an_opponent_has_no_column_of_it():
-    plain, attack = (training._columns(tiny.config(*words)) for words in ((), ATTACK))
-    assert [c.heading for c in attack if c not in plain] == ["learner wins"]
 
 
 ATTACK = ("--selfplay.opponent=pretrained:wallzero-4stone",)

@@ -17,7 +17,7 @@ from tests.support.learner.commands import read_rows, read_scalars, untimed
 from train.checkpoints import store
 from train.config import RunConfig
 from train.loop import run_directory, training
-from train.loop.compiled_step import CompiledStep, make_step
+from train.loop.train_step import TrainStep, make_step
 from train.metrics.rows import METRICS_FILE
 from train.runtime import interrupts
 from train.runtime.errors import UsageError
@@ -177,20 +177,6 @@ def test_killed_before_anything_is_saved(straight, tmp_path, monkeypatch):
     assert kept(directory, store.RESUME) == ["4", "6"]
 
 
-def test_a_run_that_counted_from_0_goes_on(straight, tmp_path, monkeypatch):
-    directory = copied(straight, tmp_path)
-    shutil.rmtree(directory / "resume" / "6")
-    path = directory / METRICS_FILE
-    old = [json.loads(line) for line in path.read_text().splitlines()]
-    # The last two rows are beyond the checkpoint, and the resumed run writes them again.
-    lines = [json.dumps(row | {"iteration": row["iteration"] - 1}) for row in old]
-    path.write_text("\n".join(lines) + "\n")
-    assert training.train(CONFIG, tmp_path, resume=True)
-    assert_same_run(directory, straight)
-    found, wanted = read_scalars(directory), read_scalars(straight)
-    assert found["loss/total"] == wanted["loss/total"]
-
-
 def test_second_interrupt_drops_the_iteration(tmp_path, monkeypatch):
     def interrupt_twice():
         signal.raise_signal(signal.SIGINT)
@@ -263,14 +249,14 @@ def test_damaged_weights_are_set_aside_and_unfinished_ones_saved_again(straight,
 def test_changed_rows_and_a_changed_config_are_told(straight, tmp_path, monkeypatch, capsys):
     """A resumed run takes both as they are, and no checkpoint's checksum covers their files. It
     computes no first state."""
-    directory, init = copied(straight, tmp_path), CompiledStep.init
+    directory, init = copied(straight, tmp_path), TrainStep.init
 
-    def shapes_alone(step):
-        state = init(step)
+    def shapes_alone(step, variables):
+        state = init(step, variables)
         assert isinstance(jax.tree.leaves(state)[0], jax.core.Tracer)
         return state
 
-    monkeypatch.setattr(CompiledStep, "init", shapes_alone)
+    monkeypatch.setattr(TrainStep, "init", shapes_alone)
     metrics, config = directory / METRICS_FILE, directory / run_directory.CONFIG_FILE
     for path, old, new in ((metrics, '"games": ', '"games": 1'), (config, ": 40", ": 44")):
         assert old in path.read_text()

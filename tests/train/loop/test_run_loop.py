@@ -1,7 +1,7 @@
 """The loop on its own, without a network: what is saved, written and yielded, and when."""
 
-import dataclasses
 import time
+import types
 from typing import NamedTuple
 
 import numpy as np
@@ -41,7 +41,7 @@ class Saves:
 def run(tmp_path):
     writer = MetricsWriter(tmp_path, done=0)
     state, display = State(Learner(np.zeros(1)), np.int32(0)), Display(is_quiet=True)
-    yield OpenRun(CONFIG, tmp_path, state, lambda *_: None, lambda *_: {}, display, writer, Saves())
+    yield OpenRun(CONFIG, tmp_path, types.SimpleNamespace(), state, display, writer, Saves())
     writer.close()
 
 
@@ -52,7 +52,8 @@ def steps(run, evaluate, iterate=lambda: None):
         iterate()
         return state._replace(iterations=np.int32(iteration + 1)), {"iteration": iteration + 1}
 
-    return iterations(dataclasses.replace(run, iterate=count, evaluate=evaluate))
+    run.procedure.iterate, run.procedure.evaluate = count, evaluate
+    return iterations(run)
 
 
 def test_weights_with_a_win_rate_are_saved_whenever_they_come(run):

@@ -10,16 +10,14 @@ import pytest
 from tests.support.learner import tiny
 from train.data.selfplay import POLICY_DTYPE, first_boards
 from train.loop import selfplay
-from train.loop.compiled_step import CompiledStep
 from train.loop.selfplay import (
     BOOTSTRAP,
-    Stage,
-    StageKind,
     make_bootstrap,
     selfplay_of,
     stage_at,
     stages_from,
 )
+from train.loop.train_step import TrainStep
 from train.runtime.devices import all_devices
 from train.runtime.errors import UsageError
 from wallgo_jax.game import actions
@@ -35,7 +33,6 @@ def test_stages_follow_the_config():
     )
     found = [stage_at(config, iteration) for iteration in range(6)]
     assert found[:2] == [BOOTSTRAP, BOOTSTRAP]
-    assert {stage.kind for stage in found[2:]} == {StageKind.SEARCH}
     assert [stage.simulations for stage in found[2:]] == [4, 8, 8, 8]
 
 
@@ -69,22 +66,15 @@ def test_a_long_run_is_not_gone_through_iteration_by_iteration(monkeypatch):
     assert 0 < len(asked) < 20
 
 
-def test_the_bootstrap_is_no_search_of_few_simulations():
-    """The kind of a stage decides, not its number of simulations."""
-    assert BOOTSTRAP != Stage(StageKind.SEARCH, BOOTSTRAP.simulations)
-
-
 def test_every_stage_makes_the_plies_that_the_replay_is_compiled_for():
     config = tiny.config("--selfplay.bootstrap_iterations=1", "--learner.value_mix=0.5")
-    step = CompiledStep(config, all_devices(1))
+    step = TrainStep(config, all_devices(1))
     for stage in (BOOTSTRAP, stage_at(config, 1)):
-        boards = jax.eval_shape(first_boards, step.parts.variants)
-        variables = () if stage == BOOTSTRAP else step.parts.network.shapes
+        boards = jax.eval_shape(first_boards, step.variants)
+        variables = () if stage == BOOTSTRAP else step.network.shapes
         selfplay = selfplay_of(config, stage)
-        _, plies, _ = jax.eval_shape(
-            selfplay, variables, step.parts.variants, boards, jax.random.key(0)
-        )
-        chex.assert_trees_all_equal_shapes_and_dtypes(plies, step.parts.plies)
+        _, plies, _ = jax.eval_shape(selfplay, variables, step.variants, boards, jax.random.key(0))
+        chex.assert_trees_all_equal_shapes_and_dtypes(plies, step.plies)
 
 
 class Bootstrapped(NamedTuple):

@@ -14,8 +14,8 @@ from train.checkpoints import exported, store
 from train.checkpoints.weights import load_network
 from train.config import RunConfig, read_saved_config
 from train.loop import run_directory, training
-from train.loop.compiled_step import make_step
 from train.loop.start import FOLDER, start_of
+from train.loop.train_step import make_step
 
 
 @pytest.fixture(scope="module")

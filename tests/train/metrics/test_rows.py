@@ -27,16 +27,6 @@ def test_a_damaged_byte_costs_its_row_alone(tmp_path):
     assert [found[0], found[-1]] == [rows[0], rows[2]] and found != rows
 
 
-def test_rows_that_counted_from_0_are_read_as_from_1(tmp_path):
-    path = tmp_path / METRICS_FILE
-    write(path, [{"iteration": 0, "loss": 2.0}, {"iteration": 1, "loss": 1.5}])
-    assert [row["iteration"] for row in read_rows(path)] == [1, 2]
-    # Once rewritten, the file counts like all others.
-    keep_rows(path, 2)
-    assert [json.loads(line)["iteration"] for line in path.read_text().splitlines()] == [1, 2]
-    assert [row["iteration"] for row in read_rows(path)] == [1, 2]
-
-
 def test_rows_after_the_checkpoint_are_dropped(tmp_path):
     path = tmp_path / METRICS_FILE
     assert keep_rows(path, 5) == []

@@ -16,7 +16,7 @@ import pytest
 from tests.support import compiling
 from tests.support.learner import device_losses, tiny
 from train.loop import training
-from train.loop.compiled_step import make_step
+from train.loop.train_step import make_step
 from train.runtime import devices as devices_lib
 from train.runtime.devices import BY_BOARD, EVERYWHERE, ROWS_BY_BOARD, all_devices
 from train.runtime.errors import UsageError
@@ -298,27 +298,6 @@ def test_sums_over_as_many_devices_as_cores_come_to_an_end():
         [sys.executable, "-c", _SUMS], env=environment, capture_output=True, text=True, timeout=120
     )
     assert (done.returncode, done.stdout) == (0, "2 True\n"), done.stderr[-500:]
-
-
-@pytest.mark.parametrize("before", ["", "--xla_dump_to=/tmp/x"])
-def test_a_deterministic_run_sets_the_flag_before_anything_is_computed(monkeypatch, before):
-    monkeypatch.setattr(devices_lib, "_has_started", lambda: False)
-    monkeypatch.setenv("XLA_FLAGS", before)
-    for _ in range(2):
-        devices_lib.set_gpu_flags(deterministic=True, loops_in_graphs=False)
-        assert os.environ["XLA_FLAGS"] == f"{before} --xla_gpu_deterministic_ops=true".strip()
-
-
-@pytest.mark.parametrize("backend", ["cpu", "gpu"])
-def test_a_gpu_that_is_used_already_cannot_become_deterministic(monkeypatch, backend):
-    monkeypatch.setattr(jax, "default_backend", lambda: backend)
-    monkeypatch.setenv("XLA_FLAGS", "")
-    if backend == "cpu":
-        devices_lib.set_gpu_flags(deterministic=True, loops_in_graphs=False)
-    else:
-        with pytest.raises(UsageError, match=r"^deterministic: .* XLA_FLAGS=--xla_gpu_determin"):
-            devices_lib.set_gpu_flags(deterministic=True, loops_in_graphs=False)
-    assert os.environ["XLA_FLAGS"] == ""
 
 
 def test_a_function_is_traced_again_for_another_platform():

@@ -6,21 +6,9 @@ import re
 import pytest
 from rich.console import Console
 
-from train.metrics.columns import FIT_COLUMNS, LEARNER_WINS, SELFPLAY_COLUMNS, describe_matches
+from train.metrics.console import SELFPLAY_FIGURES, describe_matches
 from train.runtime import display as display_lib
-from train.runtime.display import Display, columns_for, duration
-
-ROW = {
-    "iteration": 12,
-    "loss": 5.1234,
-    "policy_loss": 3.25,
-    "value_loss": 0.875,
-    "mean_length": 28.31,
-    "games_per_second": 1452.3,
-    "positions_per_second": 41000.0,
-    "win_rate": 0.625,
-    "matches": {"greedy": 0.625},
-}
+from train.runtime.display import Display, duration
 
 
 def row(done: int, **more: float) -> dict[str, float]:
@@ -39,7 +27,7 @@ def terminal(width: int) -> Console:
 
 
 def test_elsewhere_each_iteration_is_a_plain_line(capsys):
-    display = Display(total=4, columns=SELFPLAY_COLUMNS)
+    display = Display(total=4, figures=SELFPLAY_FIGURES)
     with display:
         assert not display.is_live
         display.show(1, row(1))
@@ -69,7 +57,7 @@ def test_a_pipe_is_no_terminal_even_where_colours_are_forced(monkeypatch, capsys
 @pytest.mark.parametrize("width", [40, 60, 80, 120, 200])
 def test_live_lines(width):
     console = terminal(width)
-    display = Display(total=26, done=11, columns=SELFPLAY_COLUMNS, console=console)
+    display = Display(total=26, done=11, figures=SELFPLAY_FIGURES, console=console)
     with display:
         display.keep("62% against greedy (iteration 10)")
         display.show(12, row(12, mean_length=28.3))
@@ -87,56 +75,25 @@ def test_live_lines(width):
         assert "1452.0 games/s · 62% against greedy (iteration 10) · loss 4.988" in text
 
 
-def test_finished_iterations_stay_on_the_terminal_as_a_table():
-    console = terminal(80)
-    display = Display(total=400, columns=SELFPLAY_COLUMNS, console=console)
+def test_lines_of_finished_iterations_stay_on_the_terminal():
+    console = terminal(60)
+    display = Display(total=400, figures=SELFPLAY_FIGURES, console=console)
     for done in range(1, 401):
-        display.show(done, row(done))
+        display.show(done, row(done, mean_length=28.31, policy_loss=3.25))
     lines = console.file.getvalue().splitlines()
-    header = [line for line in lines if line.startswith("iteration ")]
-    numbers = [int(line.split()[0]) for line in lines if line not in header]
-    # One of two, so that a run leaves about 200; the first and the last are there.
-    assert numbers == [1, *range(2, 401, 2)]
-    assert len(header) == 11
-    assert len({len(line) for line in lines}) == 1
-
-
-@pytest.mark.parametrize("columns", [SELFPLAY_COLUMNS, FIT_COLUMNS])
-@pytest.mark.parametrize("width", [40, 60, 80, 120, 200])
-def test_tables_fit_and_align(columns, width):
-    console = terminal(width)
-    Display(total=26, columns=columns, console=console).show(12, ROW)
-    header, line = console.file.getvalue().splitlines()
-    assert len(header) == len(line) <= width
-    chosen = columns_for(columns, width)
-    assert chosen[0].heading == "iteration"
-    assert set(columns_for(columns, 60)) <= set(columns_for(columns, 80))
-    if width == 200:
-        assert chosen == list(columns)
-
-
-def test_the_table_at_80_columns_has_what_matters():
-    without_opponent = [column for column in SELFPLAY_COLUMNS if column.heading != LEARNER_WINS]
-    chosen = columns_for(without_opponent, 80)
-    assert [column.heading for column in chosen] == [
-        *("iteration", "loss", "policy", "value", "plies", "games/s", "positions/s", "win rate"),
-    ]
-    texts = [column.text(ROW) for column in chosen]
-    assert texts == "12 5.123 3.250 0.875 28.3 1452.3 41000 62.5%".split()
-    # Where a frozen opponent plays, the wins against it stand before the speed in positions.
-    headings = [column.heading for column in columns_for(SELFPLAY_COLUMNS, 80)]
-    assert LEARNER_WINS in headings and "positions/s" not in headings
-    # A figure that a row lacks leaves its place empty.
-    assert chosen[-1].text({"iteration": 12}) == ""
+    # One of two, so that a run leaves about 200.
+    assert [line.split(":")[0] for line in lines] == [f"iteration {n}" for n in range(2, 401, 2)]
+    assert lines[0] == "iteration 2: 1452.0 games/s · loss 4.998 · 28.3 plies a gam…"
 
 
 def test_matches_in_words():
-    assert describe_matches(ROW) == "62% against greedy (iteration 12)"
+    matched = {"iteration": 12, "matches": {"greedy": 0.625}}
+    assert describe_matches(matched) == "62% against greedy (iteration 12)"
     assert describe_matches({"iteration": 3}) == ""
 
 
 def test_quiet_says_nothing(capsys):
-    with Display(total=2, columns=SELFPLAY_COLUMNS, is_quiet=True) as display:
+    with Display(total=2, figures=SELFPLAY_FIGURES, is_quiet=True) as display:
         display.show(1, row(1))
         display.say("hello")
     assert capsys.readouterr().out == ""

@@ -3,6 +3,8 @@ of sampling and learning, the number of steps."""
 
 import functools
 import re
+import types
+from typing import Any
 
 import jax
 import numpy as np
@@ -12,9 +14,8 @@ from tests.support.learner import tiny
 from train.data import replay
 from train.data.config import SelfPlayConfig
 from train.data.selfplay import first_boards, make_selfplay
-from train.loop.compiled_step import learn_ahead, make_step
 from train.loop.numbers import numbers_of
-from train.loop.train_step import FinishedPlies, sample, steps_due, validation_batch
+from train.loop.train_step import FinishedPlies, TrainStep, make_step, steps_due
 from train.loop.training import run_iteration
 from train.players.basic import make_random_search
 from train.runtime.devices import all_devices
@@ -66,12 +67,10 @@ def test_values_of_samples_are_those_of_td_steps_later(memory):
     plies, key = numbered_plies(config.selfplay.boards), jax.random.key(1)
     replay_state, finished = step.write(step.init().replay_state, plies)
     assert int(finished.all) > 10
-    draw = jax.jit(functools.partial(sample, step.parts))
-    found = jax.device_get(draw(replay_state, step.parts.variants, key))
+    draw = jax.jit(step.sample)
+    found = jax.device_get(draw(replay_state, step.variants, key))
     own = jax.device_get(
-        own_values(
-            jax.device_get(replay_state), step.parts.variants, key, size=config.learner.batch
-        )
+        own_values(jax.device_get(replay_state), step.variants, key, size=config.learner.batch)
     )
     row = own.root_value // plies.terminated.shape[1]
     np.testing.assert_array_equal(found.position.ply, own.position.ply)
@@ -96,10 +95,10 @@ def test_validation_is_of_games_that_no_step_has_seen_and_changes_nothing(memory
             player = jax.device_get(state.learner.player)
             state, row = run_iteration(step, state, iteration)
             rows.append(row)
-        draw = jax.jit(functools.partial(validation_batch, step.parts))
+        draw = jax.jit(step.validation_batch)
         keys = jax.device_get(step.keys(3).learn)
-        drawn = draw(jax.device_get(state.replay_state), step.parts.variants, keys)
-        check = step.parts.learner(numbers_of(step.config)).validation_losses
+        drawn = draw(jax.device_get(state.replay_state), step.variants, keys)
+        check = step.learner(numbers_of(step.config)).validation_losses
         return state.learner.player, rows, jax.device_get(jax.jit(check)(player, drawn))
 
     learned, rows, expected = run(2)
@@ -121,15 +120,25 @@ def events(monkeypatch):
 
 
 def learned(events, steps: int) -> tuple[str, list[str]]:
-    def batch_of(index: int) -> str:
+    """`TrainStep.learn` from a host's replay, by functions that note their calls."""
+
+    def draw(replay_state: None, variant: str, keys: list, index: int) -> str:
         events.append(f"sample {index}")
         return f"batch {index}"
 
-    def learn_from(state: str, batch: str, index: int) -> tuple[str, str]:
+    def learn_from(shared, state: str, batch: str, index: int) -> tuple[str, str]:
         events.append(f"learn from {batch}")
         return f"{state}{index}", f"step {index}"
 
-    return learn_ahead("state ", steps, batch_of, learn_from)
+    step: Any = types.SimpleNamespace(
+        **{"_numbers": {}, "variant": "", "_is_one_call": False, "_host": "cpu"},
+        **{"_to_replay_device": lambda x: x, "_spread": lambda x: x},
+        **{"_sampling": draw, "learning": learn_from},
+    )
+    state: Any = "state "
+    nothing: Any = None
+    found: Any = TrainStep.learn(step, state, nothing, nothing, steps)
+    return found
 
 
 def test_the_next_batch_is_sampled_before_a_step_is_waited_for(events):

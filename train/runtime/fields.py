@@ -1,0 +1,14 @@
+"""Types of numbers that tables of options check by themselves."""
+
+from typing import Annotated
+
+from pydantic import ConfigDict, Field
+
+STRICT = ConfigDict(extra="forbid", allow_inf_nan=False)
+"""Unknown keys, NaN and infinities are errors."""
+Count = Annotated[int, Field(ge=0)]
+AtLeastOne = Annotated[int, Field(ge=1)]
+Share = Annotated[float, Field(ge=0, le=1)]
+BelowOne = Annotated[float, Field(ge=0, lt=1)]
+NotNegative = Annotated[float, Field(ge=0)]
+Positive = Annotated[float, Field(gt=0)]
