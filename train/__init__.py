@@ -108,8 +108,7 @@ def __dir__() -> list[str]:
 
 
 _LIBRARIES = (
-    "docstring_parser flax matplotlib mctx optax orbax pydantic scipy tensorboardX tensorstore "
-    "tomlkit"
+    "flax matplotlib mctx optax orbax pydantic scipy tensorboardX tensorstore tomlkit"
 ).split()
 _USAGE_ERROR = 2
 
