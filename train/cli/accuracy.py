@@ -110,7 +110,9 @@ class Accuracy:
                 seed=self.seed,
                 progress=Display(),
             )
-            code = options.show(result)
+            options.show(result)
+            kept = "the positions solved so far count; the same command starts anew"
+            code = options.exit_code(result, kept)
             results.append(result)
             records = [result.summary() for result in results]
             options.write_json(self.json, records if len(self.players) > 1 else records[0])

@@ -51,8 +51,8 @@ def _run(arguments: Sequence[str], set_up: Callable[[], None]) -> tuple[int, boo
             return run(), False
     except SystemExit as stop:  # a help page, or a report of tyro
         return EXIT_USAGE if stop.code else 0, False
-    except KeyboardInterrupt:
-        print("stopped", file=sys.stderr)
+    except KeyboardInterrupt as stop:
+        print(f"stopped: {stop}" if str(stop) else "stopped", file=sys.stderr)
         return EXIT_INTERRUPTED, True
     except BrokenPipeError:
         # The reader has enough; what is still to be flushed goes nowhere.

@@ -55,15 +55,16 @@ class Levels:
         options.check_files(self.cache, self.json)
         how = {key: getattr(self, key) for key in ("games", "budget", "opening_plies", "seed")}
         rated = elo(entrants, rules=rules, zero=ZERO, cache=self.cache, progress=Display(), **how)
-        code = options.show(dataclasses.replace(rated, heading=f"Levels of {self.player}"))
+        options.show(dataclasses.replace(rated, heading=f"Levels of {self.player}"))
         options.write_json(self.json, rated.summary())
-        if folder is not None and not code:
+        if folder is not None and not rated.is_interrupted:
             figures = ("elo", "low", "high")
             rows = {row["player"]: {key: round(row[key]) for key in figures} for row in rated.rows}
             measured = {name: rows[name] for name in LEVELS}
             add_to_card(folder, {CARD_KEY: measured, CARD_KEY_HOW: how | {"zero": ZERO}})
             options.say_written(folder / "card.json", "Elo of the levels")
-        return code
+        kept = f"the games of finished pairings are kept in {self.cache}; the same command goes on"
+        return options.exit_code(rated, kept)
 
     def _entrants(self) -> tuple[list[Entrant], Rules]:
         """The player at zero and the levels, weakest first, and the rules."""

@@ -94,14 +94,16 @@ class Match(options.MatchSettings):
             sprt=sprt if self.sprt is None else self.sprt,
             progress=Display(),
         )
-        code = options.show(result)
+        options.show(result)
         if self.records is not None:
             result.write(self.records)
             options.say_written(self.records, f"{len(result.games)} games")
         options.write_json(self.json, result.summary())
-        return self._tell_gate(result, code) if self.gate else code
+        code = self._tell_gate(result) if self.gate else 0
+        over = f"the {len(result.games)} games that are over count"
+        return options.exit_code(result, f"{over}; the same command starts anew") or code
 
-    def _tell_gate(self, result: PlayedMatch, code: int) -> int:
+    def _tell_gate(self, result: PlayedMatch) -> int:
         """Print what the test says; returns the exit code."""
         from train.arena.sprt import STRONGER, WEAKER
 
@@ -112,4 +114,4 @@ class Match(options.MatchSettings):
         }
         said = words.get(decision, "not passed: {} is not known to be as strong as {}")
         print(f"gate {said.format(result.first, result.second)}")
-        return code or (0 if decision == STRONGER else EXIT_NOT_PASSED)
+        return 0 if decision == STRONGER else EXIT_NOT_PASSED

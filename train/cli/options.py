@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -194,14 +195,21 @@ def check_pictures(*paths: Path | None) -> None:
     check_files(*paths)
 
 
-def show(result: Result) -> int:
-    """Print a result of the interface; returns the exit code."""
+def show(result: Result) -> None:
+    """Print a result of the interface."""
     from train.runtime.display import Display
 
     console = Display().console
     for shown in result.shown():
         console.print(shown, highlight=False)
-    return EXIT_INTERRUPTED if result.is_interrupted else 0
+
+
+def exit_code(result: Result, kept: str) -> int:
+    """The exit code of a command; says what is kept of work that a signal ended."""
+    if not result.is_interrupted:
+        return 0
+    print(f"stopped: {kept}", file=sys.stderr)
+    return EXIT_INTERRUPTED
 
 
 def write_json(path: Path | None, data: object) -> None:

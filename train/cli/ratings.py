@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -19,7 +18,8 @@ Axis = Literal["iteration", "positions"]
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Elo(options.MatchSettings):
     """Rate the checkpoints of runs, other players and some anchors in one pool, with 95 %
-    intervals. Games are kept, and a larger budget adds only new ones."""
+    intervals. Games are kept: the same command plays on for as long, a larger budget adds only new
+    games."""
 
     EXAMPLES = (
         "elo runs/quickstart --out out/elo",
@@ -34,8 +34,12 @@ class Elo(options.MatchSettings):
     games: int = 40
     """Games at least each time that a pairing or a table is chosen, so that each opening is played
     in every order of the players: half of them with each colour."""
-    budget: int = 4000
-    """Games in all, kept ones included."""
+    minutes: float = 10.0
+    """Minutes to play for; longer where the games that connect all players take longer."""
+    budget: Annotated[int | None, arg("INT", "(default: as many as the minutes have room for)")] = (
+        None
+    )
+    """Games in all, kept ones included, however long they take."""
     anchors: Annotated[tuple[str, ...], arg("PLAYER ...")] = ANCHORS
     """Players that every pool has, the weakest first."""
     zero: Annotated[str, arg("PLAYER")] = "random"
@@ -64,6 +68,8 @@ class Elo(options.MatchSettings):
 
         rules, runs = rules_for((*self.players, *self.anchors), self.rules), self._runs()
         tables, pictures = self._files(self.json, "elo.json"), self._files(self.png, "elo.png")
+        if self.budget is not None:
+            options.refuse_unused(self, "minutes", where="with --budget")
         if not pictures:
             options.refuse_unused(self, "axis", where="without --png or --out")
         for run in runs if self.axis == "positions" else ():
@@ -83,6 +89,7 @@ class Elo(options.MatchSettings):
             rules=rules,
             games=self.games,
             budget=self.budget,
+            minutes=self.minutes,
             simulations=self.simulations,
             checkpoints=self.checkpoints,
             zero=self.zero if is_there else MEAN,
@@ -92,19 +99,14 @@ class Elo(options.MatchSettings):
             transfer=self.transfer,
             progress=Display(),
         )
-        code = options.show(rated)
-        if code:
-            print(
-                f"stopped; the games of finished pairings are kept in {cache}; those of the "
-                f"pairing that was being played, {self.games} at most, are not",
-                file=sys.stderr,
-            )
+        options.show(rated)
         for path in tables:
             options.write_json(path, rated.summary())
         for path in pictures:
             save_figure(rated.figure(axis=self.axis), path, caption=rated.caption)
             options.say_written(path, "curves")
-        return code
+        kept = f"the games of finished pairings are kept in {cache}; the same command goes on"
+        return options.exit_code(rated, kept)
 
     def _runs(self) -> list[Path]:
         """The run directories."""

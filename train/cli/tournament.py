@@ -51,10 +51,11 @@ class Tournament(options.MatchSettings):
             records=self.records,
             progress=Display(),
         )
-        code = options.show(result)
+        options.show(result)
         if self.records is not None:
             options.say_written(self.records, "games")
         options.write_json(self.json, result.summary())
         if isinstance(result.stop, UsageError):
             raise result.stop
-        return code
+        over = f"the {len(result.meetings)} meetings that are over count"
+        return options.exit_code(result, f"{over}; the same command starts anew")
