@@ -35,7 +35,7 @@ class Levels:
     opening_plies: int = 2
     """Random plies that both games of a pair start with."""
     seed: options.Seed = 0
-    cache: Annotated[Path, arg("FILE")] = Path("out/levels-games.jsonl")
+    cache: Annotated[Path, arg("FILE"), options.WRITTEN] = Path("out/levels-games.jsonl")
     """File that keeps the games."""
     card: options.Flag = False
     """Write the Elo of each level into the card of the exported folder or of the model, where the
@@ -52,19 +52,18 @@ class Levels:
 
         entrants, rules = self._entrants()
         folder = card_folder(self.player) if self.card else None
-        options.check_files(self.cache, self.json)
         how = {key: getattr(self, key) for key in ("games", "budget", "opening_plies", "seed")}
         rated = elo(entrants, rules=rules, zero=ZERO, cache=self.cache, progress=Display(), **how)
-        options.show(dataclasses.replace(rated, heading=f"Levels of {self.player}"))
-        options.write_json(self.json, rated.summary())
-        if folder is not None and not rated.is_interrupted:
+        rated = dataclasses.replace(rated, heading=f"Levels of {self.player}")
+        kept = f"the games of finished pairings are kept in {self.cache}; the same command goes on"
+        code = options.finish(rated, self.json, kept=kept)
+        if folder is not None and not code:
             figures = ("elo", "low", "high")
             rows = {row["player"]: {key: round(row[key]) for key in figures} for row in rated.rows}
             measured = {name: rows[name] for name in LEVELS}
             add_to_card(folder, {CARD_KEY: measured, CARD_KEY_HOW: how | {"zero": ZERO}})
             options.say_written(folder / "card.json", "Elo of the levels")
-        kept = f"the games of finished pairings are kept in {self.cache}; the same command goes on"
-        return options.exit_code(rated, kept)
+        return code
 
     def _entrants(self) -> tuple[list[Entrant], Rules]:
         """The player at zero and the levels, weakest first, and the rules."""

@@ -34,7 +34,7 @@ class Elo(options.MatchSettings):
     games: int = 40
     """Games at least each time that a pairing or a table is chosen, so that each opening is played
     in every order of the players: half of them with each colour."""
-    minutes: float = 10.0
+    minutes: Annotated[float, options.without("budget")] = 10.0
     """Minutes to play for; longer where the games that connect all players take longer."""
     budget: Annotated[int | None, arg("INT", "(default: as many as the minutes have room for)")] = (
         None
@@ -50,11 +50,11 @@ class Elo(options.MatchSettings):
     """Most checkpoints of a run to rate, evenly spread; 0 for all."""
     cache: options.OptionalFile = None
     """File that keeps the games; by default in the first run's directory."""
-    axis: Axis = "iteration"
+    axis: Annotated[Axis, options.only("png", "out")] = "iteration"
     """Horizontal axis of the curve: iterations or training positions."""
     out: Annotated[Path | None, arg("FOLDER", "")] = None
     """Directory to write elo.json and elo.png into."""
-    png: options.OptionalFile = None
+    png: options.Picture = None
     """File to draw the curve into."""
 
     def run(self) -> int:
@@ -68,10 +68,6 @@ class Elo(options.MatchSettings):
 
         rules, runs = rules_for((*self.players, *self.anchors), self.rules), self._runs()
         tables, pictures = self._files(self.json, "elo.json"), self._files(self.png, "elo.png")
-        if self.budget is not None:
-            options.refuse_unused(self, "minutes", where="with --budget")
-        if not pictures:
-            options.refuse_unused(self, "axis", where="without --png or --out")
         for run in runs if self.axis == "positions" else ():
             positions_after(run, [])  # What the curve needs is read before the games.
         players = self.players_of([*dict.fromkeys((*self.anchors, *self._singles()))], rules)
@@ -80,8 +76,7 @@ class Elo(options.MatchSettings):
             raise UsageError("elo: no run is named: --cache FILE says where games are to be kept")
         name = pool.CACHE_FILE if rules.players == 2 else pool.TABLES_FILE
         cache = self.cache or Path(folder or "") / name
-        options.check_pictures(*pictures)
-        options.check_files(cache, *tables, *pictures, inputs=self.inputs)
+        options.check_files(cache, *tables, *pictures)
         zeros = {player.name for player in players}
         is_there = self.zero in zeros or self.zero.rpartition("/")[0] in names_of_runs(runs)
         rated = elo(
@@ -99,14 +94,13 @@ class Elo(options.MatchSettings):
             transfer=self.transfer,
             progress=Display(),
         )
-        options.show(rated)
-        for path in tables:
-            options.write_json(path, rated.summary())
         for path in pictures:
             save_figure(rated.figure(axis=self.axis), path, caption=rated.caption)
-            options.say_written(path, "curves")
+        for path in tables[1:]:
+            options.write_json(path, rated.summary())
         kept = f"the games of finished pairings are kept in {cache}; the same command goes on"
-        return options.exit_code(rated, kept)
+        drawn = [(path, "curves") for path in pictures]
+        return options.finish(rated, next(iter(tables), None), *drawn, kept=kept)
 
     def _runs(self) -> list[Path]:
         """The run directories."""
