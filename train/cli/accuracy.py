@@ -122,12 +122,10 @@ class Accuracy:
 
     def _prove(self) -> int:
         from train.analysis import late_positions
-        from train.api.checks import key_of
         from train.api.progress import follow
         from train.experiments import late_proofs
         from train.runtime.display import Display
 
-        key_of("accuracy", self.seed)
         if self.late is None:
             raise UsageError("accuracy: --prove needs --late, the file that games are added to")
         positions = self.positions or PROVEN

@@ -137,11 +137,9 @@ class Corridors:
 
     def run(self) -> int:
         """Returns the exit code."""
-        from train.api.checks import key_of
         from train.api.configs import read_rules
         from train.experiments import corridor_positions
 
-        key_of("corridors", self.seed)
         with usage_errors():
             positions = corridor_positions.make_corridors(
                 read_rules(self.rules),
@@ -171,7 +169,7 @@ class Probe:
     """Positions that it is asked about, for each seed: corridors of other shapes."""
     min_distance: int = 10
     """Fewest steps to the nearest enemy stone."""
-    seeds: Annotated[tuple[int, ...], arg("INT ...")] = (0, 1, 2)
+    seeds: Annotated[tuple[int, ...], arg("INT ..."), options.SEED] = (0, 1, 2)
     """Random seeds of the positions, of the heads and of new weights."""
     read: Literal["cell", "board"] = "board"
     """Features that a head reads: those of the queried cell, or these with means and maxima over
@@ -182,13 +180,10 @@ class Probe:
         """Returns the exit code."""
         from rich.console import Console
 
-        from train.api.checks import key_of
         from train.api.players import rules_for
         from train.experiments import corridors
         from wallgo_jax.game.rules import name_of
 
-        for seed in self.seeds:
-            key_of("probe", seed)
         rules = rules_for(self.players, self.rules, are_networks=True)
         how = {
             "seeds": self.seeds,

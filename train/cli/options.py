@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import os
 import sys
 import typing
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from wallgo_jax.game.rules import Rules
 
 EXIT_USAGE = 2
-MAX_MOVE_SECONDS = 3600
 DEFAULT_RULES = "wallzero-4stone"
 
 
@@ -52,9 +52,9 @@ def without(*options: str) -> Rule:
     return Rule("with", options)
 
 
-def least(number: float) -> Rule:
-    """The option has a least value."""
-    return Rule("least", (number,))
+def least(number: float, most: float = math.inf) -> Rule:
+    """The option, or each of its values, has a least and a largest value."""
+    return Rule("range", (number, most))
 
 
 READ, WRITTEN, PICTURE = Rule("read"), Rule("written"), Rule("picture")
@@ -71,7 +71,8 @@ Records = Annotated[
         help="File to write the games to, a JSON object a line; compressed if it ends in .gz."
     ),
 ]
-Seed = Annotated[int, tyro.conf.arg(help="Random seed.")]
+SEED = least(0, 2**31 - 1)
+Seed = Annotated[int, SEED, tyro.conf.arg(help="Random seed.")]
 WeightsFile = Annotated[
     OptionalFile,
     READ,
@@ -110,17 +111,13 @@ class MatchSettings:
     config: WeightsFile = None
     transfer: Flag = False
     """Let networks play rules that they were not trained on."""
-    move_seconds: float = 60.0
+    move_seconds: Annotated[float, least(0.001, 3600)] = 60.0
     """Seconds that a program (external:COMMAND) may take for a move; else it loses the game."""
     json: Json = None
 
     @property
     def of_players(self) -> dict[str, Any]:
         """Options of `train.make_player`."""
-        if not 0 < self.move_seconds <= MAX_MOVE_SECONDS:
-            raise UsageError(
-                f"--move-seconds {self.move_seconds:g}: allowed: above 0, up to {MAX_MOVE_SECONDS}"
-            )
         return {
             "heuristics": read_config(self.config).heuristics,
             "transfer": self.transfer,
@@ -166,22 +163,25 @@ def check(command: Any) -> None:
             if complaint := _complaint(command, rule, value, field.default):
                 option = field.name.replace("_", "-")
                 raise UsageError(f"{type(command).__name__.lower()}: --{option} {complaint}")
+            if rule.kind == "picture" and value is not None:
+                from train.metrics.plot_style import check_format
+
+                check_format(Path(value))
             if rule.kind == "read":
                 inputs += value if isinstance(value, tuple) else [value]
             elif rule.kind in ("written", "picture"):
                 outputs.append(value)
-            if rule.kind == "picture" and value is not None:
-                from train.metrics.plot_style import check_format
-
-                check_format(value)
     check_files(*outputs, inputs=inputs)
 
 
 def _complaint(command: Any, rule: Rule, value: Any, default: Any) -> str:
     """What is wrong with the value of an option, if anything is."""
     kind, of = rule
-    if kind == "least" and value is not None and not value >= of[0]:
-        return f"({value}) must be at least {of[0]}"
+    if kind == "range" and value is not None:
+        for each in value if isinstance(value, tuple) else (value,):
+            if not of[0] <= each <= of[1] or each == math.inf:
+                most = "" if of[1] == math.inf else f", at most {of[1]}"
+                return f"({each}) must be at least {of[0]}{most}"
     if kind in ("with", "without") and value != default:
         given = [other for other in of if _is_given(command, other)]
         if bool(given) == (kind == "with"):

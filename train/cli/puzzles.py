@@ -87,10 +87,8 @@ class Puzzles:
 
     def run(self) -> int:
         """Returns the exit code: 1 where a check confirms less than 95 %."""
-        from train.api.checks import key_of
         from train.puzzles.check import PuzzleOptions
 
-        key_of("puzzles", self.seed)
         try:
             how = PuzzleOptions(
                 shallow=self.shallow if self.check is None else 1,

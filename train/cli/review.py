@@ -121,7 +121,6 @@ class Calibrate:
 
     def run(self) -> int:
         """Returns the exit code."""
-        from train.api.checks import key_of
         from train.api.players import rules_for
         from train.api.progress import follow
         from train.checkpoints.calibration import CARD_KEY
@@ -130,7 +129,6 @@ class Calibrate:
         from train.review.player import card_folder, make_analysis_player
         from train.runtime.display import Display
 
-        key_of("calibrate", self.seed)
         folder = card_folder(self.player) if self.card else None
         rules = rules_for([self.player], self.rules)
         if rules.players != 2:
