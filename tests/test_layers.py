@@ -39,7 +39,7 @@ DOORS = {
 }
 GAME_LIBRARIES = {"jax", "numpy", "chex", *sys.stdlib_module_names}
 MORE_LIBRARIES = {
-    "wallgo_jax/cli": {"rich", "tyro"},
+    "wallgo_jax/cli": {"docstring_parser", "rich", "tyro"},
     "wallgo_jax/drawing": {"PIL", "cairosvg"},
     "wallgo_jax/adapters": {"gymnasium", "pettingzoo", "pgx"},
 }

@@ -17,12 +17,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from train.api.configs import make_config, use_functions
     from train.api.games import match, seated_match, seated_tournament, tournament
-    from train.api.live import watch
     from train.api.measures import accuracy, attention, describe, ownership, run_study
     from train.api.players import Player, make_player
     from train.api.ratings import elo
     from train.api.reviews import Review, load_game, review_game
-    from train.api.runs import ReplayStatistics, Run, resume, run, start
+    from train.api.runs import ReplayStatistics, Run, resume, run, start, watch
     from train.api.selfplay import SelfPlay, selfplay
     from train.api.states import step
     from train.config import RunConfig
@@ -73,12 +72,11 @@ __all__ = [
 _FILES = {
     "configs": ("make_config", "use_functions"),
     "games": ("match", "seated_match", "seated_tournament", "tournament"),
-    "live": ("watch",),
     "measures": ("accuracy", "attention", "describe", "ownership", "run_study"),
     "players": ("Player", "make_player"),
     "ratings": ("elo",),
     "reviews": ("Review", "load_game", "review_game"),
-    "runs": ("ReplayStatistics", "Run", "resume", "run", "start"),
+    "runs": ("ReplayStatistics", "Run", "resume", "run", "start", "watch"),
     "selfplay": ("SelfPlay", "selfplay"),
     "states": ("step",),
 }
@@ -108,8 +106,7 @@ def __dir__() -> list[str]:
 
 
 _LIBRARIES = (
-    "docstring_parser flax matplotlib mctx optax orbax pydantic scipy tensorboardX tensorstore "
-    "tomlkit"
+    "flax matplotlib mctx optax orbax pydantic scipy tensorboardX tensorstore tomlkit"
 ).split()
 _USAGE_ERROR = 2
 

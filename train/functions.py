@@ -7,14 +7,14 @@ import pydantic
 
 from train.runtime.errors import UsageError
 
-KEYS = (
-    "network.custom",
-    "network.custom_planes",
-    "search.custom",
-    "learner.custom_loss",
-    "learner.custom_targets",
-)
-"""The keys of a config that hold functions."""
+KEYS = {
+    "network": "network.custom",
+    "planes": "network.custom_planes",
+    "search": "search.custom",
+    "loss": "learner.custom_loss",
+    "targets": "learner.custom_targets",
+}
+"""The keys of a config that hold functions, by the names that `train.run` calls them."""
 
 
 class Function(NamedTuple):
@@ -36,7 +36,7 @@ def tell(key: str, call: Any, *, name: str = "") -> Function:
     """Make a function known, so that configs that name it find it.
 
     Args:
-      key: of the config, one of KEYS.
+      key: of the config, a value of KEYS.
       call: what is called.
       name: by default its own.
 
@@ -68,7 +68,7 @@ def call_of(key: str, function: "Function | str") -> Any:
 
 def refuse_functions(before: Mapping[str, Any], after: Mapping[str, Any], *, where: str) -> None:
     """Refuse tables of a config in which a key of KEYS was changed with a UsageError."""
-    for key in KEYS:
+    for key in KEYS.values():
         table, name = key.split(".")
         old, new = (_of(tables, table, name) for tables in (before, after))
         if new and new != old:

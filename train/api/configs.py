@@ -92,8 +92,8 @@ def use_functions(**given: Unpack[Functions]) -> dict[str, Function]:
     if unknown := set(given) - set(Functions.__annotations__):
         raise TypeError(f"use_functions: no function of a run is called {', '.join(unknown)}")
     by_key: dict[str, Function] = {}
-    for key, table in zip(functions.KEYS, Functions.__annotations__, strict=True):
-        call: Any = given.get(table)
+    for name_of_function, key in functions.KEYS.items():
+        call: Any = given.get(name_of_function)
         if call is None:
             continue
         pair, name = call, ""

@@ -1,23 +1,24 @@
 """Players as objects: they act on states, and those with an evaluator search them."""
 
+import dataclasses
 import functools
 import uuid
 import weakref
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 
 import wallgo_jax
-from train.api.checks import callback_errors, key_of
+from train.api.checks import callback_errors, check_whole, key_of
 from train.api.configs import AnyRules, read_rules
-from train.api.searches import change_search, search_states
 from train.api.states import Batch, States, actions_of, batch_of, check_rules
 from train.checkpoints import pretrained
 from train.checkpoints.weights import TrainedNetwork
-from train.config import SHIPPED, RunConfig, config_to_dict
+from train.config import SHIPPED, RunConfig, config_from_dict, config_to_dict
 from train.config.heuristics import HeuristicsConfig
+from train.functions import refuse_functions
 from train.network import Variables
 from train.players import basic, registry
 from train.players.external import MOVE_SECONDS
@@ -25,7 +26,9 @@ from train.players.searching import network_player
 from train.ratings import pool
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
+from train.search.config import MAX_SIMULATIONS, SearchConfig, as_player
 from train.search.report import SearchReport
+from train.search.reporting import make_reporting_search
 from train.solver.exact_player import NAME as EXACT
 from wallgo_jax.env import WallGo
 from wallgo_jax.game.rules import Rules
@@ -119,11 +122,31 @@ class Player:
           UsageError: the player has nothing to evaluate positions with, or an option is not
             allowed.
         """
-        self._boards(states)
+        batch, is_one = self._boards(states)
         player = self.searching
-        if options:
-            player = player._replace(search=change_search(player.search, options))
-        return search_states(player, self.rules, states, simulations=simulations, seed=seed)
+        count = player.simulations if simulations is None else simulations
+        if count is not None:
+            check_whole("search", simulations=count)
+        if count is None or not 0 <= count <= MAX_SIMULATIONS:
+            raise UsageError(f"search: simulations ({count}) must be from 0 to {MAX_SIMULATIONS}")
+        if np.asarray(batch.position.terminated).any():
+            raise UsageError("states: a game is over; there is nothing to search or evaluate")
+        search = make_reporting_search(
+            player.evaluate,
+            as_player(_changed(player.search, options), max(count, 1)),
+            simulations=count,
+            explores=seed is not None,
+            symmetries=player.symmetries,
+            evaluate_heads=player.evaluate_heads,
+        )
+        report: SearchReport = dataclasses.replace(
+            fetch(search(player.variables, batch, key_of("search", seed or 0))),
+            player=player.name,
+            rules=self.rules,
+            simulations=count,
+            calibration=player.calibration,
+        )
+        return report[0] if is_one else report
 
     def evaluate(self, states: States, *, public: bool = False) -> PlayerEvaluation:
         """Show what the network, or the heuristic of a search, says of positions without a search.
@@ -178,6 +201,17 @@ class Player:
         if self.registered.trained is None:
             raise UsageError(f"player {self.name!r}: has no network")
         return self.registered.trained
+
+
+def _changed(search: SearchConfig, options: Mapping[str, Any]) -> SearchConfig:
+    """Options of a player's search, changed as in the config's table `search`; the number of
+    considered actions is the player's."""
+    if not options:
+        return search
+    refuse_functions({}, {"search": options}, where="search")
+    considered = options.get("max_considered_actions", search.player_max_considered_actions)
+    fields = dataclasses.asdict(search) | {"player_max_considered_actions": considered, **options}
+    return config_from_dict({"search": fields}, where="search").search
 
 
 def make_player(
@@ -286,21 +320,13 @@ def shipped_like(player: str, rules: AnyRules | None = None) -> str:
     return f"net:{shipped}" if name.kind == "net" else f"{shipped}{name.budget_text}"
 
 
-class HasPlayer(Protocol):
-    """A run, as far as it is asked for its newest player."""
-
-    def player(self, simulations: int | None = None, *, rules: Any = None) -> Player:
-        """The newest weights as a player."""
-        ...
-
-
-Opponent = str | Player | MoveFunction | HasPlayer
+Opponent = str | Player | MoveFunction | Any
 """A player by name, one that is made, a function (states [B], key) -> slots int32[B], or a run."""
 
 
-def _newest_of(player: Opponent, rules: Any) -> str | Player | MoveFunction:
+def _newest_of(player: Any, rules: Any) -> str | Player | MoveFunction:
     newest = getattr(player, "player", None)
-    return newest(rules=rules) if callable(newest) else player  # type: ignore[return-value]
+    return newest(rules=rules) if callable(newest) else player
 
 
 def player_of_weights(

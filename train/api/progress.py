@@ -52,4 +52,11 @@ def follow(
         request = StopRequest(answer, lambda text: False)
         if isinstance(shown, Display):
             request = stack.enter_context(interrupts(answer, show=display.note))
-        yield Follower(display, request, task)
+        try:
+            yield Follower(display, request, task)
+        except KeyboardInterrupt as stop:
+            if stop.args or not (answer and isinstance(shown, Display)):
+                raise
+            raise KeyboardInterrupt(
+                "nothing of this is kept; the same command starts it anew"
+            ) from None

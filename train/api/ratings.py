@@ -1,11 +1,12 @@
 """Players rated in one pool."""
 
 import functools
-import sys
+import math
 import tempfile
+import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from train.api.checks import callback_errors, check_list, check_whole, key_of
 from train.api.configs import AnyRules
@@ -29,6 +30,7 @@ from train.runtime.files import names_of_runs
 from train.search.config import MAX_SIMULATIONS
 from wallgo_jax.game.rules import Rules
 
+MINUTES = 10.0
 MEAN = ""
 """The `zero` of a pool whose mean rating is 0."""
 
@@ -38,7 +40,8 @@ def elo(
     players: Sequence[Opponent | Path | Entrant],
     *,
     rules: AnyRules | None = None,
-    budget: int = 4000,
+    budget: int | None = None,
+    minutes: float = MINUTES,
     games: int = 40,
     simulations: int = 64,
     checkpoints: int = 0,
@@ -55,7 +58,9 @@ def elo(
       players: of the pool, the weakest first; a `Path` is a run's directory and stands for its
         checkpoints, an `Entrant` is one as it is.
       rules: as in `match`.
-      budget: games in all, those of the cache included.
+      budget: games in all, those of the cache included; by default, as `minutes` have room for.
+      minutes: to play for, more where the games that connect all players take longer. Each call
+        plays on for as long.
       games: each time that a pairing is chosen, or a table where the rules have more seats, rounded
         as in `match`.
       simulations: of the checkpoints; 0 for their raw policy.
@@ -75,8 +80,10 @@ def elo(
     """
     check_list("elo", players, 1)
     key_of("elo", seed)
-    check_whole("elo", games=games, budget=budget, opening_plies=opening_plies)
+    check_whole("elo", games=games, budget=budget or 0, opening_plies=opening_plies)
     check_whole("elo", simulations=simulations, checkpoints=checkpoints)
+    if not 0 < minutes < math.inf:
+        raise UsageError(f"elo: minutes ({minutes}) must be above 0")
     if not 0 <= simulations <= MAX_SIMULATIONS:
         raise UsageError(f"elo: simulations ({simulations}) must be from 0 to {MAX_SIMULATIONS}")
     if checkpoints < 0 or checkpoints == 1:
@@ -95,10 +102,9 @@ def elo(
     answer = "finished pairings are kept, the games of the one being played are not"
     with (
         tempfile.TemporaryDirectory() as folder,
-        follow(progress, "elo", budget, answer=answer) as work,
+        follow(progress, "elo", budget or 0, answer=answer) as work,
     ):
-        is_said = bool(progress) and not work.display.is_live
-        batches = _Batches(work, budget, played, seed=seed, is_said=is_said, **how)
+        batches = _Batches(work, _Length(budget, 60 * minutes), played, seed=seed, **how)
         measured = pool.measure(
             entrants,
             ResultsCache(Path(cache or Path(folder) / pool.CACHE_FILE), terms),
@@ -106,13 +112,16 @@ def elo(
             seats=played.players,
             games=games,
             budget=budget,
+            is_over=batches.is_over,
             anchor=zero or None,
             on_progress=batches.begin,
         )
     if measured.is_interrupted and not isinstance(progress, Display):
         raise KeyboardInterrupt
     settings = {"seed": seed, "simulations": simulations, "opening_plies": opening_plies}
-    return RatedPool(measured, played, settings | {"budget": budget, "games_a_pairing": games})
+    length = {"minutes": minutes} if budget is None else {}
+    settings |= {"budget": budget, "games_a_pairing": games} | length
+    return RatedPool(measured, played, settings)
 
 
 def _zero_of(entrants: Sequence[Entrant], zero: str | None) -> str:
@@ -156,15 +165,20 @@ def _seconds_of(entrants: Sequence[Entrant]) -> dict[str, Any]:
     return {"move_seconds": seconds.pop()} if seconds else {}
 
 
-class _Batches:
-    """Plays a pool's batches, and shows games and the newest checkpoint's rating so far: live on a
-    terminal, elsewhere in ten lines."""
+class _Length(NamedTuple):
+    """How much a pool plays."""
 
-    def __init__(
-        self, work: Follower, budget: int, rules: Rules, *, is_said: bool, **how: int
-    ) -> None:
-        self._work, self._budget, self._is_said = work, budget, is_said
-        self._before, self._said = 0, -1
+    budget: int | None  # games
+    seconds: float  # where there is no budget
+
+
+class _Batches:
+    """Plays a pool's batches, says how long they will take, and shows games and the newest
+    checkpoint's rating so far: live on a terminal, elsewhere in ten lines."""
+
+    def __init__(self, work: Follower, length: _Length, rules: Rules, **how: int) -> None:
+        self._work, self._length, self._said, self._before = work, length, -1, 0
+        self._games, self._began, self._played = how["games"], time.monotonic(), 0
         self._play = pool.make_play(rules, **how, on_games=self._show)
 
     def begin(self, progress: PoolProgress) -> None:
@@ -173,18 +187,55 @@ class _Batches:
         task(progress.games)
         figures = _newest(progress) if progress.ratings else "connecting all players"
         task.keep(figures)
-        task.compile()
-        tenth = 10 * progress.games // self._budget
-        if self._is_said and tenth > self._said:
+        seconds, total = self._rest(progress)
+        task.compile(total)
+        if self._played < 2:
+            self._work.display.say(self._time_line(seconds, total - progress.games))
+        tenth = 10 * progress.games // max(total, 1)
+        if not self._work.display.is_live and self._played and tenth > self._said:
             self._said = tenth
-            print(f"{progress.games} of {self._budget} games: {figures}", file=sys.stderr)
+            self._work.display.say(f"{progress.games} of {total} games: {figures}")
+
+    def is_over(self) -> bool:
+        """Whether the time is over, where it limits the games."""
+        if self._length.budget is not None or not self._played:
+            return False
+        took, (play, _) = time.monotonic() - self._began, self._paces()
+        return took + play > self._length.seconds
 
     def play(self, seated: Sequence[Entrant], number: int) -> MatchResult:
         """Play a batch, and tell of games that were lost without the rules."""
         result = self._play(seated, number)
+        self._played += 1
         for line in forfeit_lines(result):
             self._work.display.say(line)
         return result
+
+    def _paces(self) -> tuple[float, float]:
+        """Mean seconds of a batch's games, and of compiling before them."""
+        took, playing = time.monotonic() - self._began, self._work.task.seconds
+        return playing / self._played, (took - playing) / self._played
+
+    def _rest(self, progress: PoolProgress) -> tuple[float, int]:
+        """The seconds that are left, and the games in all, as far as the batches so far tell."""
+        budget, games = self._length.budget, progress.games
+        play, build = self._paces() if self._played else (0.0, 0.0)
+        connect = progress.unconnected / self._games * (play + build)
+        if budget is not None:
+            others = max(0, budget - games - progress.unconnected) / self._games
+            return connect + others * play, budget
+        left = max(0.0, self._length.seconds - (time.monotonic() - self._began) - connect)
+        others = int(left / play) if play else 0
+        return connect + left, games + progress.unconnected + others * self._games
+
+    def _time_line(self, seconds: float, games: int) -> str:
+        """How long the games will take, before the first ones and after them."""
+        if self._played:
+            return f"about {max(1, round(seconds / 60))} min more, about {games} games"
+        if self._length.budget is not None:
+            return f"{games} games; the first {self._games} tell how long they take"
+        minutes = self._length.seconds / 60
+        return f"about {minutes:g} minutes; --minutes or --budget GAMES changes that"
 
     def _show(self, done: int) -> None:
         self._work.task(self._before + done)

@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from rich.text import Text
 
@@ -24,23 +24,6 @@ from wallgo_jax.formats import records
 from wallgo_jax.game.rules import Rules, name_of
 
 FORMS = ("round-robin", "double-elimination")
-
-
-class Result(Protocol):
-    """A result as commands take it."""
-
-    @property
-    def is_interrupted(self) -> bool:
-        """Whether a signal ended the work."""
-        ...
-
-    def shown(self) -> list[Any]:
-        """What a command prints: lines and what rich draws."""
-        ...
-
-    def summary(self) -> dict[str, Any]:
-        """What a command writes, JSON-ready."""
-        ...
 
 
 @dataclasses.dataclass(frozen=True, repr=False)

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from train.api.checks import to_dataframe
+from train.api.checks import check_whole, to_dataframe
 from train.api.configs import (
     AnyRules,
     Functions,
@@ -133,8 +133,7 @@ class Run:
         if not self.rows:
             return None
         buffer = io.BytesIO()
-        figure = metrics_figure({self.config.name: self.rows})
-        figure.savefig(buffer, format="png", dpi=100)
+        self.figure().savefig(buffer, format="png", dpi=100)
         return buffer.getvalue()
 
     @property
@@ -356,3 +355,47 @@ def run(
     with start(config, runs=runs, progress=progress, **functions) as started:
         started.finish()
     return started
+
+
+def watch(run: Run, *, every: int = 1) -> Iterator[Row]:
+    """Iterate a run and draw loss, win rate and games a second in place, in a notebook.
+
+    Outside of a notebook nothing is drawn.
+
+    Args:
+      run: that trains.
+      every: iterations between two drawings, at least 1; the last one is drawn in any case.
+
+    Returns:
+      The rows, as `for row in run` gives them.
+
+    Raises:
+      UsageError: `every` is not allowed.
+    """
+    check_whole("watch", every=every)
+    if every < 1:
+        raise UsageError(f"watch: every ({every}) must be at least 1")
+    return _drawn(run, every)
+
+
+def _drawn(run: Run, every: int) -> Iterator[Row]:
+    handle = None
+    for row in run:
+        if row["iteration"] % every == 0 or row["iteration"] == run.config.iterations:
+            handle = _draw(run, handle)
+        yield row
+
+
+def _draw(run: Run, handle: Any) -> Any:
+    """Draw into the cell that runs, over what was drawn before."""
+    try:
+        from IPython import get_ipython
+        from IPython.display import display
+    except ImportError:
+        return None
+    if get_ipython() is None:
+        return None
+    if handle is None:
+        return display(run, display_id=True)
+    handle.update(run)
+    return handle

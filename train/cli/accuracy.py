@@ -16,7 +16,7 @@ from train.runtime.interrupts import EXIT_INTERRUPTED
 MIN_WALLS = 4
 PROVEN = 2000
 SOLVED_RULES = '{"size": 3, "stones": 1, "order": [0, 1]}'
-_OF_PROOFS = ("per_game", "max_plies_left", "node_limit", "sample", "sample_positions")
+_PROVING = options.only("prove"), options.least(1)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,17 +34,26 @@ class Accuracy:
     )
 
     players: Annotated[
-        Positional[tuple[str, ...]], arg("[PLAYER ...]", f"(default: {SHIPPED})")
+        Positional[tuple[str, ...]],
+        arg("[PLAYER ...]", f"(default: {SHIPPED})"),
+        options.without("prove"),
     ] = (SHIPPED,)
     """Players to measure, named as in docs/players.md; more than one with --late alone, which the
     default needs, too: its board is not solved."""
-    rules: Annotated[str, arg("RULES", f"(default: the player's own, else {SOLVED_RULES})")] = ""
+    rules: Annotated[
+        str,
+        arg("RULES", f"(default: the player's own, else {SOLVED_RULES})"),
+        options.READ,
+        options.without("prove", "late"),
+    ] = ""
     """Rules of a board that can be solved: JSON object, or file (JSON or TOML)."""
-    positions: Annotated[int, arg(hint="")] = 0
+    positions: Annotated[int, arg(hint=""), options.least(0)] = 0
     """Positions of random games to sample, each solved by alpha-beta (one stone each, at most 4x4
     cells), in place of all positions of a board that is solved as a whole (3x3); with --prove,
     proven positions to stop at (2,000)."""
-    min_walls: int = MIN_WALLS
+    min_walls: Annotated[int, options.only("positions"), options.without("prove", "late")] = (
+        MIN_WALLS
+    )
     """Fewest walls of a sampled position; fewer take alpha-beta longer."""
     late: options.OptionalFile = None
     """File of proven late positions, to measure there instead; with --prove, the file that each
@@ -52,41 +61,32 @@ class Accuracy:
     prove: Annotated[tuple[Path, ...], arg("FILE ...", "")] = ()
     """Record files, such as `match --records` writes: prove late positions of their games, and
     measure nobody."""
-    per_game: int = 4
+    per_game: Annotated[int, *_PROVING] = 4
     """Positions tried in each game that is proven."""
-    max_plies_left: int = 12
+    max_plies_left: Annotated[int, *_PROVING] = 12
     """Most plies before the end of its game that a position to prove is taken from."""
-    node_limit: int = 50_000
+    node_limit: Annotated[int, *_PROVING] = 50_000
     """Positions that one proof may look at."""
-    sample: options.OptionalFile = None
+    sample: Annotated[options.OutputFile, options.only("prove")] = None
     """File for a share of the proven positions, spread over plies left, with those first in which
     a play can err; may end in .gz."""
-    sample_positions: int = 1000
+    sample_positions: Annotated[int, options.only("sample"), options.least(1)] = 1000
     """Positions of that share."""
-    batch: int = 512
+    batch: Annotated[int, options.without("prove")] = 512
     """Positions evaluated in parallel."""
     seed: options.Seed = 0
-    config: options.WeightsFile = None
-    json: options.Json = None
+    config: Annotated[options.WeightsFile, options.without("prove")] = None
+    json: Annotated[options.Json, options.without("prove")] = None
 
     def run(self) -> int:
         """Returns the exit code."""
-        numbers = ("per_game", "max_plies_left", "node_limit", "sample_positions")
-        options.check_least(self, **dict.fromkeys(numbers, 1))
         if self.prove:
-            unused = ("players", "rules", "min_walls", "batch", "config", "json")
-            options.refuse_unused(self, *unused, where="with --prove")
             return self._prove()
-        options.refuse_unused(self, *_OF_PROOFS, where="without --prove")
         if not self.players:
             raise UsageError("accuracy: name a player, see docs/players.md")
-        if self.late is not None:
-            options.refuse_unused(self, "rules", "positions", "min_walls", where="with --late")
-        elif len(self.players) > 1:
+        if len(self.players) > 1 and self.late is None:
             raise UsageError("accuracy: more than one player needs --late")
-        elif not self.positions:
-            options.refuse_unused(self, "min_walls", where="without --positions")
-        options.check_files(self.json, inputs=(self.rules, self.late, self.config))
+        options.check_files(self.json, inputs=[self.late])
         return self._measure()
 
     def _measure(self) -> int:
@@ -110,29 +110,25 @@ class Accuracy:
                 seed=self.seed,
                 progress=Display(),
             )
-            code = options.show(result)
+            one = self.json if len(self.players) == 1 else None
+            kept = "the positions solved so far count; the same command starts anew"
+            code = options.finish(result, one, kept=kept)
             results.append(result)
-            records = [result.summary() for result in results]
-            options.write_json(self.json, records if len(self.players) > 1 else records[0])
+            if one is None:
+                options.write_json(self.json, [result.summary() for result in results])
         if len(results) > 1:
             Display().console.print(players_table(results))
         return code
 
     def _prove(self) -> int:
         from train.analysis import late_positions
-        from train.api.checks import key_of
         from train.api.progress import follow
         from train.experiments import late_proofs
         from train.runtime.display import Display
 
-        key_of("accuracy", self.seed)
         if self.late is None:
             raise UsageError("accuracy: --prove needs --late, the file that games are added to")
         positions = self.positions or PROVEN
-        if positions < 1:
-            raise UsageError(f"accuracy: positions ({positions}) must be at least 1")
-        if self.sample is None:
-            options.refuse_unused(self, "sample_positions", where="without --sample")
         recorded = late_proofs.read_games(self.prove)
         options.check_files(self.late, self.sample)
         # Games may be those of --late itself, which grows and loses nothing.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -20,21 +19,10 @@ if TYPE_CHECKING:
     from train.ratings.pool import Entrant
 
 RUNS = Path("runs")
-STRENGTH, ENGINE, COMPILE = "strength", "engine", "compile"
-PARTS, REPORT = "parts", "report"
-"""What is done where `--what` names none of those three."""
-_TIMED = ("batch", "against", "simulations", "repeats", "seconds", "json", "scaling", "fit")
-_TAKES = {
-    STRENGTH: ("config", "what", "trained", "games", "opening_plies", "json"),
-    ENGINE: ("what", "player", "sessions", "seconds", "repeats", "json"),
-    COMPILE: ("config", "what", "target", "programs", "simulations", "plies_a_game", "json"),
-    PARTS: ("config", "what", "plot", *_TIMED),
-    REPORT: ("config", "report", "minutes", *_TIMED),
-}
-"""The options that each of them reads."""
-_NEEDS = {"simulations": "--what search", "fit": "--what search", "scaling": "--plot"}
-"""Options that are read, where there is no report, beside others alone."""
-_LEAST = {"repeats": 1, "simulations": 1, "plies_a_game": 1, "seconds": 1e-6, "minutes": 1e-3}
+STRENGTH, ENGINE, COMPILE = ALONE = ("strength", "engine", "compile")
+"""What is measured alone."""
+_OF_STRENGTH, _OF_ENGINE, _OF_COMPILE = (options.only(f"what={each}") for each in ALONE)
+_TIMED = options.without(*(f"what={each}" for each in ALONE))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,98 +38,77 @@ class Bench:
         "bench configs/gpu.toml --what compile --target v5e:1x1",
     )
 
-    config: ConfigFile = None
+    config: Annotated[ConfigFile, options.without("what=engine")] = None
     """TOML file: its rules, network, search and learner are used; without one, the quickstart."""
-    what: Annotated[str, arg("PARTS")] = "env,search,selfplay,learn"
+    what: Annotated[str, arg("PARTS"), options.without("report")] = "env,search,selfplay,learn"
     """Parts to measure: env, search, selfplay, learn; or strength alone: train, and tell the
     minutes until the player passes 50 % and 90 % against heuristic-search:wjx@64; or engine alone:
     how fast sessions are answered; or compile alone: what the compiler of a TPU or GPU that is not
     here makes of the run's programs, and the hours of a million games that follow from it."""
-    batch: Annotated[str, arg(hint="")] = ""
+    batch: Annotated[str, arg(hint=""), _TIMED] = ""
     """Numbers of boards in parallel; without it 256 and 1024 on a CPU, on an accelerator 1024 to
     262144 for the game and 512 to 16384 for all else, as far as its memory goes."""
-    against: Annotated[str, arg("NAMES", "")] = ""
+    against: Annotated[str, arg("NAMES", ""), _TIMED] = ""
     """Baselines: pgx (its Othello), pgx-GAME (animal_shogi, chess, connect_four, gardner_chess,
     go_9x9, hex), pgx-alphazero (its self-play loop, of Othello), mctx (the same slots),
     mctx-public (the public actions); or parts: where the time of self-play goes."""
-    simulations: int = 32
+    simulations: Annotated[
+        int, options.only("what=search", "what=compile", "report"), options.least(1)
+    ] = 32
     """Simulations a move of the searches outside self-play."""
-    repeats: int = 5
+    repeats: Annotated[int, options.without("what=strength", "what=compile"), options.least(1)] = 5
     """Timed runs of each measurement; their median is reported."""
-    seconds: float = 0.3
+    seconds: Annotated[
+        float, options.without("what=strength", "what=compile"), options.least(1e-6)
+    ] = 0.3
     """Shortest time of a timed run, in seconds."""
     json: options.Json = None
-    plot: options.OptionalFile = None
+    plot: Annotated[options.Picture, options.without("report"), _TIMED] = None
     """File to draw the speed of the game by number of boards into."""
-    scaling: Annotated[str, arg(hint="")] = ""
+    scaling: Annotated[str, arg(hint=""), options.only("plot", "report")] = ""
     """Numbers of boards of the plot; without it powers of 4 from 1 to 65536, or on an accelerator
     to 262144."""
-    fit: Annotated[str, arg("BOARDS,SIMULATIONS")] = "4096,64"
+    fit: Annotated[str, arg("BOARDS,SIMULATIONS"), options.only("what=search", "report")] = (
+        "4096,64"
+    )
     """Boards in parallel and simulations a move of the search whose memory is analysed."""
     report: Annotated[Path | None, arg("FOLDER", "")] = None
     """Directory for a report: everything is measured, and the config is trained for a while."""
-    minutes: Annotated[float | None, arg("FLOAT", "(default: 5)")] = None
+    minutes: Annotated[
+        float | None, arg("FLOAT", "(default: 5)"), options.only("report"), options.least(1e-3)
+    ] = None
     """Report: minutes of training after compiling; on a CPU without it three iterations."""
-    trained: Annotated[Path | None, arg("RUN", "")] = None
+    trained: Annotated[Path | None, arg("RUN", ""), _OF_STRENGTH] = None
     """Strength: a run whose kept checkpoints are measured, in place of training one."""
-    games: int = 200
+    games: Annotated[int, _OF_STRENGTH] = 200
     """Strength: games of each checkpoint."""
-    opening_plies: int = 2
+    opening_plies: Annotated[int, _OF_STRENGTH] = 2
     """Strength: random plies that both games of a pair start with."""
-    player: str = "pretrained:wallzero-4stone@64"
+    player: Annotated[str, _OF_ENGINE] = "pretrained:wallzero-4stone@64"
     """Engine: who answers, with the simulations of an answer."""
-    sessions: str = "1,16,256"
+    sessions: Annotated[str, _OF_ENGINE] = "1,16,256"
     """Engine: numbers of sessions that ask at the same time."""
-
-    plies_a_game: float = 50.0
+    plies_a_game: Annotated[float, _OF_COMPILE, options.least(1)] = 50.0
     """Compile: mean length of a game, in plies."""
-    target: Annotated[str, arg("DEVICE", "")] = ""
+    target: Annotated[str, arg("DEVICE", ""), _OF_COMPILE] = ""
     """Compile: h100, h200, or a TPU with its chips, such as v5e:1x1, v6e:1x1, v5p:2x2x1."""
-    programs: Annotated[str, arg("PROGRAMS")] = "env,network,tree,search,selfplay,learn"
+    programs: Annotated[str, arg("PROGRAMS"), _OF_COMPILE] = (
+        "env,network,tree,search,selfplay,learn"
+    )
     """Compile: programs to compile."""
 
     def run(self, overrides: Sequence[str]) -> int:
         """Returns the exit code."""
         from train.runtime.devices import set_gpu_flags
 
-        config, mode = read_config(self.config, overrides), self._mode()
-        self._check_options(mode)
-        options.check_files(self.json, self.plot, inputs=[self.config])
+        config, names = read_config(self.config, overrides), options.names_of(self.what)
         set_gpu_flags(deterministic=config.deterministic, loops_in_graphs=config.loops_in_graphs)
-        alone = {STRENGTH: self._strength, ENGINE: self._engine, COMPILE: self._compile}
-        return alone.get(mode, self._measure)(config, overrides)
-
-    def _mode(self) -> str:
-        """Which of `_TAKES` is asked for.
-
-        Raises:
-          UsageError: one that is done alone, and something else.
-        """
-        names = options.names_of(self.what)
-        for mode in (STRENGTH, ENGINE, COMPILE):
-            if mode in names:
-                if len(names) > 1 or self.report is not None:
-                    raise UsageError(f"bench: --what {mode} is done alone, without --report")
-                return mode
-        return PARTS if self.report is None else REPORT
-
-    def _check_options(self, mode: str) -> None:
-        """Refuse what a mode would not read, and numbers that no mode can take."""
-        taken = set(_TAKES[mode])
-        if mode == PARTS:
-            named = {f"--what {name}" for name in options.names_of(self.what)}
-            named |= {"--plot"} if self.plot is not None else set()
-            taken -= {name for name, wanted in _NEEDS.items() if wanted not in named}
-        for field in dataclasses.fields(self):
-            name, value = field.name, getattr(self, field.name)
-            option = f"--{name.replace('_', '-')}"
-            if name not in taken and value != field.default:
-                wanted = _NEEDS.get(name) or _called(next(x for x in _TAKES if name in _TAKES[x]))
-                reason = f"for {wanted}" if mode == PARTS else f"not for {_called(mode)}"
-                raise UsageError(f"bench: {option} is {reason}")
-            if isinstance(value, int | float) and name in _LEAST:
-                if not _LEAST[name] <= value < math.inf:
-                    raise UsageError(f"bench: {option} ({value}) must be at least {_LEAST[name]}")
+        for name, measure in zip(ALONE, (self._strength, self._engine, self._compile), strict=True):
+            if name in names:
+                if len(names) > 1:
+                    raise UsageError(f"bench: --what {name} is done alone")
+                return measure(config, overrides)
+        return self._measure(config, overrides)
 
     def _measure(self, config: RunConfig, overrides: Sequence[str]) -> int:
         """Measure the parts of a request, and write what was measured after each."""
@@ -151,7 +118,6 @@ class Bench:
         from wallgo_jax.game.rules import name_of
 
         request, plot, console = self._request(config), self.plot, Console()
-        options.check_pictures(self.plot)
         command = f"python -m train bench {shlex.join(self._words(overrides))}"
 
         def save(figures: Figures, lines: Sequence[str] = ()) -> None:
@@ -297,8 +263,3 @@ class Bench:
             console.print(strength.passing_line(passed, curve), highlight=False)
         options.write_json(self.json, {"run": str(run)} | plain_data(curve))
         return 0
-
-
-def _called(mode: str) -> str:
-    """A mode as the command line asks for it."""
-    return f"--{REPORT}" if mode == REPORT else f"--what {mode}"

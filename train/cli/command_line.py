@@ -1,6 +1,7 @@
 """Reads the words of a command line and runs the command."""
 
 import dataclasses
+import functools
 import logging
 import os
 import sys
@@ -8,8 +9,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from train.cli import options
 from train.cli.commands import CONFIGURED, GROUPS, OLD_NAMES, OPEN_GROUPS, PROGRAM, renamed
-from train.cli.options import EXIT_USAGE
 from train.config import RunConfig
 from train.runtime import files
 from train.runtime.errors import ProcessLostError, UsageError, one_line
@@ -50,9 +51,9 @@ def _run(arguments: Sequence[str], set_up: Callable[[], None]) -> tuple[int, boo
             set_up()
             return run(), False
     except SystemExit as stop:  # a help page, or a report of tyro
-        return EXIT_USAGE if stop.code else 0, False
-    except KeyboardInterrupt:
-        print("stopped", file=sys.stderr)
+        return options.EXIT_USAGE if stop.code else 0, False
+    except KeyboardInterrupt as stop:
+        print(f"stopped: {stop}" if str(stop) else "stopped", file=sys.stderr)
         return EXIT_INTERRUPTED, True
     except BrokenPipeError:
         # The reader has enough; what is still to be flushed goes nowhere.
@@ -63,7 +64,7 @@ def _run(arguments: Sequence[str], set_up: Callable[[], None]) -> tuple[int, boo
         if complaint is None:
             raise
         print(f"error: {complaint}", file=sys.stderr)
-        return EXIT_USAGE, isinstance(error, RuntimeError | MemoryError | AssertionError)
+        return options.EXIT_USAGE, isinstance(error, RuntimeError | MemoryError | AssertionError)
 
 
 def _complaint_of(error: Exception) -> str | None:
@@ -121,22 +122,24 @@ def _read_command(words: list[str]) -> Callable[[], int]:
         command, unknown = parse(program, words, open_ended=CONFIGURED)
     except ValueError as error:
         raise UsageError(f"command line: {error}") from None
-    if not is_configured:
-        return command.run
-    path, overrides = _split_config(unknown)
-    _check_keys(command, overrides)
-    return lambda: dataclasses.replace(command, config=path).run(overrides)
+    overrides = []
+    if is_configured:
+        path, overrides = _split_config(unknown)
+        _check_keys(command, overrides)
+        command = dataclasses.replace(command, config=path)
+    options.check(command)
+    return functools.partial(command.run, overrides) if is_configured else command.run
 
 
 def _check_keys(command: Any, overrides: Sequence[str]) -> None:
     """Refuse a word that is neither a key of the config nor an option of the command."""
     keys = [field.name for field in dataclasses.fields(RunConfig)]
-    options = [field.name for field in dataclasses.fields(command)]
+    known = [field.name for field in dataclasses.fields(command)]
     for word in overrides:
         key = word.removeprefix("--").partition("=")[0].replace("-", "_")
         if word.startswith("--") and key.partition(".")[0] not in keys:
-            known = [f"--{name.replace('_', '-')}" for name in (*options, *keys)]
-            hint = did_you_mean(word.partition("=")[0], known)
+            names = [f"--{name.replace('_', '-')}" for name in (*known, *keys)]
+            hint = did_you_mean(word.partition("=")[0], names)
             raise UsageError(f"command line: unknown option {word}{hint}")
 
 

@@ -56,7 +56,7 @@ class Engine:
     """Simulations after which waiting sessions join a batch."""
     fresh: Flag = False
     """Search each position anew, without the tree of the moves before, as players of a match do."""
-    seed: int = 0
+    seed: Annotated[int, options.SEED] = 0
     """Random seed of moves that are drawn with a temperature."""
     config: options.WeightsFile = None
     transfer: Flag = False
@@ -65,9 +65,7 @@ class Engine:
     def run(self) -> int:
         """Returns the exit code, 0 also at a SIGTERM before there are sessions."""
         signal.signal(signal.SIGTERM, lambda signum, frame: leave(0))
-        from train.api.checks import key_of
 
-        key_of("engine", self.seed)
         sizes = self._options()
         # Whatever else is printed must not stand between the responses.
         responses = os.dup(sys.stdout.fileno())

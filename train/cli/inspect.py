@@ -25,7 +25,7 @@ class Describe:
 
     EXAMPLES = ("describe runs/quickstart", "describe configs/restnet.toml --no-measure")
 
-    target: Annotated[options.ShippedPlayer, arg("[CONFIG|PLAYER]")] = SHIPPED
+    target: Annotated[options.ShippedPlayer, arg("[CONFIG|PLAYER]"), options.READ] = SHIPPED
     """TOML file or trained player, named as in docs/players.md."""
     batch: int = 256
     """Boards of an evaluation whose speed is measured."""
@@ -39,7 +39,6 @@ class Describe:
 
         from train.analysis import describe
 
-        options.check_files(self.json, inputs=[self.target])
         described = describe.describe(self.target, batch=self.batch, measure=self.measure)
         Console().print(describe.describe_report(described))
         options.write_json(self.json, describe.describe_record(described))
@@ -53,10 +52,11 @@ class _Drawing:
     words: Annotated[
         Positional[tuple[str, ...]],
         arg("[PLAYER] SOURCE", f"(default player: {SHIPPED})"),
+        options.READ,
     ]
     """Trained player, named as in docs/players.md, and a game or position, as `python -m wallgo_jax
     show` takes it."""
-    out: Annotated[Path, arg("FILE")]
+    out: Annotated[Path, arg("FILE"), options.WRITTEN]
     """File to write: a picture (.svg, .png) or the arrays (.npz, .json)."""
     rules: Annotated[
         options.SourceRules, arg(hint="(default: the record's, or the player's own)")
@@ -66,7 +66,7 @@ class _Drawing:
     """Colours of pictures."""
 
     def _asked(self) -> tuple[str, SourceRequest]:
-        """The player, and the game or position, once the file to write was tried."""
+        """The player, and the game or position."""
         from wallgo_jax.cli.sources import SourceRequest
 
         if not 1 <= len(self.words) <= 2:
@@ -75,7 +75,6 @@ class _Drawing:
                 f"player in place of {SHIPPED}"
             )
         player, source = (SHIPPED, *self.words)[-2:]
-        options.check_files(self.out, inputs=(source, self.rules))
         return player, SourceRequest(source, self.rules, game=self.game)
 
 
@@ -125,7 +124,7 @@ class Corridors:
 
     EXAMPLES = ("corridors out/corridors.jsonl --count 1000 --min-distance 12",)
 
-    out: Annotated[Positional[Path], arg("FILE")]
+    out: Annotated[Positional[Path], arg("FILE"), options.WRITTEN]
     """File to write, a JSON object a line: diagram, cell, is_connected, distance."""
     rules: Annotated[options.RulesText, arg(hint=f"(default: {options.DEFAULT_RULES})")] = (
         options.DEFAULT_RULES
@@ -138,12 +137,9 @@ class Corridors:
 
     def run(self) -> int:
         """Returns the exit code."""
-        from train.api.checks import key_of
         from train.api.configs import read_rules
         from train.experiments import corridor_positions
 
-        key_of("corridors", self.seed)
-        options.check_files(self.out, inputs=[self.rules])
         with usage_errors():
             positions = corridor_positions.make_corridors(
                 read_rules(self.rules),
@@ -173,7 +169,7 @@ class Probe:
     """Positions that it is asked about, for each seed: corridors of other shapes."""
     min_distance: int = 10
     """Fewest steps to the nearest enemy stone."""
-    seeds: Annotated[tuple[int, ...], arg("INT ...")] = (0, 1, 2)
+    seeds: Annotated[tuple[int, ...], arg("INT ..."), options.SEED] = (0, 1, 2)
     """Random seeds of the positions, of the heads and of new weights."""
     read: Literal["cell", "board"] = "board"
     """Features that a head reads: those of the queried cell, or these with means and maxima over
@@ -184,15 +180,11 @@ class Probe:
         """Returns the exit code."""
         from rich.console import Console
 
-        from train.api.checks import key_of
         from train.api.players import rules_for
         from train.experiments import corridors
         from wallgo_jax.game.rules import name_of
 
-        for seed in self.seeds:
-            key_of("probe", seed)
         rules = rules_for(self.players, self.rules, are_networks=True)
-        options.check_files(self.json, inputs=[self.rules])
         how = {
             "seeds": self.seeds,
             "count_train": self.count_train,

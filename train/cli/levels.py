@@ -35,7 +35,7 @@ class Levels:
     opening_plies: int = 2
     """Random plies that both games of a pair start with."""
     seed: options.Seed = 0
-    cache: Annotated[Path, arg("FILE")] = Path("out/levels-games.jsonl")
+    cache: Annotated[Path, arg("FILE"), options.WRITTEN] = Path("out/levels-games.jsonl")
     """File that keeps the games."""
     card: options.Flag = False
     """Write the Elo of each level into the card of the exported folder or of the model, where the
@@ -52,11 +52,11 @@ class Levels:
 
         entrants, rules = self._entrants()
         folder = card_folder(self.player) if self.card else None
-        options.check_files(self.cache, self.json)
         how = {key: getattr(self, key) for key in ("games", "budget", "opening_plies", "seed")}
         rated = elo(entrants, rules=rules, zero=ZERO, cache=self.cache, progress=Display(), **how)
-        code = options.show(dataclasses.replace(rated, heading=f"Levels of {self.player}"))
-        options.write_json(self.json, rated.summary())
+        rated = dataclasses.replace(rated, heading=f"Levels of {self.player}")
+        kept = f"the games of finished pairings are kept in {self.cache}; the same command goes on"
+        code = options.finish(rated, self.json, kept=kept)
         if folder is not None and not code:
             figures = ("elo", "low", "high")
             rows = {row["player"]: {key: round(row[key]) for key in figures} for row in rated.rows}

@@ -56,14 +56,14 @@ class Match(options.MatchSettings):
     """Stop once a sequential test tells which lead in Elo points is likelier, such as 0,20."""
     players_place: options.Flag = False
     """Let the players place all stones; the random plies come after."""
-    openings: options.OptionalFile = None
+    openings: Annotated[options.OptionalFile, options.READ] = None
     """File of positions to start from in place of random plies: the ends of recorded games, or
     diagrams; each is played in every seating."""
     records: options.Records = None
 
     def run(self) -> int:
         """Returns the exit code."""
-        from train.api import games
+        from train.api import games as api
         from train.api.players import shipped_like
         from train.arena.openings import choose_opening
         from train.runtime.display import Display
@@ -82,8 +82,7 @@ class Match(options.MatchSettings):
         )
         if self.records is not None and opening.positions and not opening.positions.has_games:
             raise UsageError("match: --records needs --openings of games: a diagram has no plies")
-        options.check_files(self.records, self.json, inputs=(*self.inputs, self.openings))
-        result = games.match(
+        result = api.match(
             *players,
             games=default_games if self.games is None else self.games,
             batch=self.batch,
@@ -94,14 +93,15 @@ class Match(options.MatchSettings):
             sprt=sprt if self.sprt is None else self.sprt,
             progress=Display(),
         )
-        code = options.show(result)
+        games = f"{len(result.games)} games"
         if self.records is not None:
             result.write(self.records)
-            options.say_written(self.records, f"{len(result.games)} games")
-        options.write_json(self.json, result.summary())
-        return self._tell_gate(result, code) if self.gate else code
+        kept = f"the {games} that are over count; the same command starts anew"
+        code = options.finish(result, self.json, (self.records, games), kept=kept)
+        passed = self._tell_gate(result) if self.gate else 0
+        return code or passed
 
-    def _tell_gate(self, result: PlayedMatch, code: int) -> int:
+    def _tell_gate(self, result: PlayedMatch) -> int:
         """Print what the test says; returns the exit code."""
         from train.arena.sprt import STRONGER, WEAKER
 
@@ -112,4 +112,4 @@ class Match(options.MatchSettings):
         }
         said = words.get(decision, "not passed: {} is not known to be as strong as {}")
         print(f"gate {said.format(result.first, result.second)}")
-        return code or (0 if decision == STRONGER else EXIT_NOT_PASSED)
+        return 0 if decision == STRONGER else EXIT_NOT_PASSED

@@ -1,12 +1,15 @@
-"""Functions that commands share: they read and check options and write files."""
+"""Options that commands share, their checks before the work, and the end of a command."""
 
 from __future__ import annotations
 
 import dataclasses
+import math
 import os
+import sys
+import typing
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import tyro
 
@@ -18,11 +21,9 @@ from wallgo_jax.cli.parsing import Flag
 
 if TYPE_CHECKING:
     from train.api.players import Player
-    from train.api.results import Result
     from wallgo_jax.game.rules import Rules
 
 EXIT_USAGE = 2
-MAX_MOVE_SECONDS = 3600
 DEFAULT_RULES = "wallzero-4stone"
 
 
@@ -34,25 +35,52 @@ def arg(metavar: str | None = None, hint: str | None = None) -> Any:
     return tyro.conf.arg(metavar=metavar, help_behavior_hint=hint)
 
 
-ConfigFile = Annotated[
-    Positional[Path | None],
-    arg("[CONFIG]", ""),
-]
+class Rule(NamedTuple):
+    """What is asked of an option before its command runs."""
+
+    kind: str
+    of: tuple[Any, ...] = ()
+
+
+def only(*options: str) -> Rule:
+    """The option has no effect without one of some options, such as `late` or `what=search`."""
+    return Rule("without", options)
+
+
+def without(*options: str) -> Rule:
+    """The option has no effect with any of some options."""
+    return Rule("with", options)
+
+
+def least(number: float, most: float = math.inf) -> Rule:
+    """The option, or each of its values, has a least and a largest value."""
+    return Rule("range", (number, most))
+
+
+READ, WRITTEN, PICTURE = Rule("read"), Rule("written"), Rule("picture")
+"""The option is a file; or text that may name one that is read."""
+
+ConfigFile = Annotated[Positional[Path | None], arg("[CONFIG]", ""), READ]
 OptionalFile = Annotated[Path | None, arg("FILE", "")]
-Json = Annotated[OptionalFile, tyro.conf.arg(help="File to write the figures to, as JSON.")]
+OutputFile = Annotated[OptionalFile, WRITTEN]
+Picture = Annotated[OptionalFile, PICTURE]
+Json = Annotated[OutputFile, tyro.conf.arg(help="File to write the figures to, as JSON.")]
 Records = Annotated[
-    OptionalFile,
+    OutputFile,
     tyro.conf.arg(
         help="File to write the games to, a JSON object a line; compressed if it ends in .gz."
     ),
 ]
-Seed = Annotated[int, tyro.conf.arg(help="Random seed.")]
+SEED = least(0, 2**31 - 1)
+Seed = Annotated[int, SEED, tyro.conf.arg(help="Random seed.")]
 WeightsFile = Annotated[
     OptionalFile,
+    READ,
     tyro.conf.arg(help="TOML file of a run, whose [heuristics] are the weights of ethen and wjx."),
 ]
 RulesText = Annotated[
     str,
+    READ,
     tyro.conf.arg(
         metavar="RULES",
         help="Preset's name, JSON object, or file (JSON or TOML).",
@@ -62,16 +90,14 @@ RulesText = Annotated[
 """Rules as `train.api.configs.read_rules` takes them."""
 SourceRules = Annotated[
     str,
+    READ,
     tyro.conf.arg(
         metavar="RULES",
         help="Rules of moves and codes: preset's name, JSON object, or file (JSON or TOML).",
     ),
 ]
 GameNumber = Annotated[int, tyro.conf.arg(help="Number of the game in a record file, from 1.")]
-ShippedPlayer = Annotated[
-    Positional[str],
-    arg("[PLAYER]", f"(default: {SHIPPED})"),
-]
+ShippedPlayer = Annotated[Positional[str], arg("[PLAYER]", f"(default: {SHIPPED})")]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -85,22 +111,13 @@ class MatchSettings:
     config: WeightsFile = None
     transfer: Flag = False
     """Let networks play rules that they were not trained on."""
-    move_seconds: float = 60.0
+    move_seconds: Annotated[float, least(0.001, 3600)] = 60.0
     """Seconds that a program (external:COMMAND) may take for a move; else it loses the game."""
     json: Json = None
 
     @property
-    def inputs(self) -> tuple[str | Path | None, ...]:
-        """What may name a file that is read."""
-        return self.rules, self.config
-
-    @property
     def of_players(self) -> dict[str, Any]:
         """Options of `train.make_player`."""
-        if not 0 < self.move_seconds <= MAX_MOVE_SECONDS:
-            raise UsageError(
-                f"--move-seconds {self.move_seconds:g}: allowed: above 0, up to {MAX_MOVE_SECONDS}"
-            )
         return {
             "heuristics": read_config(self.config).heuristics,
             "transfer": self.transfer,
@@ -130,14 +147,54 @@ def changed_options(command: Any, *left_out: str) -> list[str]:
     return words
 
 
-def check_least(command: Any, **least: float) -> None:
-    """Refuse options below their least values with a UsageError."""
-    for name, value in least.items():
-        if getattr(command, name) < value:
-            raise UsageError(
-                f"{type(command).__name__.lower()}: {name} ({getattr(command, name)}) must be at "
-                f"least {value}"
-            )
+def check(command: Any) -> None:
+    """Check the options of a command by their rules.
+
+    Raises:
+      UsageError: an option has no effect or is too small, a file cannot be written or has two uses.
+    """
+    hints = typing.get_type_hints(type(command), include_extras=True)
+    outputs, inputs = list[Any](), list[Any]()
+    for field in dataclasses.fields(command):
+        value = getattr(command, field.name)
+        for rule in getattr(hints[field.name], "__metadata__", ()):
+            if not isinstance(rule, Rule):
+                continue
+            if complaint := _complaint(command, rule, value, field.default):
+                option = field.name.replace("_", "-")
+                raise UsageError(f"{type(command).__name__.lower()}: --{option} {complaint}")
+            if rule.kind == "picture" and value is not None:
+                from train.metrics.plot_style import check_format
+
+                check_format(Path(value))
+            if rule.kind == "read":
+                inputs += value if isinstance(value, tuple) else [value]
+            elif rule.kind in ("written", "picture"):
+                outputs.append(value)
+    check_files(*outputs, inputs=inputs)
+
+
+def _complaint(command: Any, rule: Rule, value: Any, default: Any) -> str:
+    """What is wrong with the value of an option, if anything is."""
+    kind, of = rule
+    if kind == "range" and value is not None:
+        for each in value if isinstance(value, tuple) else (value,):
+            if not of[0] <= each <= of[1] or each == math.inf:
+                most = "" if of[1] == math.inf else f", at most {of[1]}"
+                return f"({each}) must be at least {of[0]}{most}"
+    if kind in ("with", "without") and value != default:
+        given = [other for other in of if _is_given(command, other)]
+        if bool(given) == (kind == "with"):
+            words = [f"--{each.replace('_', '-').replace('=', ' ')}" for each in given or of]
+            return f"has no effect {kind} {' or '.join(words)}; leave it out"
+    return ""
+
+
+def _is_given(command: Any, option: str) -> bool:
+    """Whether an option is not by default, or `what=search` has that among its values."""
+    name, has_value, value = option.partition("=")
+    given = getattr(command, name)
+    return value in names_of(given) if has_value else given != type(command).__dict__.get(name)
 
 
 def names_of(text: str) -> tuple[str, ...]:
@@ -157,51 +214,57 @@ def check_files(*outputs: Path | None, inputs: Iterable[str | Path | None] = ())
     """Refuse files that cannot be written, before the work whose results go there.
 
     Args:
-      outputs: files to write, each of which must be another one.
+      outputs: files to write, each of which must be another one; pipes and devices take all.
       inputs: files that are read, or text that may name one; none may be an output.
 
     Raises:
       UsageError: which, and why.
     """
-    named = [path for path in outputs if path is not None]
-    _check_apart(named, [each for each in inputs if each is not None])
+    read = {os.path.realpath(each) for each in inputs if each is not None and os.path.isfile(each)}
+    named, written = [path for path in outputs if path is not None], set[str]()
     for path in named:
-        files.check_writable(path)
-
-
-def _check_apart(outputs: Sequence[Path], inputs: Sequence[str | Path]) -> None:
-    """Refuse outputs of which one would take the place of another, or of an input."""
-    read = {os.path.realpath(each) for each in inputs if os.path.isfile(each)}
-    written: set[str] = set()
-    for path in outputs:
-        if os.path.exists(path) and not os.path.isfile(path):
-            continue  # A pipe or a device, which takes all that comes.
         place = os.path.realpath(path)
+        if os.path.exists(path) and not os.path.isfile(path):
+            continue
         if place in read:
             raise UsageError(f"{path}: is read, so it cannot be written to: name another file")
         if place in written:
             raise UsageError(f"{path}: is named for two outputs: name another file for one of them")
         written.add(place)
+    for path in named:
+        files.check_writable(path)
 
 
-def check_pictures(*paths: Path | None) -> None:
-    """Refuse files of plots as `check_files` does, and those whose ending names no format."""
-    from train.metrics.plot_style import check_format
+def finish(
+    result: Any,
+    json: Path | None = None,
+    *written: tuple[Path | None, str],
+    kept: str = "the same command starts anew",
+) -> int:
+    """Print a result of the interface, say which of its files are written, and write its figures.
 
-    for path in paths:
-        if path is not None:
-            check_format(path)
-    check_files(*paths)
+    Args:
+      result: with `shown`, `summary` and `is_interrupted`.
+      json: file of the figures, if one is named.
+      written: files that are written already, with what they hold.
+      kept: what is said of work that a signal ended.
 
-
-def show(result: Result) -> int:
-    """Print a result of the interface; returns the exit code."""
+    Returns:
+      The exit code.
+    """
     from train.runtime.display import Display
 
     console = Display().console
     for shown in result.shown():
         console.print(shown, highlight=False)
-    return EXIT_INTERRUPTED if result.is_interrupted else 0
+    for path, what in written:
+        if path is not None:
+            say_written(path, what)
+    write_json(json, result.summary())
+    if not result.is_interrupted:
+        return 0
+    print(f"stopped: {kept}", file=sys.stderr)
+    return EXIT_INTERRUPTED
 
 
 def write_json(path: Path | None, data: object) -> None:
@@ -221,22 +284,3 @@ def write_json(path: Path | None, data: object) -> None:
 def say_written(path: Path, what: str) -> None:
     """Tell what was written, and where."""
     print(f"written: {path} ({what})")
-
-
-def refuse_unused(command: Any, *names: str, where: str) -> None:
-    """Refuse options that were given although they have no effect.
-
-    Args:
-      command: as it was parsed, a dataclass whose fields are its options.
-      names: fields of options that have no effect.
-      where: they have none, such as `with --check`.
-
-    Raises:
-      UsageError: which option was given, and where it has no effect.
-    """
-    for field in dataclasses.fields(command):
-        if field.name in names and getattr(command, field.name) != field.default:
-            option = field.name.replace("_", "-")
-            raise UsageError(
-                f"{type(command).__name__.lower()}: --{option} has no effect {where}; leave it out"
-            )

@@ -12,7 +12,6 @@ from train.runtime.errors import UsageError
 from wallgo_jax.cli.parsing import Flag
 
 _LIBRARIES = ("aiohttp", "prompt_toolkit")
-MAX_PORT = 65535
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,30 +28,24 @@ class Play:
     """Rules of the first game: preset's name, JSON object, or file (JSON or TOML)."""
     player: Annotated[str, arg("PLAYER", "(default: the rules' own)")] = ""
     """The machine: a player that searches, as docs/players.md names it, without simulations."""
-    port: int = 8642
+    port: Annotated[int, options.without("terminal"), options.least(0, 65535)] = 8642
     """Port at 127.0.0.1; 0 for any that is free."""
-    no_browser: Flag = False
+    no_browser: Annotated[Flag, options.without("terminal")] = False
     """Print the page's address, but open no browser."""
     terminal: Flag = False
     """Play here in the terminal, without a page."""
-    level: str = "novice"
+    level: Annotated[str, options.only("terminal")] = "novice"
     """With --terminal: level of the machine, or `person` for no machine."""
-    puzzles: options.OptionalFile = None
+    puzzles: Annotated[options.OptionalFile, options.without("terminal")] = None
     """File of puzzles for the page, in place of those that come with the package."""
-    colour: Annotated[str, arg("COLOUR")] = "Red"
+    colour: Annotated[str, arg("COLOUR"), options.only("terminal")] = "Red"
     """With --terminal: your colour."""
 
     def run(self) -> int:
         """Returns the exit code."""
-        if self.terminal:
-            options.refuse_unused(self, "port", "no_browser", "puzzles", where="with --terminal")
-        else:
-            options.refuse_unused(self, "level", "colour", where="without --terminal")
         missing = [name for name in _LIBRARIES if importlib.util.find_spec(name) is None]
         if missing:
             raise UsageError(f"play needs {', '.join(missing)}: pip install 'wallgo-jax[play]'")
-        if not 0 <= self.port <= MAX_PORT:
-            raise UsageError(f"play: port ({self.port}) must be from 0 to {MAX_PORT}")
         from train.api.players import rules_for
 
         rules = rules_for([self.player] if self.player else [], self.rules)

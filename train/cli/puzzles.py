@@ -28,9 +28,7 @@ if TYPE_CHECKING:
 EXIT_NOT_CONFIRMED, LEAST_CONFIRMED = 1, 0.95
 ROUND_GAMES = 256
 """Games that are played and searched together; between rounds the search can end."""
-_OF_OWN_GAMES = ("own_games", "own_simulations", "opening_plies", "seed")
-_OF_FINDING = ("games", "rules", "count", "shallow", "level", "skipped", *_OF_OWN_GAMES)
-"""Options that only games of the player against itself, and only the search for puzzles, read."""
+_FINDING, _OF_OWN_GAMES = options.without("check"), options.without("check", "games")
 
 
 class _InterruptedSearchError(Exception):
@@ -47,52 +45,50 @@ class Puzzles:
         "puzzles --check out/puzzles.jsonl",
     )
 
-    games: Annotated[tuple[Path, ...], arg("FILE", "(default: the player against itself)")] = ()
+    games: Annotated[
+        tuple[Path, ...],
+        arg("FILE", "(default: the player against itself)"),
+        _FINDING,
+        options.READ,
+    ] = ()
     """Record files of finished games."""
     player: Annotated[
         str, arg("PLAYER", "(default: a model that ships for the rules, else heuristic-search:wjx)")
     ] = ""
     """Player that searches, named as in docs/players.md; the searches have simulations of their
     own."""
-    rules: options.RulesText = ""
-    out: options.OptionalFile = None
+    rules: Annotated[options.RulesText, _FINDING] = ""
+    out: options.OutputFile = None
     """File to write the puzzles to, a record a line; compressed if it ends in .gz."""
     check: options.OptionalFile = None
     """File of puzzles to check in place of finding some: by exact play on solved boards, else by a
     search of 16 times the simulations."""
-    count: int = 50
+    count: Annotated[int, _FINDING, options.least(1)] = 50
     """Puzzles to keep, spread over difficulties."""
-    shallow: int = 16
+    shallow: Annotated[int, _FINDING] = 16
     """Simulations of the search that says level."""
     deep: int = 512
     """Simulations of the search that says that one move wins; 16 times as many confirm it."""
-    level: float = 0.2
+    level: Annotated[float, _FINDING] = 0.2
     """How far from an even chance a level position may be."""
     wins: float = 0.8
     """Least win chance of the solution."""
     others: float = 0.6
     """Most win chance of the best other move."""
-    skipped: float = 0.5
+    skipped: Annotated[float, _FINDING] = 0.5
     """Share of each game that is left out at its beginning, where one move seldom decides."""
-    own_games: int = 5000
+    own_games: Annotated[int, _OF_OWN_GAMES, options.least(1)] = 5000
     """Most games that the player plays against itself where no file is given."""
-    own_simulations: int = 1
+    own_simulations: Annotated[int, _OF_OWN_GAMES, options.least(1)] = 1
     """Simulations of a move in those games; weak players leave more to find."""
-    opening_plies: int = 4
+    opening_plies: Annotated[int, _OF_OWN_GAMES, options.least(0)] = 4
     """Random plies that each of those games begins with."""
-    seed: options.Seed = 0
+    seed: Annotated[options.Seed, _OF_OWN_GAMES] = 0
 
     def run(self) -> int:
         """Returns the exit code: 1 where a check confirms less than 95 %."""
-        from train.api.checks import key_of
         from train.puzzles.check import PuzzleOptions
 
-        if self.check is not None:
-            options.refuse_unused(self, *_OF_FINDING, where="with --check")
-        if self.games:
-            options.refuse_unused(self, *_OF_OWN_GAMES, where="with --games")
-        key_of("puzzles", self.seed)
-        options.check_least(self, count=1, own_games=1, own_simulations=1, opening_plies=0)
         try:
             how = PuzzleOptions(
                 shallow=self.shallow if self.check is None else 1,
@@ -117,7 +113,6 @@ class Puzzles:
         from train.puzzles.find import find_puzzles
         from train.runtime.display import Display
 
-        options.check_files(out, inputs=(self.rules, *self.games))
         names = [self.player] if self.player else []
         player = self._player_for(rules_for(names, self._rules_text()))
         puzzles: list[Puzzle] = []

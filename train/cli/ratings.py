@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -19,7 +18,8 @@ Axis = Literal["iteration", "positions"]
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Elo(options.MatchSettings):
     """Rate the checkpoints of runs, other players and some anchors in one pool, with 95 %
-    intervals. Games are kept, and a larger budget adds only new ones."""
+    intervals. Games are kept: the same command plays on for as long, a larger budget adds only new
+    games."""
 
     EXAMPLES = (
         "elo runs/quickstart --out out/elo",
@@ -34,8 +34,12 @@ class Elo(options.MatchSettings):
     games: int = 40
     """Games at least each time that a pairing or a table is chosen, so that each opening is played
     in every order of the players: half of them with each colour."""
-    budget: int = 4000
-    """Games in all, kept ones included."""
+    minutes: Annotated[float, options.without("budget")] = 10.0
+    """Minutes to play for; longer where the games that connect all players take longer."""
+    budget: Annotated[int | None, arg("INT", "(default: as many as the minutes have room for)")] = (
+        None
+    )
+    """Games in all, kept ones included, however long they take."""
     anchors: Annotated[tuple[str, ...], arg("PLAYER ...")] = ANCHORS
     """Players that every pool has, the weakest first."""
     zero: Annotated[str, arg("PLAYER")] = "random"
@@ -46,11 +50,11 @@ class Elo(options.MatchSettings):
     """Most checkpoints of a run to rate, evenly spread; 0 for all."""
     cache: options.OptionalFile = None
     """File that keeps the games; by default in the first run's directory."""
-    axis: Axis = "iteration"
+    axis: Annotated[Axis, options.only("png", "out")] = "iteration"
     """Horizontal axis of the curve: iterations or training positions."""
     out: Annotated[Path | None, arg("FOLDER", "")] = None
     """Directory to write elo.json and elo.png into."""
-    png: options.OptionalFile = None
+    png: options.Picture = None
     """File to draw the curve into."""
 
     def run(self) -> int:
@@ -64,8 +68,6 @@ class Elo(options.MatchSettings):
 
         rules, runs = rules_for((*self.players, *self.anchors), self.rules), self._runs()
         tables, pictures = self._files(self.json, "elo.json"), self._files(self.png, "elo.png")
-        if not pictures:
-            options.refuse_unused(self, "axis", where="without --png or --out")
         for run in runs if self.axis == "positions" else ():
             positions_after(run, [])  # What the curve needs is read before the games.
         players = self.players_of([*dict.fromkeys((*self.anchors, *self._singles()))], rules)
@@ -74,8 +76,7 @@ class Elo(options.MatchSettings):
             raise UsageError("elo: no run is named: --cache FILE says where games are to be kept")
         name = pool.CACHE_FILE if rules.players == 2 else pool.TABLES_FILE
         cache = self.cache or Path(folder or "") / name
-        options.check_pictures(*pictures)
-        options.check_files(cache, *tables, *pictures, inputs=self.inputs)
+        options.check_files(cache, *tables, *pictures)
         zeros = {player.name for player in players}
         is_there = self.zero in zeros or self.zero.rpartition("/")[0] in names_of_runs(runs)
         rated = elo(
@@ -83,6 +84,7 @@ class Elo(options.MatchSettings):
             rules=rules,
             games=self.games,
             budget=self.budget,
+            minutes=self.minutes,
             simulations=self.simulations,
             checkpoints=self.checkpoints,
             zero=self.zero if is_there else MEAN,
@@ -92,19 +94,13 @@ class Elo(options.MatchSettings):
             transfer=self.transfer,
             progress=Display(),
         )
-        code = options.show(rated)
-        if code:
-            print(
-                f"stopped; the games of finished pairings are kept in {cache}; those of the "
-                f"pairing that was being played, {self.games} at most, are not",
-                file=sys.stderr,
-            )
-        for path in tables:
-            options.write_json(path, rated.summary())
         for path in pictures:
             save_figure(rated.figure(axis=self.axis), path, caption=rated.caption)
-            options.say_written(path, "curves")
-        return code
+        for path in tables[1:]:
+            options.write_json(path, rated.summary())
+        kept = f"the games of finished pairings are kept in {cache}; the same command goes on"
+        drawn = [(path, "curves") for path in pictures]
+        return options.finish(rated, next(iter(tables), None), *drawn, kept=kept)
 
     def _runs(self) -> list[Path]:
         """The run directories."""

@@ -27,7 +27,7 @@ class Review:
         "review out/games.jsonl --player pretrained:wallzero-4stone@1024 --siblings 21",
     )
 
-    source: Annotated[Positional[str], arg("GAME")]
+    source: Annotated[Positional[str], arg("GAME"), options.READ]
     """A record file, a file of moves or of an HKOI code, `-` for standard input, or the moves."""
     player: Annotated[
         str,
@@ -44,15 +44,15 @@ class Review:
     game: options.GameNumber = 1
     transfer: options.Flag = False
     """Let a network review rules that it was not trained on."""
-    calibration: options.OptionalFile = None
+    calibration: Annotated[options.OptionalFile, options.READ] = None
     """File that `experiment calibrate --json` wrote, in place of the calibration in the model's
     card."""
     siblings: Annotated[int | None, arg("PLY", "")] = None
     """Ply whose step is compared with each of its walls."""
-    out: Annotated[Path, arg("FILE")] = Path("out/review.html")
+    out: Annotated[Path, arg("FILE"), options.WRITTEN] = Path("out/review.html")
     """Page to write."""
     json: Annotated[options.Json, arg(hint="(default: beside the page)")] = None
-    records: options.OptionalFile = None
+    records: options.OutputFile = None
     """File to write the game's record to, with the value of each ply, as the replay page shows."""
     theme: Theme = "auto"
     """Colours of the page; `auto` is as the reader's system is set."""
@@ -71,8 +71,7 @@ class Review:
         request = SourceRequest(self.source, self.rules, game=self.game, default_rules=default)
         loaded = load_source(request)
         figures = self.json or self.out.with_suffix(".json")
-        read = self.source, self.rules, self.calibration
-        options.check_files(self.out, figures, self.records, inputs=read)
+        options.check_files(self.out, figures, self.records)
         review = review_game(
             loaded,
             self.player,
@@ -81,15 +80,11 @@ class Review:
             siblings=self.siblings,
             progress=Display(),
         )
-        options.show(review)
         review.write(self.out, theme=self.theme)
-        plies = len(loaded.game.actions)
-        options.say_written(self.out, f"a game of {plies} {'ply' if plies == 1 else 'plies'}")
-        options.write_json(figures, review.summary())
         if self.records is not None:
             records.write(self.records, [review.record])
-            options.say_written(self.records, "1 game")
-        return 0
+        page = self.out, f"{len(loaded.game.actions)} plies"
+        return options.finish(review, figures, page, (self.records, "1 game"))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,28 +98,29 @@ class Calibrate:
 
     player: options.ShippedPlayer = SHIPPED
     """Player that searches, named as in docs/players.md."""
-    games: Annotated[tuple[Path, ...], arg("FILE", "(default: it plays against itself)")] = ()
+    games: Annotated[
+        tuple[Path, ...], arg("FILE", "(default: it plays against itself)"), options.READ
+    ] = ()
     """Record files of finished games."""
     rules: options.RulesText = ""
-    own_games: int = 400
+    own_games: Annotated[int, options.without("games"), options.least(2)] = 400
     """Games that it plays against itself where no file is given."""
-    own_simulations: int = 32
+    own_simulations: Annotated[int, options.without("games"), options.least(2)] = 32
     """Simulations of a move in those games."""
-    opening_plies: int = 4
+    opening_plies: Annotated[int, options.without("games"), options.least(0)] = 4
     """Random plies that each of those games begins with."""
-    positions: int = 4000
+    positions: Annotated[int, options.least(2)] = 4000
     """Positions that are searched, drawn from all games."""
     seed: options.Seed = 0
     card: options.Flag = False
     """Write the calibration into the card of the exported folder or of the model."""
-    json: options.OptionalFile = None
+    json: options.OutputFile = None
     """File to write the figures to, as JSON, which `review --calibration` reads."""
-    png: options.OptionalFile = None
+    png: options.Picture = None
     """File to draw the reliability curves to: .png, .svg or .pdf."""
 
     def run(self) -> int:
         """Returns the exit code."""
-        from train.api.checks import key_of
         from train.api.players import rules_for
         from train.api.progress import follow
         from train.checkpoints.calibration import CARD_KEY
@@ -133,14 +129,7 @@ class Calibrate:
         from train.review.player import card_folder, make_analysis_player
         from train.runtime.display import Display
 
-        of_own_games = ("own_games", "own_simulations", "opening_plies")
-        if self.games:
-            options.refuse_unused(self, *of_own_games, where="with --games")
-        key_of("calibrate", self.seed)
-        options.check_least(self, own_games=2, own_simulations=2, positions=2, opening_plies=0)
         folder = card_folder(self.player) if self.card else None
-        options.check_pictures(self.png)
-        options.check_files(self.json, self.png, inputs=(self.rules, *self.games))
         rules = rules_for([self.player], self.rules)
         if rules.players != 2:
             raise UsageError("calibrate: win chances are calibrated for two players")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from train.cli import options
-from train.cli.options import ConfigFile, Positional, arg, refuse_unused
+from train.cli.options import ConfigFile, Positional, arg
 from train.config import RunConfig, change_config, read_config
 from train.runtime.errors import UsageError
 from train.runtime.files import names_of_runs
@@ -133,9 +133,9 @@ class Curves:
     """Run directories."""
     axis: Axis = "iteration"
     """Horizontal axis: iterations, hours of the run, or positions played (of `fit`, learned)."""
-    out: Annotated[Path | None, arg("FILE", "(default: RUN/curves.png)")] = None
+    out: Annotated[options.Picture, arg(hint="(default: RUN/curves.png)")] = None
     """Picture to write, .png, .svg or .pdf; that of several runs lies beside the first one's."""
-    csv: options.OptionalFile = None
+    csv: options.OutputFile = None
     """File for all metrics, as comma-separated values; a picture is then drawn only for --out."""
 
     def run(self) -> int:
@@ -151,12 +151,9 @@ class Curves:
         out = self.out
         if self.csv is None:
             out = out or _default_picture(self.runs)
-        elif out is None:
-            refuse_unused(self, "axis", where="with --csv and without --out")
         rows = {
             name: _read(run) for run, name in zip(self.runs, names_of_runs(self.runs), strict=True)
         }
-        options.check_pictures(out)
         options.check_files(self.csv, out, inputs=[run / METRICS_FILE for run in self.runs])
         if self.csv is not None:
             write_csv(self.csv, rows)

@@ -40,7 +40,6 @@ class Tournament(options.MatchSettings):
         from train.runtime.display import Display
 
         players = self.players_of(self.players)
-        options.check_files(self.records, self.json, inputs=self.inputs)
         result = games.tournament(
             players,
             form=self.format,
@@ -51,10 +50,9 @@ class Tournament(options.MatchSettings):
             records=self.records,
             progress=Display(),
         )
-        code = options.show(result)
-        if self.records is not None:
-            options.say_written(self.records, "games")
-        options.write_json(self.json, result.summary())
+        over = f"the {len(result.meetings)} meetings that are over count"
+        kept = f"{over}; the same command starts anew"
+        code = options.finish(result, self.json, (self.records, "games"), kept=kept)
         if isinstance(result.stop, UsageError):
             raise result.stop
         return code

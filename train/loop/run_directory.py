@@ -6,6 +6,7 @@ import datetime
 import functools
 import importlib.metadata
 import json
+import operator
 import platform
 import shlex
 import subprocess
@@ -26,7 +27,7 @@ from train.config import (
     read_saved_config,
 )
 from train.config.rule_sets import rule_sets_in_words
-from train.functions import Function
+from train.functions import KEYS, Function
 from train.metrics.rows import METRICS_FILE
 from train.runtime.devices import lost_process_message
 from train.runtime.errors import NotFiniteError, ProcessLostError, UsageError
@@ -162,7 +163,14 @@ def _change_of(field: str, old: Any, new: Any, then: str = "the run began") -> s
 
 
 def resume_command(directory: Path) -> str:
-    """What a user types to go on with the run in a directory."""
+    """What a user types to go on with the run in a directory: a command, or a call in Python where
+    the run has functions of the user's own."""
+    with contextlib.suppress(UsageError, OSError):
+        saved = read_saved_config(directory)
+        own = [name for name, key in KEYS.items() if operator.attrgetter(key)(saved)]
+        if own:
+            given = "".join(f", {name}=..." for name in own)
+            return f"train.resume({str(directory)!r}{given}) with the functions that it began with"
     command = "fit" if is_fit(directory) else "run"
     return f"python -m train {command} --resume {shlex.quote(str(directory))}"
 

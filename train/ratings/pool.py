@@ -54,6 +54,7 @@ class PoolProgress(NamedTuple):
     """The progress of a measurement."""
 
     games: int  # played or found
+    unconnected: int  # games left before all players are connected
     ratings: Ratings | None  # None until all are connected
     newest: tuple[str, ...]  # the last checkpoint of each run
 
@@ -208,11 +209,13 @@ def measure(
     *,
     seats: int = 2,
     games: int,
-    budget: int,
+    budget: int | None,
+    is_over: Callable[[], bool] = lambda: False,
     anchor: str | None = None,
     on_progress: Callable[[PoolProgress], None] = lambda progress: None,
 ) -> MeasuredPool:
-    """Connect all players, then play the most informative meetings, until the budget is used up.
+    """Connect all players, then play the most informative meetings, until the budget is used up
+    or it is over.
 
     Ctrl-C ends it sooner.
 
@@ -222,43 +225,44 @@ def measure(
       play: plays a batch.
       seats: of a game.
       games: of a batch, rounded up so that each opening is played in every seating.
-      budget: games in all, known ones counted.
+      budget: games in all, known ones counted; None for no limit.
+      is_over: asked before each meeting of connected players.
       anchor: name of the player whose rating is 0; None for a mean of 0.
       on_progress: called before each batch.
 
     Raises:
-      UsageError: the pool is too small, has two players alike, is too large for the budget, or was
-        interrupted before all were connected.
+      UsageError: the pool is too small, has two players alike, or is too large for the budget.
+      KeyboardInterrupt: it came before all were connected; the message says what is kept.
     """
     pool = _Pool(entrants, results, seats)
     games = -(-games // math.factorial(seats)) * math.factorial(seats)
     first_ones = pool.first_ones()
-    if len(first_ones) * games > budget:
+    if budget is not None and len(first_ones) * games > budget:
         raise UsageError(
             f"elo: a budget of {budget} games is too small: {len(first_ones)} meetings of {games} "
             "games are needed to connect all players"
         )
     known, is_interrupted = pool.games, False
 
-    def meet(meeting: pairings.Pairing, ratings: Ratings | None) -> None:
-        on_progress(PoolProgress(pool.games, ratings, pool.newest))
+    def meet(meeting: pairings.Pairing, unconnected: int, ratings: Ratings | None) -> None:
+        on_progress(PoolProgress(pool.games, unconnected, ratings, pool.newest))
         pool.play(meeting, play)
 
     try:
         for meeting in first_ones:
             if not pool.batches(meeting):
-                meet(meeting, None)
-        while pool.games + games <= budget:
+                meet(meeting, games * sum(not pool.batches(each) for each in first_ones), None)
+        while (budget is None or pool.games + games <= budget) and not is_over():
             ratings = pool.rate(anchor, has_intervals=False)
-            meet(pairings.most_informative(ratings, seats, games), ratings)
+            meet(pairings.most_informative(ratings, seats, games), 0, ratings)
     except KeyboardInterrupt:
         is_interrupted = True
     try:
         ratings = pool.rate(anchor)
     except ValueError:
-        raise UsageError(
-            f"elo: stopped after {pool.games} games, before all players were connected; these are "
-            "kept: the same command goes on"
+        raise KeyboardInterrupt(
+            f"{pool.games} games are kept, which do not connect all players; the same command goes "
+            "on"
         ) from None
     counted = tuple(pool.results())
     new = pool.games - known

@@ -230,7 +230,11 @@ class SearchReport:
         shares = {int(one.actions[s]): float(one.policy[s]) for s in np.argsort(-one.policy)}
         arrows = {a: share for a, share in [*shares.items()][:_SHOWN] if share > _LEAST_ARROW}
         return render.svg(
-            one.state, heat=heat, heat_label="Red's share of the cell", arrows=arrows, theme=theme
+            one.state,
+            heat=heat,
+            heat_label="Red's share less the others'",
+            arrows=arrows,
+            theme=theme,
         )
 
     def __str__(self) -> str:

@@ -78,6 +78,8 @@ def wrapped(page: str) -> str:
     wrapped = [
         textwrap.fill(" ".join(part.split()), _width(), break_on_hyphens=False) for part in prose
     ]
+    # A help that fills its column and has no default behind it is followed by an empty row.
+    boxes = re.sub(r"^│ +│\n", "", boxes, flags=re.MULTILINE)
     return "\n\n".join([*wrapped, boxes])
 
 

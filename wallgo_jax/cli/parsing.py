@@ -9,6 +9,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
+import docstring_parser
 import tyro
 
 from wallgo_jax._version import __version__
@@ -137,6 +138,8 @@ def read(
       is_open_ended: takes words that are no options; else these are among the wrong ones.
     """
     page = help_page.Page()
+    if set(words) & set(_HELP):
+        _unwrap_help(options)
     try:
         with contextlib.redirect_stdout(page):
             found = tyro.cli(
@@ -151,6 +154,15 @@ def read(
             print(help_page.wrapped(page.getvalue()))
         raise
     return found if is_open_ended else (found, [])
+
+
+def _unwrap_help(options: type) -> None:
+    """Make each option's docstring one line: tyro would keep its line breaks when it wraps it."""
+    for kind in options.__mro__[:-1]:
+        for said in docstring_parser.parse_from_object(kind).params:
+            field = getattr(options, "__dataclass_fields__", {}).get(said.arg_name)
+            if field is not None and said.description:
+                field.metadata = {"help": " ".join(said.description.split())}
 
 
 def _version() -> str:

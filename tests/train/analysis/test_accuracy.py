@@ -197,14 +197,13 @@ def test_stopped_work_counts(measure, sampled):
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        (["--positions", "-1"], "at least 1"),
+        (["--positions", "-1"], "at least 0"),
         (["--positions", "9", "--min-walls", "-1"], "negative"),
         (["--positions", "9", "--rules", "wallzero-4stone"], "4x4"),
         (["--positions", "9", "--min-walls", "12"], "meet only 0 positions"),
-        (["--positions", "9", "--late", "late.jsonl"], "--positions"),
         (["--min-walls", "6"], "--min-walls"),
     ],
 )
 def test_bad_input_is_one_line(words, reason):
-    rules = [] if "--rules" in words or "--late" in words else ["--rules", RULES_WORD]
+    rules = [] if "--rules" in words else ["--rules", RULES_WORD]
     assert reason in complaint(command("accuracy", "random", *words, *rules))

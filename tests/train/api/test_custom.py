@@ -98,6 +98,15 @@ def test_the_checkpoint_names_them_and_a_new_process_must_tell_them(whole, monke
     assert train.make_player(str(whole.directory)).rules == tiny.RULES
 
 
+def test_a_run_that_exists_says_how_to_go_on_with_its_functions(whole):
+    given = "network=..., planes=..., search=..., loss=..., targets=..."
+    with pytest.raises(train.UsageError) as refused:
+        start(whole.directory.parent, **ALL)
+    assert f"to go on with it: train.resume({str(whole.directory)!r}, {given})" in str(
+        refused.value
+    )
+
+
 def other(targets):
     return targets
 

@@ -11,7 +11,7 @@ import train
 import wallgo_jax
 from tests.support.learner import tiny
 from tests.support.learner.saved import save_run
-from train.api import games, measures, ratings, searches, selfplay
+from train.api import games, measures, players, ratings, selfplay
 from train.api.players import player_of_weights
 from train.api.states import check_rules
 from train.network.build import network_for
@@ -284,7 +284,7 @@ def options_of(player, monkeypatch, **given):
         return search
 
     with monkeypatch.context() as patch, pytest.raises(AskedError) as caught:
-        patch.setattr(searches, "make_reporting_search", ask)
+        patch.setattr(players, "make_reporting_search", ask)
         player.search(batch(), **given)
     return caught.value.args
 

@@ -15,6 +15,7 @@ from train.__main__ import main
 from train.bench import games, memory, suite
 from train.bench import training as bench_training
 from train.cli.bench import Bench
+from train.cli.options import check
 from train.runtime.devices import all_devices
 from train.runtime.errors import UsageError
 
@@ -71,8 +72,10 @@ def counted(monkeypatch):
     ],
 )
 def test_wrong_options_are_one_line(options, word):
+    bench = Bench(**options)
     with pytest.raises(UsageError, match=word) as refused:
-        Bench(**options).run([])
+        check(bench)
+        bench.run([])
     assert "\n" not in str(refused.value)
 
 

@@ -1,5 +1,6 @@
 """The commands other than `run`, on the tiny run; help."""
 
+import itertools
 import json
 import re
 
@@ -99,6 +100,11 @@ def test_help_of_a_command(name, capsys, monkeypatch):
     page = help_page([*name.split(), "--help"], capsys, monkeypatch)
     assert page.startswith(f"usage: python -m train {name} [-h]")
     assert max(map(len, page.splitlines())) <= 80
+    column = page.index("show this help") - page.rindex("\n", 0, page.index("show this help")) - 1
+    for line, after in itertools.pairwise(page.splitlines()):
+        if line[column - 2 : column] == "  " and line[0] == "│" and not after[1:column].strip():
+            word = re.match(r"[^ ,]*,?", after[column:])[0]
+            assert len(line[:-1].rstrip()) + 1 + len(word) > 78, line  # The word had no room there.
     assert "{None}" not in page
     assert "(default: None)" not in page
     assert "(default: )" not in page

@@ -225,8 +225,9 @@ def test_stopped_match_keeps_its_games(matched, tmp_path, stopped_at, number):
     stopped_at(20, number)
     records, figures = tmp_path / "games.jsonl", tmp_path / "match.json"
     said = command(*matched, "--games", "400", "--records", records, "--json", figures)
-    assert (said.code, said.err) == (EXIT_INTERRUPTED, "")
     games = len(records.read_text().splitlines())
+    kept = f"stopped: the {games} games that are over count; the same command starts anew\n"
+    assert (said.code, said.err) == (EXIT_INTERRUPTED, kept)
     assert 20 <= games < 400
     assert json.loads(figures.read_text())["games"] == games
     assert f"stopped after {games} of 400 games" in " ".join(said.out.split())
@@ -235,7 +236,8 @@ def test_stopped_match_keeps_its_games(matched, tmp_path, stopped_at, number):
 def test_match_stopped_before_a_game_is_over(matched, tmp_path, stopped_at):
     stopped_at(0)
     said = command(*matched, "--games", "20", "--records", tmp_path / "games.jsonl")
-    assert (said.code, said.err) == (EXIT_INTERRUPTED, "stopped\n")
+    kept = "stopped: nothing of this is kept; the same command starts it anew\n"
+    assert (said.code, said.err) == (EXIT_INTERRUPTED, kept)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -71,11 +71,28 @@ def test_elo_plays_only_what_is_new(run, plays):
 
 
 def test_stopped_elo_keeps_its_finished_pairings(run, plays):
-    plays.most = 4
+    plays.most = 2
     said = command("elo", run, *ELO, "--budget", "40")
     assert said.code == EXIT_INTERRUPTED
-    assert f"kept in {run / pool_lib.CACHE_FILE}" in said.err
-    assert len(lines(run)) == 4
+    assert said.err.startswith("stopped: 8 games are kept, which do not connect all players")
+    assert len(lines(run)) == 2
+    plays.most = 9
+    said = command("elo", run, *ELO, "--budget", "40")
+    assert said.code == EXIT_INTERRUPTED
+    assert f"kept in {run / pool_lib.CACHE_FILE}; the same command goes on" in said.err
+    assert len(lines(run)) == 9
+
+
+def test_elo_plays_for_ten_minutes_and_says_how_long_it_takes(run, plays, monkeypatch):
+    monkeypatch.setattr(api_ratings.time, "monotonic", lambda: 60.0 * len(plays))
+    said = command("elo", run, *ELO)
+    assert said.code == 0 and len(plays) == len(lines(run)) == 11
+    assert said.out.startswith("about 10 minutes; --minutes or --budget GAMES changes that\n")
+    said = command("elo", run, *ELO, "--minutes", "3")
+    assert said.code == 0 and len(lines(run)) == 15
+    words = command("elo", run, *ELO, "--budget", "80").out
+    assert words.startswith("20 games; the first 4 tell how long they take\n")
+    assert len(lines(run)) == 20
 
 
 def test_three_players_meet_in_pools(plays, tmp_path):

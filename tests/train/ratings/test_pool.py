@@ -109,6 +109,16 @@ def test_longer_run_adds_only_new_games(tmp_path):
     assert np.array_equal(again.ratings.low, longer.ratings.low)
 
 
+def test_time_ends_games_of_connected_players(tmp_path):
+    """The next call plays on as one with a budget would have."""
+    path, first, second, whole = tmp_path / "games", Play(), Play(), Play()
+    assert measure(path, first, None, is_over=lambda: True).games == 11 * GAMES
+    answers = iter([False, False, True])
+    measure(path, second, None, is_over=lambda: next(answers))
+    measure(tmp_path / "others", whole, 13 * GAMES)
+    assert first.asked + second.asked == whole.asked
+
+
 def test_interrupted_run_keeps_what_was_played(tmp_path):
     path, seen = tmp_path / "games", []
     stopped = measure(path, Play(stop_after=17), 1000, on_progress=seen.append)
@@ -124,7 +134,7 @@ def test_interrupted_run_keeps_what_was_played(tmp_path):
 
 @pytest.mark.parametrize(("seats", "stop", "games"), [(2, 2, 40), (3, 1, 60)])
 def test_run_interrupted_too_soon_says_so(tmp_path, seats, stop, games):
-    with pytest.raises(UsageError, match=f"stopped after {games} games, before all players"):
+    with pytest.raises(KeyboardInterrupt, match=f"{games} games are kept, which do not connect"):
         measure(tmp_path / "games", Play(stop_after=stop), 1800, seats=seats)
     assert len((tmp_path / "games").read_text().splitlines()) == stop
 

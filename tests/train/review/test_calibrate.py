@@ -71,7 +71,7 @@ def test_win_chances_are_corrected_and_values_are_not(game):
         (["nowhere@4"], "nowhere"),
         (["heuristic-search:wjx@4", "--card"], "has no network"),
         (["heuristic-search:wjx@4", "--positions", "1"], "positions"),
-        (["heuristic-search:wjx@4", "--opening-plies", "-1"], "opening_plies"),
+        (["heuristic-search:wjx@4", "--opening-plies", "-1"], "--opening-plies"),
         (["heuristic-search:wjx@4", "--games", "x", "--own-simulations", "2"], "no effect"),
         (["heuristic-search:wjx@4", "--rules", "playwallgo-3p"], "two players"),
     ],
