@@ -163,14 +163,15 @@ def check(command: Any) -> None:
             if complaint := _complaint(command, rule, value, field.default):
                 option = field.name.replace("_", "-")
                 raise UsageError(f"{type(command).__name__.lower()}: --{option} {complaint}")
+            values: list[Any] = [*value] if isinstance(value, tuple) else [value]
+            if rule.kind == "read":
+                inputs += values
+            elif rule.kind in ("written", "picture"):
+                outputs += values
             if rule.kind == "picture" and value is not None:
                 from train.metrics.plot_style import check_format
 
-                check_format(Path(value))
-            if rule.kind == "read":
-                inputs += value if isinstance(value, tuple) else [value]
-            elif rule.kind in ("written", "picture"):
-                outputs.append(value)
+                check_format(*values)
     check_files(*outputs, inputs=inputs)
 
 

@@ -62,11 +62,13 @@ class Elo(options.MatchSettings):
         from train.api.players import rules_for
         from train.api.ratings import MEAN, elo
         from train.api.results import positions_after
+        from train.checkpoints.weights import is_run
         from train.metrics.plot_style import save_figure
         from train.ratings import pool
         from train.runtime.display import Display
 
-        rules, runs = rules_for((*self.players, *self.anchors), self.rules), self._runs()
+        rules = rules_for((*self.players, *self.anchors), self.rules)
+        runs = [Path(text) for text in self.players if is_run(Path(text))]
         tables, pictures = self._files(self.json, "elo.json"), self._files(self.png, "elo.png")
         for run in runs if self.axis == "positions" else ():
             positions_after(run, [])  # What the curve needs is read before the games.
@@ -101,12 +103,6 @@ class Elo(options.MatchSettings):
         kept = f"the games of finished pairings are kept in {cache}; the same command goes on"
         drawn = [(path, "curves") for path in pictures]
         return options.finish(rated, next(iter(tables), None), *drawn, kept=kept)
-
-    def _runs(self) -> list[Path]:
-        """The run directories."""
-        from train.checkpoints.weights import is_run
-
-        return [Path(text) for text in self.players if is_run(Path(text))]
 
     def _singles(self) -> list[str]:
         """Names of the players that are no runs; a bare path's budget is that of checkpoints."""
