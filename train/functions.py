@@ -70,14 +70,10 @@ def refuse_functions(before: Mapping[str, Any], after: Mapping[str, Any], *, whe
     """Refuse tables of a config in which a key of KEYS was changed with a UsageError."""
     for key in KEYS.values():
         table, name = key.split(".")
-        old, new = (_of(tables, table, name) for tables in (before, after))
+        inner = [tables.get(table) for tables in (before, after)]
+        old, new = (each.get(name) if isinstance(each, dict) else None for each in inner)
         if new and new != old:
             raise UsageError(f"{where}: {key}: functions are passed from Python alone, docs/api.md")
-
-
-def _of(tables: Mapping[str, Any], table: str, name: str) -> Any:
-    inner = tables.get(table)
-    return inner.get(name) if isinstance(inner, dict) else None
 
 
 def _reader(key: str) -> Callable[[Any], Any]:

@@ -1,6 +1,7 @@
 """Checks of what calls are given, and errors of one line."""
 
 import contextlib
+import math
 import operator
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -11,7 +12,7 @@ from train.runtime.dataframes import to_dataframe as to_dataframe
 from train.runtime.errors import UsageError
 from train.runtime.host import usage_error_message
 
-MAX_SEED = 2**31
+MAX_SEED = 2**31 - 1
 
 
 def key_of(what: str, seed: int) -> jax.Array:
@@ -20,19 +21,22 @@ def key_of(what: str, seed: int) -> jax.Array:
     Raises:
       UsageError: JAX cannot take it.
     """
-    check_whole(what, seed=seed)
-    if not 0 <= seed < MAX_SEED:
-        raise UsageError(f"{what}: seed ({seed}) must be from 0 to {MAX_SEED - 1}")
+    check_whole(what, 0, MAX_SEED, seed=seed)
     return jax.random.key(seed)
 
 
-def check_whole(what: str, **numbers: Any) -> None:
-    """Refuse numbers that are not whole ones with a UsageError."""
+def check_whole(
+    what: str, least: float = -math.inf, most: float = math.inf, /, **numbers: Any
+) -> None:
+    """Refuse numbers that are not whole, or outside of a range, with a UsageError."""
     for name, number in numbers.items():
         try:
             operator.index(number)
         except TypeError:
             raise UsageError(f"{what}: {name} ({number!r}) must be a whole number") from None
+        if not least <= number <= most:
+            allowed = f"at least {least}" if most == math.inf else f"from {least} to {most}"
+            raise UsageError(f"{what}: {name} ({number}) must be {allowed}")
 
 
 def check_list(what: str, players: Any, least: int) -> None:

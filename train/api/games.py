@@ -19,7 +19,7 @@ from train.arena import tournament as tournament_lib
 from train.arena.match import MatchOptions, fill_seats, games_of
 from train.arena.match_programs import check_opening
 from train.arena.openings import Positions, choose_opening
-from train.arena.tournament import Score, StandingsRow, TournamentMatch
+from train.arena.tournament import Score, TournamentMatch
 from train.config.sprt import parse_sprt
 from train.ratings.pool import MAX_BATCH
 from train.runtime.display import Display
@@ -174,13 +174,11 @@ def tournament(
         tournament_lib.check_entrants(names, seats)
         match_lib.check_players(registered, played)
     each, orders = games_of(registered[:seats], games), math.factorial(seats)
-    settings = {
-        "seed": seed,
-        "games_a_meeting": games,
-        "heats": heats,
-        "opening_plies": opening_plies,
-    }
-    total = each * _expected_meetings(len(names), seats, form, heats)
+    settings = dict(seed=seed, games_a_meeting=games, heats=heats, opening_plies=opening_plies)
+    expected = math.comb(len(names), seats)
+    if form == ELIMINATION:
+        expected = (len(names) * (heats - 1) // 2 if heats else 0) + 2 * len(names) - 2
+    total = each * expected
     with follow(progress, form, total, answer="the meetings that are over are kept") as work:
         by_name, path = dict(zip(names, entrants, strict=True)), Path(records) if records else None
         meetings, stop = _Meetings(by_name, played, how, seed, work, path), None
@@ -190,7 +188,10 @@ def tournament(
         except (KeyboardInterrupt, UsageError) as error:
             if not (isinstance(progress, Display) and meetings.met):
                 raise
-            places, stop = {"standings": _standings(names, meetings.met)}, error
+            places, stop = (
+                {"standings": tuple(tournament_lib.standings(names, meetings.met))},
+                error,
+            )
         over = {"meetings": tuple(meetings.met), "tables": tuple(meetings.results)}
         return dataclasses.replace(result, **over | places, stop=stop)
 
@@ -202,51 +203,43 @@ def seated_tournament(
     return tournament(players, games=games, **options)
 
 
+@dataclasses.dataclass
 class _Meetings:
     """Plays the matches of a tournament one by one, and keeps those that are over; players who meet
     again play other openings."""
 
-    def __init__(
-        self,
-        players: Mapping[str, Player],
-        rules: Rules,
-        how: MatchOptions,
-        seed: int,
-        work: Follower,
-        records: Path | None,
-    ) -> None:
-        self.rules, self._players, self._how = rules, players, how
-        self._seed, self._work, self._records = seed, work, records
-        self._before: Counter[frozenset[str]] = Counter()  # openings
-        self.met: list[TournamentMatch] = []
-        self.results: list[PlayedMatch] = []
+    players: Mapping[str, Player]
+    rules: Rules
+    how: MatchOptions
+    seed: int
+    work: Follower
+    records: Path | None
+    before: Counter[frozenset[str]] = dataclasses.field(default_factory=Counter)  # openings
+    met: list[TournamentMatch] = dataclasses.field(default_factory=list)
+    results: list[PlayedMatch] = dataclasses.field(default_factory=list)
 
     def play(self, names: tuple[str, ...], openings: int) -> tuple[Score, ...]:
         """Play a match; KeyboardInterrupt if it is stopped."""
-        work, games = self._work, openings * math.factorial(len(names))
+        work, games = self.work, openings * math.factorial(len(names))
         if work.should_stop():
             raise KeyboardInterrupt
         began, done = work.task.seconds, sum(len(result.games) for result in self.results)
         work.task.compile()
+        more = {"games": games, "batch": min(games, MAX_BATCH), "should_stop": work.should_stop}
         played = match_lib.play_meeting(
-            [self._players[name].registered for name in names],
+            [self.players[name].registered for name in names],
             self.rules,
-            dataclasses.replace(
-                self._how,
-                games=games,
-                batch=min(games, self._how.batch),
-                should_stop=work.should_stop,
-            ),
-            seed=self._seed,
-            before=self._before[frozenset(names)],
+            dataclasses.replace(self.how, **more),
+            seed=self.seed,
+            before=self.before[frozenset(names)],
             on_progress=lambda more: work.task(done + more),
         )
         if len(played.games) < games:
             raise KeyboardInterrupt
-        self._before[frozenset(names)] += openings
+        self.before[frozenset(names)] += openings
         result = PlayedMatch(**vars(played))
-        if self._records is not None:
-            result.write(self._records, append=bool(self.results))
+        if self.records is not None:
+            result.write(self.records, append=bool(self.results))
         self.results.append(result)
         scores = tournament_lib.scores_of(played)
         self.met.append(TournamentMatch("stopped", len(self.met) + 1, names, scores, None))
@@ -262,7 +255,7 @@ def _play_form(
     rules, play = meetings.rules, meetings.play
     if form == ROUND_ROBIN:
         met = tournament_lib.round_robin(names, play, openings=openings, seats=rules.players)
-        return {"standings": _standings(names, met), "meetings": tuple(met)}
+        return {"standings": tuple(tournament_lib.standings(names, met)), "meetings": tuple(met)}
     groups, met, seeds, behind = [], [], names, []
     if heats:
         groups, met = tournament_lib.heats(names, play, size=heats, openings=openings)
@@ -270,20 +263,10 @@ def _play_form(
     bracket = tournament_lib.double_elimination(
         seeds, play, openings=openings, starts_behind=behind
     )
-    by_place = {row.name: row for row in _standings(names, bracket.meetings)}
+    by_place = {row.name: row for row in tournament_lib.standings(names, bracket.meetings)}
     return {
         "standings": tuple(by_place[name] for name in bracket.places),
         "meetings": (*met, *bracket.meetings),
         "heats": tuple(map(tuple, groups)),
         "elimination": bracket,
     }
-
-
-def _standings(names: list[str], met: Sequence[TournamentMatch]) -> tuple[StandingsRow, ...]:
-    return tuple(tournament_lib.standings(names, met))
-
-
-def _expected_meetings(players: int, seats: int, form: str, heats: int) -> int:
-    if form == ROUND_ROBIN:
-        return math.comb(players, seats)
-    return (players * (heats - 1) // 2 if heats else 0) + 2 * players - 2

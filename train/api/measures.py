@@ -113,9 +113,8 @@ def accuracy(
       UsageError: a player, rules or number is not allowed.
     """
     key_of("accuracy", seed)
-    check_whole("accuracy", positions=positions, min_walls=min_walls, batch=batch)
-    if batch < 1:
-        raise UsageError(f"accuracy: batch ({batch}) must be at least 1")
+    check_whole("accuracy", positions=positions, min_walls=min_walls)
+    check_whole("accuracy", 1, batch=batch)
     how: dict[str, Any] = {"batch": batch, "seed": seed, "is_quiet": not progress}
     if late is not None:
         if rules is not None or positions:

@@ -13,7 +13,7 @@ import numpy as np
 import wallgo_jax
 from train.api.checks import callback_errors, check_whole, key_of
 from train.api.configs import AnyRules, read_rules
-from train.api.states import Batch, States, actions_of, batch_of, check_rules
+from train.api.states import States, actions_of, batch_of, check_rules
 from train.checkpoints import pretrained
 from train.checkpoints.weights import TrainedNetwork
 from train.config import SHIPPED, RunConfig, config_from_dict, config_to_dict
@@ -125,10 +125,8 @@ class Player:
         batch, is_one = self._boards(states)
         player = self.searching
         count = player.simulations if simulations is None else simulations
-        if count is not None:
-            check_whole("search", simulations=count)
-        if count is None or not 0 <= count <= MAX_SIMULATIONS:
-            raise UsageError(f"search: simulations ({count}) must be from 0 to {MAX_SIMULATIONS}")
+        check_whole("search", 0, MAX_SIMULATIONS, simulations=count)
+        assert count is not None
         if np.asarray(batch.position.terminated).any():
             raise UsageError("states: a game is over; there is nothing to search or evaluate")
         search = make_reporting_search(
@@ -168,12 +166,12 @@ class Player:
             np.add.at(policy, (*rows, place), report.prior)
         return PlayerEvaluation(policy, report.values, report.owners)
 
-    def _boards(self, states: States) -> Batch:
-        batch, player = batch_of(states, self.rules), self.registered
+    def _boards(self, states: States) -> tuple[State, bool]:
+        (batch, is_one), player = batch_of(states, self.rules), self.registered
         has_learned = player.trained is not None and not player.transfer
         if has_learned or player.name == EXACT:
-            check_rules(batch.states, self.rules, self.name, has_learned=has_learned)
-        return batch
+            check_rules(batch, self.rules, self.name, has_learned=has_learned)
+        return batch, is_one
 
     @property
     def identity(self) -> str:
@@ -324,7 +322,7 @@ Opponent = str | Player | MoveFunction | Any
 """A player by name, one that is made, a function (states [B], key) -> slots int32[B], or a run."""
 
 
-def _newest_of(player: Any, rules: Any) -> str | Player | MoveFunction:
+def _newest_of(player: Any, rules: Any) -> Any:
     newest = getattr(player, "player", None)
     return newest(rules=rules) if callable(newest) else player
 

@@ -6,7 +6,7 @@ import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from train.api.checks import callback_errors, check_list, check_whole, key_of
 from train.api.configs import AnyRules
@@ -81,13 +81,10 @@ def elo(
     check_list("elo", players, 1)
     key_of("elo", seed)
     check_whole("elo", games=games, budget=budget or 0, opening_plies=opening_plies)
-    check_whole("elo", simulations=simulations, checkpoints=checkpoints)
+    check_whole("elo", 0, MAX_SIMULATIONS, simulations=simulations)
+    check_whole("elo", 2, checkpoints=checkpoints or 2)
     if not 0 < minutes < math.inf:
         raise UsageError(f"elo: minutes ({minutes}) must be above 0")
-    if not 0 <= simulations <= MAX_SIMULATIONS:
-        raise UsageError(f"elo: simulations ({simulations}) must be from 0 to {MAX_SIMULATIONS}")
-    if checkpoints < 0 or checkpoints == 1:
-        raise UsageError(f"elo: checkpoints ({checkpoints}) must be 0, or at least 2")
     named = [each for each in players if not isinstance(each, Path | Entrant)]
     named += [str(each) for each in players if isinstance(each, Path)]
     played = rules_for(named, rules)
@@ -104,7 +101,7 @@ def elo(
         tempfile.TemporaryDirectory() as folder,
         follow(progress, "elo", budget or 0, answer=answer) as work,
     ):
-        batches = _Batches(work, _Length(budget, 60 * minutes), played, seed=seed, **how)
+        batches = _Batches(work, budget, 60 * minutes, played, seed=seed, **how)
         measured = pool.measure(
             entrants,
             ResultsCache(Path(cache or Path(folder) / pool.CACHE_FILE), terms),
@@ -165,43 +162,40 @@ def _seconds_of(entrants: Sequence[Entrant]) -> dict[str, Any]:
     return {"move_seconds": seconds.pop()} if seconds else {}
 
 
-class _Length(NamedTuple):
-    """How much a pool plays."""
-
-    budget: int | None  # games
-    seconds: float  # where there is no budget
-
-
 class _Batches:
     """Plays a pool's batches, says how long they will take, and shows games and the newest
     checkpoint's rating so far: live on a terminal, elsewhere in ten lines."""
 
-    def __init__(self, work: Follower, length: _Length, rules: Rules, **how: int) -> None:
-        self._work, self._length, self._said, self._before = work, length, -1, 0
-        self._games, self._began, self._played = how["games"], time.monotonic(), 0
+    def __init__(
+        self, work: Follower, budget: int | None, seconds: float, rules: Rules, **how: int
+    ) -> None:
+        self._work, self._budget, self._seconds, self._games = work, budget, seconds, how["games"]
+        self._began, self._played, self._before, self._said = time.monotonic(), 0, 0, -1
         self._play = pool.make_play(rules, **how, on_games=self._show)
 
     def begin(self, progress: PoolProgress) -> None:
         """Show the state before a batch."""
-        self._before, task = progress.games, self._work.task
-        task(progress.games)
+        games, task, say = progress.games, self._work.task, self._work.display.say
+        task(games)
         figures = _newest(progress) if progress.ratings else "connecting all players"
         task.keep(figures)
         seconds, total = self._rest(progress)
         task.compile(total)
-        if self._played < 2:
-            self._work.display.say(self._time_line(seconds, total - progress.games))
-        tenth = 10 * progress.games // max(total, 1)
+        if self._played == 1:
+            say(f"about {max(1, round(seconds / 60))} min more, about {total - games} games")
+        elif not self._played and self._budget is None:
+            say(f"about {self._seconds / 60:g} min; --minutes or --budget GAMES changes that")
+        elif not self._played:
+            say(f"{total - games} games; the first {self._games} tell how long they take")
+        tenth = 10 * games // max(total, 1)
         if not self._work.display.is_live and self._played and tenth > self._said:
             self._said = tenth
-            self._work.display.say(f"{progress.games} of {total} games: {figures}")
+            say(f"{games} of {total} games: {figures}")
 
     def is_over(self) -> bool:
         """Whether the time is over, where it limits the games."""
-        if self._length.budget is not None or not self._played:
-            return False
         took, (play, _) = time.monotonic() - self._began, self._paces()
-        return took + play > self._length.seconds
+        return self._budget is None and self._played > 0 and took + play > self._seconds
 
     def play(self, seated: Sequence[Entrant], number: int) -> MatchResult:
         """Play a batch, and tell of games that were lost without the rules."""
@@ -214,28 +208,18 @@ class _Batches:
     def _paces(self) -> tuple[float, float]:
         """Mean seconds of a batch's games, and of compiling before them."""
         took, playing = time.monotonic() - self._began, self._work.task.seconds
-        return playing / self._played, (took - playing) / self._played
+        return playing / max(1, self._played), (took - playing) / max(1, self._played)
 
     def _rest(self, progress: PoolProgress) -> tuple[float, int]:
         """The seconds that are left, and the games in all, as far as the batches so far tell."""
-        budget, games = self._length.budget, progress.games
-        play, build = self._paces() if self._played else (0.0, 0.0)
+        play, build = self._paces()
+        needed = progress.games + progress.unconnected
         connect = progress.unconnected / self._games * (play + build)
-        if budget is not None:
-            others = max(0, budget - games - progress.unconnected) / self._games
-            return connect + others * play, budget
-        left = max(0.0, self._length.seconds - (time.monotonic() - self._began) - connect)
-        others = int(left / play) if play else 0
-        return connect + left, games + progress.unconnected + others * self._games
-
-    def _time_line(self, seconds: float, games: int) -> str:
-        """How long the games will take, before the first ones and after them."""
-        if self._played:
-            return f"about {max(1, round(seconds / 60))} min more, about {games} games"
-        if self._length.budget is not None:
-            return f"{games} games; the first {self._games} tell how long they take"
-        minutes = self._length.seconds / 60
-        return f"about {minutes:g} minutes; --minutes or --budget GAMES changes that"
+        if self._budget is not None:
+            others = max(0, self._budget - needed) / self._games
+            return connect + others * play, self._budget
+        left = max(0.0, self._seconds - (time.monotonic() - self._began) - connect)
+        return connect + left, needed + (int(left / play) if play else 0) * self._games
 
     def _show(self, done: int) -> None:
         self._work.task(self._before + done)

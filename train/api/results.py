@@ -1,7 +1,7 @@
 """Results of matches, tournaments and ratings: each knows its table, its record and its figure."""
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,7 +15,7 @@ from train.arena.sprt import Verdict
 from train.arena.tournament import Elimination, StandingsRow, TournamentMatch
 from train.config.sprt import Sprt
 from train.metrics.intervals import Interval, intervals_figure
-from train.metrics.rows import METRICS_FILE, read_rows
+from train.metrics.rows import METRICS_FILE, Row, read_rows
 from train.ratings import report as ratings_report
 from train.ratings.pool import MeasuredPool
 from train.runtime.errors import UsageError
@@ -51,7 +51,8 @@ class PlayedMatch(MatchResult):
 
     def __repr__(self) -> str:
         if len(self.names) > 2:
-            rates = ", ".join(f"{name} {self.of(e).win_rate:.1%}" for e, name in self._named())
+            each = [self.of(number) for number in range(len(self.names))]
+            rates = ", ".join(f"{of.name} {of.win_rate:.1%}" for of in each)
             return f"<{len(self.games)} games of {self.rules.players}, {self.draws} drawn: {rates}>"
         low, high = self.interval
         return (
@@ -59,43 +60,29 @@ class PlayedMatch(MatchResult):
             f"{self.wins} won, {self.draws} drawn, {self.losses} lost>"
         )
 
-    def _named(self) -> list[tuple[int, str]]:
-        return list(enumerate(self.names))
-
     def to_dataframe(self) -> Any:
         """A table of pandas with a line for each game, at more than two seats for each seat of
         each game."""
-        return to_dataframe(
-            self._game_rows() if self.rules.players == 2 else list(self._seat_rows())
-        )
-
-    def _game_rows(self) -> list[dict[str, Any]]:
-        games = zip(self.seats, self.outcome, self.games, self.territory, strict=True)
-        return [
-            {
-                "game": number,
-                "red": self.names[seats[0]],
-                "outcome": int(outcome),
-                "plies": len(actions),
-                "territory": int(own),
-                "territory_of_second": int(other),
-            }
-            for number, (seats, outcome, actions, (own, other)) in enumerate(games)
-        ]
-
-    def _seat_rows(self) -> Iterator[dict[str, Any]]:
+        if self.rules.players == 2:
+            games = zip(self.seats, self.outcome, self.games, self.territory, strict=True)
+            return to_dataframe(
+                [
+                    {"game": number, "red": self.names[seats[0]], "outcome": int(outcome)}
+                    | {"plies": len(actions), "territory": int(own)}
+                    | {"territory_of_second": int(other)}
+                    for number, (seats, outcome, actions, (own, other)) in enumerate(games)
+                ]
+            )
         places = self.places
-        for game, actions in enumerate(self.games):
-            for seat in range(self.rules.players):
-                yield {
-                    "game": game,
-                    "seat": seat,
-                    "player": self.names[self.seats[game, seat]],
-                    "reward": float(self.rewards[game, seat]),
-                    "place": int(places[game, seat]),
-                    "territory": int(self.cells[game, seat]),
-                    "plies": len(actions),
-                }
+        return to_dataframe(
+            [
+                {"game": game, "seat": seat, "player": self.names[self.seats[game, seat]]}
+                | {"reward": float(self.rewards[game, seat]), "place": int(places[game, seat])}
+                | {"territory": int(self.cells[game, seat]), "plies": len(actions)}
+                for game, actions in enumerate(self.games)
+                for seat in range(self.rules.players)
+            ]
+        )
 
     def summary(self) -> dict[str, Any]:
         """What `match --json` writes: win rates with intervals, territory, lengths."""
@@ -105,9 +92,14 @@ class PlayedMatch(MatchResult):
 
     def table(self, *, caption: str | None = None) -> Any:
         """Its figures as a table of rich."""
-        has_entrants = self.rules.players > 2
-        caption = self._caption() if caption is None else caption
-        return report.match_table([self], caption=caption, has_entrants=has_entrants)
+        if caption is None:
+            caption, verdict = self.caption, self.verdict
+            if self.test is not None:
+                caption += f" · SPRT {self.test.elo0:g},{self.test.elo1:g}"
+            is_decided = verdict is not None and verdict.decision != sprt.UNDECIDED
+            if len(self.games) < self.total and not is_decided:
+                caption = f"stopped after {len(self.games)} of {self.total} games · {caption}"
+        return report.match_table([self], caption=caption, has_entrants=self.rules.players > 2)
 
     def shown(self) -> list[Any]:
         """What `match` prints: the table, games that were lost without the rules, the test."""
@@ -115,15 +107,6 @@ class PlayedMatch(MatchResult):
         lines = [Text(line) for line in report.forfeit_lines(self)]
         said = [sprt.in_words(test, verdict)] if test and verdict else []
         return [self.table(), *lines, *said]
-
-    def _caption(self) -> str:
-        caption, verdict = self.caption, self.verdict
-        if self.test is not None:
-            caption += f" · SPRT {self.test.elo0:g},{self.test.elo1:g}"
-        is_decided = verdict is not None and verdict.decision != sprt.UNDECIDED
-        if len(self.games) < self.total and not is_decided:
-            caption = f"stopped after {len(self.games)} of {self.total} games · {caption}"
-        return caption
 
     def write(self, path: Path | str, *, append: bool = False) -> None:
         """Write the games, a JSON object a line, in place of a file or at its end.
@@ -139,7 +122,7 @@ class PlayedMatch(MatchResult):
         that it had, at more than two seats each player's."""
         games, players = len(self.games), self.rules.players
         if players > 2:
-            of_each = [self.of(entrant) for entrant, _ in self._named()]
+            of_each = [self.of(number) for number in range(len(self.names))]
             rows = [Interval(of.name, of.win_rate, *of.interval) for of in of_each]
             return _rates_figure(rows, players, f"{games} games at one table")
         rows = [Interval("all games", self.win_rate, *self.interval)]
@@ -195,22 +178,15 @@ class TournamentResult:
 
     def summary(self) -> dict[str, Any]:
         """What `tournament --json` writes: meetings or matches, and standings or places."""
-        summary: dict[str, Any] = {
-            "format": self.form,
-            **_rules_record(self.rules),
-            **self.settings,
-        }
-        if self.stop:
-            summary["is_stopped"] = True
+        summary: dict[str, Any] = {"format": self.form, **_rules_record(self.rules)}
+        summary |= {**self.settings, **({"is_stopped": True} if self.stop else {})}
         if self.rules.players > 2:
             summary["tables"] = [table.summary() for table in self.tables]
         else:
-            met = [report.meeting_record(meeting) for meeting in self.meetings]
-            summary["meetings"] = met
+            summary["meetings"] = [report.meeting_record(meeting) for meeting in self.meetings]
         if self.elimination is not None:
             return summary | {"places": list(self.elimination.places)}
-        rows = [report.standing_record(row) for row in self.standings]
-        return summary | {"table": rows}
+        return summary | {"table": [report.standing_record(row) for row in self.standings]}
 
     @property
     def is_interrupted(self) -> bool:
@@ -219,8 +195,7 @@ class TournamentResult:
 
     def shown(self) -> list[Any]:
         """What `tournament` prints, as tables and trees of rich."""
-        table, rules = report.standings_table, name_of(self.rules)
-        settings = self.settings
+        table, rules, settings = report.standings_table, name_of(self.rules), self.settings
         each = f"{settings['games_a_meeting']} games a meeting"
         caption = f"stopped after {self.games} of {self.total} games" if self.stop else each
         caption += f" · seed {settings['seed']} · {settings['opening_plies']} random opening plies"
@@ -231,8 +206,7 @@ class TournamentResult:
         ]
         if self.elimination is not None:
             title = f"Double elimination on {rules}"
-            bracket = report.bracket_tree(self.elimination, title=title, caption=caption)
-            return [*heats, bracket]
+            return [*heats, report.bracket_tree(self.elimination, title=title, caption=caption)]
         title = f"{self.form}, stopped, on {rules}" if self.stop else f"Round robin on {rules}"
         return [*heats, table(self.standings, self.meetings, title=title, caption=caption)]
 
@@ -291,8 +265,8 @@ class RatedPool:
 
     def summary(self) -> dict[str, Any]:
         """What `elo --json` writes: the ratings, and the games of each pairing or table."""
-        settings = {**_rules_record(self.rules), **self.settings}
-        return settings | ratings_report.rating_record(self.measured)
+        record = ratings_report.rating_record(self.measured)
+        return {**_rules_record(self.rules), **self.settings, **record}
 
     @property
     def title(self) -> str:
@@ -338,18 +312,31 @@ class RatedPool:
         return ratings_report.ratings_figure(self.rows, runs, x_of=x_of, **labels)
 
 
+def metrics_of(run: Path) -> list[Row]:
+    """The metrics of a run so far.
+
+    Raises:
+      UsageError: there are none.
+    """
+    path = run / METRICS_FILE
+    try:
+        rows = read_rows(path)
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {reason_of(error)}") from None
+    if not rows:
+        raise UsageError(f"{path}: has no iteration yet")
+    return rows
+
+
 def positions_after(run: Path | str, iterations: Sequence[int]) -> list[float]:
     """Positions that a run had played by the end of each of these iterations.
 
     Raises:
       UsageError: its metrics do not say.
     """
-    path = Path(run) / METRICS_FILE
-    try:
-        rows = read_rows(path)
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be read: {reason_of(error)}") from None
-    if not rows or not all(isinstance(row.get("positions"), int | float) for row in rows):
+    rows = metrics_of(Path(run))
+    if not all(isinstance(row.get("positions"), int | float) for row in rows):
+        path = Path(run) / METRICS_FILE
         raise UsageError(f"{path}: does not tell positions played, which --axis positions needs")
     return [sum(row["positions"] for row in rows if row["iteration"] <= n) for n in iterations]
 

@@ -372,9 +372,7 @@ def watch(run: Run, *, every: int = 1) -> Iterator[Row]:
     Raises:
       UsageError: `every` is not allowed.
     """
-    check_whole("watch", every=every)
-    if every < 1:
-        raise UsageError(f"watch: every ({every}) must be at least 1")
+    check_whole("watch", 1, every=every)
     return _drawn(run, every)
 
 

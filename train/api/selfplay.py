@@ -136,11 +136,8 @@ def selfplay(
       UsageError: a player, the rules or a number is not allowed.
     """
     player = make_player(player, rules)
-    check_whole("selfplay", games=games, opening_plies=opening_plies)
-    if not 1 <= games <= MAX_GAMES:
-        raise UsageError(f"selfplay: games ({games}) must be from 1 to {MAX_GAMES}")
-    if opening_plies < 0:
-        raise UsageError(f"selfplay: opening_plies ({opening_plies}) must not be negative")
+    check_whole("selfplay", 1, MAX_GAMES, games=games)
+    check_whole("selfplay", 0, opening_plies=opening_plies)
     if simulations is not None and not explores:
         raise UsageError(
             "selfplay: simulations are of a search that explores: say explores=True, or the number "
@@ -164,9 +161,7 @@ def _exploring(player: Player, simulations: int | None) -> Search:
     count = searching.simulations if simulations is None else simulations
     if count is None or count == 0:
         raise UsageError("selfplay: say the simulations of a search that explores")
-    check_whole("selfplay", simulations=count)
-    if not 1 <= count <= MAX_SIMULATIONS:
-        raise UsageError(f"selfplay: simulations ({count}) must be from 1 to {MAX_SIMULATIONS}")
+    check_whole("selfplay", 1, MAX_SIMULATIONS, simulations=count)
     # The player has a match's options, but these games are to be learned from.
     trained = searching.trained
     learning = SearchConfig() if trained is None else trained.config.search

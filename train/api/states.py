@@ -3,7 +3,7 @@
 B boards, A slots.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import numpy as np
@@ -29,15 +29,8 @@ States = EnvState | State | Game
 _TRANSFER = "; make_player(..., transfer=True) allows it"
 
 
-class Batch(NamedTuple):
-    """States [B]."""
-
-    states: State
-    is_one: bool  # whether a single board was given
-
-
-def batch_of(states: States, rules: Rules) -> Batch:
-    """The boards as a batch.
+def batch_of(states: States, rules: Rules) -> tuple[State, bool]:
+    """The boards as a batch [B], and whether a single one was given.
 
     Raises:
       UsageError: they are no boards, not of as many players as the rules, or too small for their
@@ -58,8 +51,12 @@ def batch_of(states: States, rules: Rules) -> Batch:
     sizes, given = sizes_of(rules), sizes_of_state(batch)
     is_smaller = given.grid < sizes.grid or given.stones < sizes.stones
     if sizes.players != given.players or is_smaller:
-        raise UsageError(f"state: its boards are of {_tell(given)}, the player's of {_tell(sizes)}")
-    return Batch(batch, rank == 0)
+        its, players = (
+            f"{grid}x{grid} cells, {count} players and {stones} stones each"
+            for grid, count, stones in (given, sizes)
+        )
+        raise UsageError(f"state: its boards are of {its}, the player's of {players}")
+    return batch, rank == 0
 
 
 def check_rules(states: State, rules: Rules, name: str, *, has_learned: bool = True) -> None:
@@ -79,11 +76,6 @@ def check_rules(states: State, rules: Rules, name: str, *, has_learned: bool = T
             raise UsageError(
                 f"state: a board has other rules than {name} {known} ({key} differs){hint}"
             )
-
-
-def _tell(sizes: tuple[int, int, int]) -> str:
-    grid, players, stones = sizes
-    return f"{grid}x{grid} cells, {players} players and {stones} stones each"
 
 
 def step(states: State, slots: jax.Array) -> tuple[State, jax.Array]:

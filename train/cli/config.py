@@ -8,14 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from train.cli.options import Positional, arg
-from train.config import (
-    CONFIG_FILE,
-    RunConfig,
-    change_config,
-    read_config,
-    read_saved_config,
-)
+from train.cli.options import Positional, arg, without
+from train.config import CONFIG_FILE, change_config, read_config, read_saved_config
 from train.runtime.errors import UsageError
 from wallgo_jax.cli.parsing import Flag
 
@@ -43,32 +37,21 @@ class Config:
     """TOML file or run directory; without one, the quickstart."""
     toml: Flag = False
     """Print a TOML file that `run` reads back, with the meanings as comments."""
-    only: Annotated[str, arg("TABLE", "")] = ""
+    only: Annotated[str, arg("TABLE", ""), without("toml")] = ""
     """Table or key to print alone, in full, such as search or learner.batch."""
 
     def run(self, overrides: Sequence[str]) -> int:
         """Returns the exit code."""
-        config = self._read(overrides)
+        if self.config is not None and (self.config / CONFIG_FILE).is_file():
+            config = change_config(read_saved_config(self.config), overrides)
+        else:
+            config = read_config(self.config, overrides)
         if self.toml:
             from train.config.toml_text import config_to_toml
 
-            if self.only:
-                raise UsageError("config: --toml prints a whole config; leave --only out")
-            print(
-                config_to_toml(
-                    config, opening="The config of a run: `python -m train run FILE` trains it."
-                )
-            )
+            opening = "The config of a run: `python -m train run FILE` trains it."
+            print(config_to_toml(config, opening=opening))
             return 0
-        self._show(config)
-        return 0
-
-    def _read(self, overrides: Sequence[str]) -> RunConfig:
-        if self.config is not None and (self.config / CONFIG_FILE).is_file():
-            return change_config(read_saved_config(self.config), overrides)
-        return read_config(self.config, overrides)
-
-    def _show(self, config: RunConfig) -> None:
         from rich.console import Console
         from rich.text import Text
 
@@ -78,14 +61,13 @@ class Config:
         keys = keys_of(config)
         shown = [key for key in keys if f"{key.path}.".startswith(f"{only}." if only else "")]
         if not shown:
-            tables = dict.fromkeys(key.path.partition(".")[0] for key in keys)
-            raise UsageError(
-                f"config: --only {self.only}: no such key or table: {', '.join(tables)}"
-            )
+            tables = ", ".join(dict.fromkeys(key.path.partition(".")[0] for key in keys))
+            raise UsageError(f"config: --only {self.only}: no such key or table: {tables}")
         console = Console(highlight=False)
         console.print(_table(shown, width=min(console.width, _MAX_WIDTH), is_full=bool(only)))
         if any(key.is_changed for key in shown):
             console.print(Text("* differs from its default, which stands below it"))
+        return 0
 
 
 def _table(keys: Sequence[Key], *, width: int, is_full: bool) -> Table:

@@ -115,20 +115,17 @@ class MatchSettings:
     """Seconds that a program (external:COMMAND) may take for a move; else it loses the game."""
     json: Json = None
 
-    @property
-    def of_players(self) -> dict[str, Any]:
-        """Options of `train.make_player`."""
-        return {
-            "heuristics": read_config(self.config).heuristics,
-            "transfer": self.transfer,
-            "move_seconds": self.move_seconds,
-        }
-
     def players_of(self, names: Sequence[str], rules: Rules | None = None) -> list[Player]:
         """Players of some rules: those that are asked for, or that one of them has learned."""
         from train.api.players import make_players
 
-        return make_players(names, rules or self.rules or None, **self.of_players)
+        return make_players(
+            names,
+            rules or self.rules or None,
+            heuristics=read_config(self.config).heuristics,
+            transfer=self.transfer,
+            move_seconds=self.move_seconds,
+        )
 
 
 def changed_options(command: Any, *left_out: str) -> list[str]:
@@ -163,14 +160,15 @@ def check(command: Any) -> None:
             if complaint := _complaint(command, rule, value, field.default):
                 option = field.name.replace("_", "-")
                 raise UsageError(f"{type(command).__name__.lower()}: --{option} {complaint}")
+            values: list[Any] = [*value] if isinstance(value, tuple) else [value]
+            if rule.kind == "read":
+                inputs += values
+            elif rule.kind in ("written", "picture"):
+                outputs += values
             if rule.kind == "picture" and value is not None:
                 from train.metrics.plot_style import check_format
 
-                check_format(Path(value))
-            if rule.kind == "read":
-                inputs += value if isinstance(value, tuple) else [value]
-            elif rule.kind in ("written", "picture"):
-                outputs.append(value)
+                check_format(*values)
     check_files(*outputs, inputs=inputs)
 
 

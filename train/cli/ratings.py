@@ -53,7 +53,7 @@ class Elo(options.MatchSettings):
     axis: Annotated[Axis, options.only("png", "out")] = "iteration"
     """Horizontal axis of the curve: iterations or training positions."""
     out: Annotated[Path | None, arg("FOLDER", "")] = None
-    """Directory to write elo.json and elo.png into."""
+    """Directory for elo.json and elo.png, unless --json and --png name files."""
     png: options.Picture = None
     """File to draw the curve into."""
 
@@ -62,12 +62,15 @@ class Elo(options.MatchSettings):
         from train.api.players import rules_for
         from train.api.ratings import MEAN, elo
         from train.api.results import positions_after
+        from train.checkpoints.weights import is_run
         from train.metrics.plot_style import save_figure
         from train.ratings import pool
         from train.runtime.display import Display
 
-        rules, runs = rules_for((*self.players, *self.anchors), self.rules), self._runs()
-        tables, pictures = self._files(self.json, "elo.json"), self._files(self.png, "elo.png")
+        rules = rules_for((*self.players, *self.anchors), self.rules)
+        runs = [Path(text) for text in self.players if is_run(Path(text))]
+        json = self.json or (self.out and self.out / "elo.json")
+        png = self.png or (self.out and self.out / "elo.png")
         for run in runs if self.axis == "positions" else ():
             positions_after(run, [])  # What the curve needs is read before the games.
         players = self.players_of([*dict.fromkeys((*self.anchors, *self._singles()))], rules)
@@ -76,7 +79,7 @@ class Elo(options.MatchSettings):
             raise UsageError("elo: no run is named: --cache FILE says where games are to be kept")
         name = pool.CACHE_FILE if rules.players == 2 else pool.TABLES_FILE
         cache = self.cache or Path(folder or "") / name
-        options.check_files(cache, *tables, *pictures)
+        options.check_files(cache, json, png)
         zeros = {player.name for player in players}
         is_there = self.zero in zeros or self.zero.rpartition("/")[0] in names_of_runs(runs)
         rated = elo(
@@ -94,19 +97,10 @@ class Elo(options.MatchSettings):
             transfer=self.transfer,
             progress=Display(),
         )
-        for path in pictures:
-            save_figure(rated.figure(axis=self.axis), path, caption=rated.caption)
-        for path in tables[1:]:
-            options.write_json(path, rated.summary())
+        if png is not None:
+            save_figure(rated.figure(axis=self.axis), png, caption=rated.caption)
         kept = f"the games of finished pairings are kept in {cache}; the same command goes on"
-        drawn = [(path, "curves") for path in pictures]
-        return options.finish(rated, next(iter(tables), None), *drawn, kept=kept)
-
-    def _runs(self) -> list[Path]:
-        """The run directories."""
-        from train.checkpoints.weights import is_run
-
-        return [Path(text) for text in self.players if is_run(Path(text))]
+        return options.finish(rated, json, (png, "curves"), kept=kept)
 
     def _singles(self) -> list[str]:
         """Names of the players that are no runs; a bare path's budget is that of checkpoints."""
@@ -121,7 +115,3 @@ class Elo(options.MatchSettings):
             else name.text
             for name in names
         ]
-
-    def _files(self, path: Path | None, name: str) -> list[Path]:
-        named = [*([path] if path else []), *([self.out / name] if self.out else [])]
-        return list({path.resolve(): path for path in named}.values())

@@ -6,7 +6,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from train.cli import options
 from train.cli.options import ConfigFile, Positional, arg
@@ -15,9 +15,6 @@ from train.runtime.errors import UsageError
 from train.runtime.files import names_of_runs
 from train.runtime.interrupts import EXIT_INTERRUPTED
 from wallgo_jax.cli.parsing import Flag
-
-if TYPE_CHECKING:
-    from train.metrics.rows import Row
 
 Axis = Literal["iteration", "hours", "positions"]
 _RUNS = Path("runs")
@@ -140,6 +137,7 @@ class Curves:
 
     def run(self) -> int:
         """Returns the exit code."""
+        from train.api.results import metrics_of
         from train.metrics.figure import draw_metrics
         from train.metrics.rows import METRICS_FILE
         from train.metrics.table import write_csv
@@ -150,10 +148,12 @@ class Curves:
             raise UsageError("curves: a run is named twice")
         out = self.out
         if self.csv is None:
-            out = out or _default_picture(self.runs)
-        rows = {
-            name: _read(run) for run, name in zip(self.runs, names_of_runs(self.runs), strict=True)
-        }
+            first = self.runs[0]
+            out = out or (first if len(self.runs) == 1 else first.parent) / "curves.png"
+        elif out is None and self.axis != "iteration":
+            raise UsageError("curves: --axis has no effect with --csv and without --out")
+        names = names_of_runs(self.runs)
+        rows = {name: metrics_of(run) for run, name in zip(self.runs, names, strict=True)}
         options.check_files(self.csv, out, inputs=[run / METRICS_FILE for run in self.runs])
         if self.csv is not None:
             write_csv(self.csv, rows)
@@ -162,28 +162,3 @@ class Curves:
             draw_metrics(out, rows, axis=self.axis)
             options.say_written(out, "curves")
         return 0
-
-
-def _read(run: Path) -> list[Row]:
-    """The metrics of a run so far.
-
-    Raises:
-      UsageError: there are none.
-    """
-    from train.metrics.rows import METRICS_FILE, read_rows
-
-    if not run.is_dir():
-        raise UsageError(f"{run}: no such run directory")
-    path = run / METRICS_FILE
-    try:
-        rows = read_rows(path)
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
-    if not rows:
-        raise UsageError(f"{path}: has no iteration yet")
-    return rows
-
-
-def _default_picture(runs: Sequence[Path]) -> Path:
-    directory = runs[0] if len(runs) == 1 else runs[0].parent
-    return directory / "curves.png"

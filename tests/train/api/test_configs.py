@@ -72,11 +72,6 @@ def test_functions_that_cannot_be_kept_are_refused():
             train.use_functions(**given)
 
 
-def test_wrong_input_is_a_value_error():
-    with pytest.raises(ValueError, match="seeds"):
-        train.make_config(seeds=3)
-
-
 def test_names_are_shown_and_nothing_else():
     assert set(train.__all__) <= set(dir(train))
     assert dataclasses.is_dataclass(train.RunConfig)

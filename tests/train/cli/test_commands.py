@@ -114,19 +114,6 @@ def test_help_of_a_command(name, capsys, monkeypatch):
         assert before.endswith("\\") or example.startswith(f"  python -m train {name} ")
 
 
-def test_help_names_positionals(capsys, monkeypatch):
-    for name, names in (
-        ("match", "PLAYER [OPPONENT]"),
-        ("accuracy", "[PLAYER ...]"),
-        ("inspect probe", "PLAYER ..."),
-        ("export", "RUN|PLAYER FOLDER"),
-        ("tournament", "PLAYER ..."),
-        ("run", "[CONFIG]"),
-    ):
-        usage = help_page([*name.split(), "--help"], capsys, monkeypatch).split("\n\n")[0]
-        assert names in " ".join(usage.split())
-
-
 def test_help_of_the_program_lists_every_command(capsys, monkeypatch):
     page = help_page(["--help"], capsys, monkeypatch)
     assert max(map(len, page.splitlines())) <= 80

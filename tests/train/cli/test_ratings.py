@@ -87,7 +87,7 @@ def test_elo_plays_for_ten_minutes_and_says_how_long_it_takes(run, plays, monkey
     monkeypatch.setattr(api_ratings.time, "monotonic", lambda: 60.0 * len(plays))
     said = command("elo", run, *ELO)
     assert said.code == 0 and len(plays) == len(lines(run)) == 11
-    assert said.out.startswith("about 10 minutes; --minutes or --budget GAMES changes that\n")
+    assert said.out.startswith("about 10 min; --minutes or --budget GAMES changes that\n")
     said = command("elo", run, *ELO, "--minutes", "3")
     assert said.code == 0 and len(lines(run)) == 15
     words = command("elo", run, *ELO, "--budget", "80").out

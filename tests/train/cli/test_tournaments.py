@@ -12,6 +12,7 @@ from train.arena import match
 from train.runtime.errors import UsageError
 from train.runtime.interrupts import EXIT_INTERRUPTED
 
+TWO = ("random", "greedy", "wjx"), ("--rules", RULES, "--games", 4), (8, 12), "meetings"
 SEATED = ("--rules", json.dumps({"size": 3, "players": 3, "stones": 1, "order": [0, 1, 2]}))
 FAILURE = UsageError("player 'external:b': gave no answer within 60 s")
 
@@ -55,41 +56,28 @@ def test_an_elimination_plays_no_pair_of_its_heats_again(meetings, tmp_path):
     assert sorted(json.loads((tmp_path / "t.json").read_text())["places"]) == sorted(names)
 
 
-def test_double_elimination_has_a_winner(meetings, tmp_path):
-    words = ["--rules", RULES, "--format", "double-elimination", "--games", 4]
-    said = command("tournament", "wjx", "greedy", "random", *words, "--json", tmp_path / "t.json")
-    assert said.code == 0
-    record = json.loads((tmp_path / "t.json").read_text())
-    assert sorted(record["places"]) == ["greedy", "random", "wjx"]
-    lost = [m["first"] if m["winner"] == m["second"] else m["second"] for m in record["meetings"]]
-    champion = record["places"][0]
-    assert all(lost.count(name) == 2 for name in record["places"] if name != champion)
-    assert lost.count(champion) < 2
-
-
-@pytest.mark.parametrize("failure", [FAILURE, signal.SIGTERM], ids=["failed", "stopped"])
-def test_finished_meetings_are_kept(meetings, tmp_path, failure):
+@pytest.mark.parametrize(
+    ("failure", "names", "rules", "games", "key"),
+    [
+        (FAILURE, *TWO),
+        (signal.SIGTERM, *TWO),
+        (FAILURE, ("random", "greedy", "wjx", "ethen"), SEATED, (12, 24), "tables"),
+    ],
+    ids=["failed", "stopped", "failed-at-tables"],
+)
+def test_finished_meetings_are_kept(meetings, tmp_path, failure, names, rules, games, key):
     meetings.failure = failure
-    said = command(
-        *("tournament", "random", "greedy", "wjx", "--rules", RULES, "--games", 4),
-        *("--json", tmp_path / "t.json", "--records", tmp_path / "t.jsonl"),
-    )
+    outputs = ("--json", tmp_path / "t.json", "--records", tmp_path / "t.jsonl")
+    said = command("tournament", *names, *rules, *outputs)
     if failure is FAILURE:
         assert complaint(said) == str(FAILURE)
     else:
         assert said.code == EXIT_INTERRUPTED
-    assert "stopped after 8 of 12 games" in " ".join(said.out.split())
+        assert (
+            said.err
+            == "stopped: the 2 meetings that are over count; the same command starts anew\n"
+        )
+    assert f"stopped after {games[0]} of {games[1]} games" in " ".join(said.out.split())
     found = json.loads((tmp_path / "t.json").read_text())
-    assert found["is_stopped"] and len(found["meetings"]) == 2
-    assert len((tmp_path / "t.jsonl").read_text().splitlines()) == 8
-
-
-def test_a_failure_after_some_tables_keeps_them(meetings, tmp_path):
-    meetings.failure = FAILURE
-    words = [*SEATED, "--json", tmp_path / "t.json", "--records", tmp_path / "t.jsonl"]
-    said = command("tournament", "random", "greedy", "wjx", "ethen", *words)
-    assert complaint(said) == str(FAILURE)
-    assert "stopped after 12 of 24 games" in " ".join(said.out.split())
-    found = json.loads((tmp_path / "t.json").read_text())
-    assert found["is_stopped"] and len(found["tables"]) == 2
-    assert len((tmp_path / "t.jsonl").read_text().splitlines()) == 12
+    assert found["is_stopped"] and len(found[key]) == 2
+    assert len((tmp_path / "t.jsonl").read_text().splitlines()) == games[0]
