@@ -104,11 +104,6 @@ def is_local(host: str | None) -> bool:
         return False
 
 
-def is_own_page(origin: str | None, host: str | None) -> bool:
-    """Whether an `Origin` header is that of the page that this server serves."""
-    return is_local(host) and origin == f"http://{host}"
-
-
 @web.middleware
 async def _guard(request: web.Request, handler: Any) -> web.StreamResponse:
     if not is_local(request.headers.get("Host")):
@@ -138,7 +133,7 @@ async def _review(request: web.Request) -> web.Response:
 
 
 async def _socket(request: web.Request) -> web.WebSocketResponse:
-    if not is_own_page(request.headers.get("Origin"), request.headers.get("Host")):
+    if request.headers.get("Origin") != f"http://{request.headers.get('Host')}":
         raise web.HTTPForbidden(text="WebSockets are for this server's own page\n")
     pages = request.app[_PAGES]
     if len(pages) >= MAX_PAGES:

@@ -99,7 +99,6 @@ class GameSession:
         if len(self.seats) != players:
             raise ValueError(f"seats: {len(self.seats)} are given, for {players} players")
         self.tip = self.tree.current
-        self.machine.listeners.add(self._notify)
 
     # Listeners.
 
@@ -111,6 +110,7 @@ class GameSession:
     def listen(self, listener: Callable[[], None]) -> None:
         """Call a function after each change from now on."""
         self._listeners.append(listener)
+        self.machine.listeners.add(self._notify)
         self._set_clocks()
         self._go_on()
 
@@ -168,7 +168,8 @@ class GameSession:
     @property
     def _is_time_over(self) -> bool:
         """Whether the game was lost on time, so that nobody can play on."""
-        return bool(self.clocks and self.forfeit) and self.clocks.left(self.forfeit[0]) <= 0
+        clocks, forfeit = self.clocks, self.forfeit
+        return clocks is not None and forfeit is not None and clocks.left(forfeit[0]) <= 0
 
     # Actions of people.
 

@@ -151,11 +151,3 @@ def path_to(node: Node) -> list[Node]:
     while (parent := path[-1].parent) is not None:
         path.append(parent)
     return path[::-1]
-
-
-def main_line(root: Node) -> list[Node]:
-    """The positions from a node to the end of its main line, the node included."""
-    line = [root]
-    while line[-1].children:
-        line.append(line[-1].children[0])
-    return line
