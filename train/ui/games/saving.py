@@ -182,8 +182,7 @@ def _grow(tree: GameTree, plies: list[tuple[int, int]]) -> list[Node]:
     """Play plies, each after the position of its place; returns all positions."""
     nodes = [tree.root]
     for place, action in plies:
-        tree.current = _at(nodes, place)
-        nodes.append(tree.play(action))
+        nodes.append(tree.add(_at(nodes, place), action))
     return nodes
 
 
