@@ -83,7 +83,8 @@ class _TerminalGame:
     """One game and its prompt."""
 
     def __init__(self, rules: Rules, seats: Sequence[str], machine: Machine) -> None:
-        self._console = Console(highlight=False)
+        self._console = Console(highlight=False, markup=False)
+        self._print = self._console.print
         self._machine = machine
         self.session = GameSession(GameTree(rules), seats, machine)
         self._is_done = False
@@ -233,9 +234,6 @@ class _TerminalGame:
             then = f", then {' '.join(after[:3])}" if after else ""
             visits = f", {wire.count(idea['visits'], 'visit')}" if idea["visits"] else ""
             self._print(f"  {move:16}{colour} {idea['winChance']:.0%}{visits}{then}")
-
-    def _print(self, text: str) -> None:
-        self._console.print(text, markup=False)
 
 
 async def _read_line() -> str:
