@@ -45,7 +45,7 @@ class GamePosition(NamedTuple):
         Raises:
           UsageError: it is unreadable or illegal.
         """
-        action = self.read(move) if isinstance(move, str) else int(move)
+        action = self.read(move)
         is_known = 0 <= action < actions_lib.num_actions(self.state.grid)
         played = np.int32(action if is_known else actions_lib.NO_ACTION)
         state, rewards, is_legal, slot, legal = fetch(_advance(self.state, played))
@@ -55,12 +55,14 @@ class GamePosition(NamedTuple):
         way = (*self.actions, action), (*self.slots, int(slot))
         return GamePosition(state, int(legal), result, self, *way)
 
-    def read(self, move: str) -> int:
-        """The public action of a move in any notation, legal or not.
+    def read(self, move: str | int) -> int:
+        """The public action of a move in any notation, or of a public action id; legal or not.
 
         Raises:
           UsageError: it is unreadable, or names another colour than that of the player to move.
         """
+        if not isinstance(move, str):
+            return int(move)
         try:
             action, player = parse_action(move, grid=self.state.grid)
         except ValueError as error:

@@ -116,12 +116,9 @@ class Programs:
 
     def _compiled(self, sizes: Sequence[int], name: str) -> tuple[int, ...]:
         """Those of the sizes for which a program is compiled."""
-
-        def is_there(program: Any) -> bool:
-            is_done = program is not None and program.done() and not program.cancelled()
-            return is_done and program.exception() is None
-
-        return tuple(size for size in sizes if is_there(self._programs.get((name, size))))
+        programs = {size: self._programs.get((name, size)) for size in sizes}
+        done = {size: each for size, each in programs.items() if each and each.done()}
+        return tuple(n for n, each in done.items() if not (each.cancelled() or each.exception()))
 
     def _compile_size(self, threads: ThreadPoolExecutor, size: int) -> None:
         """Let threads compile the programs of a size, those that take longest first."""

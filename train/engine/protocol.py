@@ -20,7 +20,7 @@ from train.engine.games import GamePosition
 from train.engine.sessions import Sessions
 from train.players.names import MAX_SECONDS
 from train.runtime.errors import UsageError, message_of, one_line
-from train.search.report import Candidate, SearchReport, canonical_move
+from train.search.report import SearchReport, canonical_move
 from wallgo_jax.game import rules as rules_lib
 from wallgo_jax.game.rules import Rules, name_of
 from wallgo_jax.game.state import sizes_of
@@ -200,20 +200,19 @@ def format_evaluation(report: SearchReport, *, details: bool) -> Response:
         key=lambda each: (each is report.candidates[0], each.visits, each.value), reverse=True
     )
     return response | {
-        "candidates": [_candidate(each, sign) for each in seen],
+        "candidates": [
+            {
+                "move": each.move,
+                "prior": each.prior,
+                "visits": each.visits,
+                "value": sign * each.value,
+                "winChance": each.win_chance,
+                "line": list(each.moves),
+            }
+            for each in seen
+        ],
         "owners": None if owners is None else owners.reshape(grid**2, -1).astype(float).tolist(),
         "margin": None if margin is None else float(margin),
-    }
-
-
-def _candidate(candidate: Candidate, sign: int) -> Response:
-    return {
-        "move": candidate.move,
-        "prior": candidate.prior,
-        "visits": candidate.visits,
-        "value": sign * candidate.value,
-        "winChance": candidate.win_chance,
-        "line": list(candidate.moves),
     }
 
 

@@ -47,14 +47,8 @@ class Sessions:
         options: EngineOptions = _DEFAULTS,
         on_compiled: Callable[[int, int], None] = lambda done, total: None,
     ) -> None:
-        """Compile what the smallest batches need; no other call compiles anything.
-
-        Args:
-          player: see the attributes, as for the next two.
-          rules: see there.
-          options: see there.
-          on_compiled: called by other threads with the number of programs that are compiled, and of
-            all that the smallest batches need.
+        """Compile what the smallest batches need; no other call compiles anything. Other threads
+        call `on_compiled` with the number of programs that are compiled, and of all of those.
 
         Raises:
           UsageError: the player cannot play these rules, its own budget is too large, or the trees

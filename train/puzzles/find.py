@@ -43,7 +43,7 @@ from wallgo_jax.board import bitboard
 from wallgo_jax.board.geometry import NUM_SYMMETRIES
 from wallgo_jax.formats.records import Record
 from wallgo_jax.game import symmetry as symmetry_lib
-from wallgo_jax.game.state import Position, State
+from wallgo_jax.game.state import State
 
 _PROBES = ((8, 0.0), (2, 0.5))
 """Searches that save deep ones: each has the deep simulations divided by the first number, and must
@@ -224,23 +224,18 @@ def spread(puzzles: Sequence[Puzzle], most: int) -> list[Puzzle]:
 def sameness_key(state: State) -> bytes:
     """Equal for two positions of the same rules where one is the other, seen from another side of
     the board or with the colours passed on, whoever built its walls."""
-    turned = fetch(_turn_by_all(state))
-    return min(_flat(jax.tree.map(lambda x, i=i: x[i], turned)) for i in range(NUM_SYMMETRIES))
+    stones, walls = fetch(_turn_by_all(state))
+    # Stones without their order, the player to move first.
+    stones = np.roll(np.sort(stones, axis=2), -int(state.position.player), axis=1)
+    return min(x.tobytes() + np.packbits(y).tobytes() for x, y in zip(stones, walls, strict=True))
 
 
 @jax.jit
-def _turn_by_all(state: State) -> Position:
-    """The position [8] turned by each symmetry, its walls as a mask of one builder."""
+def _turn_by_all(state: State) -> tuple[jax.Array, jax.Array]:
+    """Stones [8, P, K] turned by each symmetry, and walls as masks [8, ...] of one builder."""
 
-    def turn(symmetry: jax.Array) -> Position:
+    def turn(symmetry: jax.Array) -> tuple[jax.Array, jax.Array]:
         turned = symmetry_lib.turn_position(state.position, symmetry, state.variant)
-        walls = bitboard.to_mask(turned.walls, state.grid).any(axis=0)
-        return turned._replace(walls=walls)
+        return turned.stones, bitboard.to_mask(turned.walls, state.grid).any(axis=0)
 
     return jax.vmap(turn)(jnp.arange(NUM_SYMMETRIES))
-
-
-def _flat(position: Position) -> bytes:
-    """Stones without their order, the player to move first, and the walls."""
-    stones = np.roll(np.sort(position.stones, axis=1), -int(position.player), axis=0)
-    return stones.tobytes() + np.packbits(position.walls).tobytes()

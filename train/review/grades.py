@@ -23,6 +23,9 @@ class Grade(NamedTuple):
 def grade_move(before: float, after: float, *, is_best: bool, is_forced: bool) -> Grade:
     """Grade a move.
 
+    Its accuracy is 100 % without a loss, about 64 for a loss of 0.1: the curve of Lichess ("Lichess
+    Accuracy metric"), which was fitted to games of chess.
+
     Args:
       before: the mover's win chance, if it plays the best move.
       after: its win chance after the move.
@@ -34,15 +37,8 @@ def grade_move(before: float, after: float, *, is_best: bool, is_forced: bool) -
     name = FORCED if is_forced else BEST if is_best else GOOD
     for each, least in LIMITS.items():
         name = each if loss >= least else name
-    return Grade(name, loss, move_accuracy(loss))
-
-
-def move_accuracy(loss: float) -> float:
-    """The accuracy of a move in per cent: 100 without a loss, about 64 for a loss of 0.1.
-
-    The curve of Lichess ("Lichess Accuracy metric"), which was fitted to games of chess.
-    """
-    return min(100.0, max(0.0, 103.1668 * math.exp(-4.354 * loss) - 3.1669))
+    accuracy = 103.1668 * math.exp(-4.354 * loss) - 3.1669
+    return Grade(name, loss, min(100.0, max(0.0, accuracy)))
 
 
 def side_accuracy(grades: Iterable[Grade]) -> float | None:

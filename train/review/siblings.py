@@ -14,7 +14,7 @@ from train.runtime.errors import UsageError
 from train.search.report import canonical_move
 from wallgo_jax.game.state import State
 from wallgo_jax.notation import COLOURS, SIDE_WORDS, cell_name, decode_play, placement_of, target_of
-from wallgo_jax.view.game_replay import Game, replay_actions
+from wallgo_jax.view.game_replay import Game, play_action
 from wallgo_jax.view.snapshot import take_snapshot
 
 
@@ -106,30 +106,23 @@ def compare_siblings(
     play = decode_play(played)
     first, legal = played - play.side, take_snapshot(before).legal
     walls = [action for action in range(first, first + len(SIDE_WORDS)) if action in legal]
-    earlier = game.actions[: ply - 1]
-    ends = [replay_actions(game.rules, [*earlier, x], grid=game.grid) for x in walls]
-    live = [(action, end) for action, end in zip(walls, ends, strict=True) if not end.is_over]
-    if game.rules.players == 2:
-        after = [before, *(end.states[-1] for _, end in live)]
-        searched = search_positions(player, after, on_progress=on_progress)
-    else:
-        only = [None, *(action for action, _ in live)]
-        searched = search_positions(
-            player, [before] * len(only), excluded=only, is_only=True, on_progress=on_progress
-        )
-    searched_values = iter(float(each.best_values[mover]) for each in searched)
-    values = [next(searched_values)]
-    values += [end.rewards[mover] if end.is_over else next(searched_values) for end in ends]
+    ends: dict[int | None, tuple[State, tuple[float, ...]]] = {None: (before, ())}
+    ends |= {action: play_action(before, action) for action in walls}
+    live = {a: state for a, (state, _) in ends.items() if not state.position.terminated}
+    is_pair = game.rules.players == 2
+    reports = search_positions(
+        player,
+        [*live.values()] if is_pair else [before] * len(live),
+        excluded=None if is_pair else [*live],
+        is_only=True,
+        on_progress=on_progress,
+    )
+    searched, each = dict(zip(live, reports, strict=True)), []
+    for action, (state, rewards) in ends.items():
+        is_over = action not in searched
+        value = rewards[mover] if is_over else searched[action].best_values[mover]
+        each.append(Sibling(action, state, float(player.chance(value)), action == played))
     target = target_of(play, grid=game.grid)
     assert target is not None
-    each = (
-        Sibling(action, state, chance, action == played)
-        for action, state, chance in zip(
-            [None, *walls],
-            [before, *(end.states[-1] for end in ends)],
-            player.chance(values).tolist(),
-            strict=True,
-        )
-    )
     cells = (cell_name(cell, grid=game.grid) for cell in (play.cell, target))
     return Siblings(ply, mover, " to ".join(cells), tuple(each))

@@ -47,7 +47,7 @@ class Message(BaseModel):
     text: str = ""
     puzzle: str = ""
     evaluation: bool = False
-    theme: str = ""
+    theme: Literal["auto", "light", "dark"] = "auto"
 
 
 class GameServer:

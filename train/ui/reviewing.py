@@ -15,11 +15,11 @@ from train.review.grades import MARKS
 from train.review.page import draw_review
 from train.review.player import make_analysis_player
 from train.ui.games.game_session import PLAY, GameSession, ReviewStatus
-from train.ui.games.game_tree import Node, main_line, path_to
+from train.ui.games.game_tree import Node, path_to
 from train.ui.games.levels import HINT
 from train.ui.games.machine import Machine
 from train.ui.games.saving import names_of
-from wallgo_jax.drawing.theme import AUTO, THEMES
+from wallgo_jax.drawing.theme import AUTO
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.view.game_replay import Game
 
@@ -63,16 +63,13 @@ class Reviewer:
         """Begin to review a game, see `reviewed_line`.
 
         Raises:
-          ValueError: there is no move to review, a review of the game is going on, or there is no
-            such theme.
+          ValueError: there is no move to review, or a review of the game is going on.
         """
         if session.review is not None and session.review.is_running:
             raise ValueError("a review of this game is being made")
         line = reviewed_line(session)
         if len(line) < 2:
             raise ValueError("there is no move to review")
-        if theme not in (AUTO, *THEMES):
-            raise ValueError(f"theme: {theme!r} is not one of {', '.join((AUTO, *THEMES))}")
         positions = sum(not node.snapshot.is_over for node in line)
         status = ReviewStatus(line[-1].number, time.monotonic(), positions)
         session.set_review(status)
@@ -131,7 +128,10 @@ def reviewed_line(session: GameSession) -> list[Node]:
     """The game in play; in analysis the line that is looked at, to its end."""
     if session.mode == PLAY:
         return path_to(session.tip)
-    return path_to(session.tree.current)[:-1] + main_line(session.tree.current)
+    line = path_to(session.tree.current)
+    while line[-1].children:
+        line.append(line[-1].children[0])
+    return line
 
 
 def game_of(rules: Rules, line: list[Node]) -> Game:

@@ -20,7 +20,7 @@ from aiohttp import WSMsgType, web
 from train.puzzles.puzzle_file import Puzzle
 from train.runtime.errors import UsageError
 from train.runtime.interrupts import leave
-from train.ui.assets import read_assets
+from train.ui import assets
 from train.ui.connection import Connection
 from train.ui.game_server import GameServer
 from train.ui.games.machine import Machine
@@ -88,10 +88,11 @@ def make_app(games: GameServer) -> web.Application:
     """Make the web server of games."""
     app = web.Application(middlewares=[_guard], client_max_size=1024)
     app[GAMES], app[_PAGES] = games, set()
-    for path, (body, kind) in read_assets().items():
-        app.router.add_get(path, _asset(body, kind))
+    app.router.add_get("/", _index)
+    app.router.add_get("/colours.css", _colours)
     app.router.add_get("/socket", _socket)
     app.router.add_get(r"/reviews/{name:[\w-]+}{ending:\.html|\.json}", _review)
+    app.router.add_static("/", assets.PAGE)
     app.on_shutdown.append(_close)
     return app
 
@@ -104,25 +105,23 @@ def is_local(host: str | None) -> bool:
         return False
 
 
-def is_own_page(origin: str | None, host: str | None) -> bool:
-    """Whether an `Origin` header is that of the page that this server serves."""
-    return is_local(host) and origin == f"http://{host}"
-
-
 @web.middleware
 async def _guard(request: web.Request, handler: Any) -> web.StreamResponse:
     if not is_local(request.headers.get("Host")):
         raise web.HTTPForbidden(text="this server answers at 127.0.0.1 and localhost only\n")
-    if request.method not in ("GET", "HEAD"):
-        raise web.HTTPMethodNotAllowed(request.method, ["GET", "HEAD"])
-    return await handler(request)
+    response = await handler(request)
+    if not response.prepared:
+        for name, value in _HEADERS.items():
+            response.headers.setdefault(name, value)
+    return response
 
 
-def _asset(body: bytes, kind: str) -> Any:
-    async def serve(request: web.Request) -> web.Response:
-        return web.Response(body=body, content_type=kind, charset="utf-8", headers=_HEADERS)
+async def _index(request: web.Request) -> web.FileResponse:
+    return web.FileResponse(assets.PAGE / "index.html")
 
-    return serve
+
+async def _colours(request: web.Request) -> web.Response:
+    return web.Response(text=assets.colours(), content_type="text/css")
 
 
 async def _review(request: web.Request) -> web.Response:
@@ -131,14 +130,14 @@ async def _review(request: web.Request) -> web.Response:
     if review is None:
         raise web.HTTPNotFound(text="this review is not kept any more; review the game again\n")
     if request.match_info["ending"] == ".json":
-        headers = _HEADERS | {"Content-Disposition": 'attachment; filename="review.json"'}
+        headers = {"Content-Disposition": 'attachment; filename="review.json"'}
         return web.Response(text=review.figures, content_type="application/json", headers=headers)
-    headers = _HEADERS | {"Content-Security-Policy": _REVIEW_POLICY}
+    headers = {"Content-Security-Policy": _REVIEW_POLICY}
     return web.Response(text=review.page, content_type="text/html", headers=headers)
 
 
 async def _socket(request: web.Request) -> web.WebSocketResponse:
-    if not is_own_page(request.headers.get("Origin"), request.headers.get("Host")):
+    if request.headers.get("Origin") != f"http://{request.headers.get('Host')}":
         raise web.HTTPForbidden(text="WebSockets are for this server's own page\n")
     pages = request.app[_PAGES]
     if len(pages) >= MAX_PAGES:

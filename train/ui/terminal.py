@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 from prompt_toolkit import PromptSession
-from prompt_toolkit.completion import CompleteEvent, Completer, Completion
-from prompt_toolkit.document import Document
+from prompt_toolkit.completion import WordCompleter
 from prompt_toolkit.patch_stdout import patch_stdout
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -80,26 +79,12 @@ def completions(snapshot: Snapshot, typed: str) -> list[str]:
     return [*moves, *(name for name in COMMANDS if typed and name.startswith(typed.lower()))]
 
 
-class _Completer(Completer):
-    """Completes moves of a game's position."""
-
-    def __init__(self, game: _TerminalGame) -> None:
-        self._game = game
-
-    def get_completions(
-        self, document: Document, complete_event: CompleteEvent
-    ) -> Iterable[Completion]:
-        """Yield the completions of the word before the cursor."""
-        typed = document.text_before_cursor.strip()
-        for text in completions(self._game.session.tree.current.snapshot, typed):
-            yield Completion(text, start_position=-len(typed))
-
-
 class _TerminalGame:
     """One game and its prompt."""
 
     def __init__(self, rules: Rules, seats: Sequence[str], machine: Machine) -> None:
-        self._console = Console(highlight=False)
+        self._console = Console(highlight=False, markup=False)
+        self._print = self._console.print
         self._machine = machine
         self.session = GameSession(GameTree(rules), seats, machine)
         self._is_done = False
@@ -134,9 +119,13 @@ class _TerminalGame:
             leave(0)  # The loop's end would wait for minutes.
 
     def _prompt(self) -> Callable[[], Awaitable[str]]:
-        prompt: PromptSession[str] = PromptSession(
-            completer=_Completer(self), complete_while_typing=True
-        )
+        prompt: PromptSession[str] = PromptSession(complete_while_typing=True)
+
+        def words() -> list[str]:
+            typed = prompt.default_buffer.document.text_before_cursor.strip()
+            return completions(self.session.tree.current.snapshot, typed)
+
+        prompt.completer = WordCompleter(words, ignore_case=True, sentence=True)
 
         async def read() -> str:
             with patch_stdout():
@@ -245,9 +234,6 @@ class _TerminalGame:
             then = f", then {' '.join(after[:3])}" if after else ""
             visits = f", {wire.count(idea['visits'], 'visit')}" if idea["visits"] else ""
             self._print(f"  {move:16}{colour} {idea['winChance']:.0%}{visits}{then}")
-
-    def _print(self, text: str) -> None:
-        self._console.print(text, markup=False)
 
 
 async def _read_line() -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import threading
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import anywidget
@@ -14,14 +14,13 @@ import traitlets
 from train.runtime.errors import UsageError, usage_errors
 from train.ui import assets
 from train.ui.connection import Connection
-from train.ui.game_server import GameServer, Kind, Message
+from train.ui.game_server import GameServer, Message
 from train.ui.games.game_session import GameSession
 from train.ui.games.levels import LEVELS
 from train.ui.games.machine import Machine
 from train.ui.reviewing import game_of, reviewed_line
 from wallgo_jax import render
 from wallgo_jax.game.rules import Rules
-from wallgo_jax.notation import format_action
 from wallgo_jax.view.game_replay import Game
 
 
@@ -95,21 +94,15 @@ class PlayWidget(anywidget.AnyWidget):
     def play(self, move: str | int) -> None:
         """Play a move for the person, in any notation or as a public action."""
         _wait_for(self._settle())
-        node = self._session.tree.current
-        if not isinstance(move, str):
-            try:
-                move = format_action(int(move), grid=node.snapshot.grid)
-            except (ValueError, TypeError) as error:
-                raise UsageError(f"play: {error}") from None
-        self._act("play", node=node.number, move=move)
+        self._act(lambda session: session.play(move))
 
     def take_back(self) -> None:
         """Take back to the person's last move."""
-        self._act("takeback")
+        self._act(lambda session: session.take_back())
 
     def resign(self) -> None:
         """Give the game up."""
-        self._act("resign")
+        self._act(lambda session: session.resign())
 
     def close(self) -> None:
         """End the game and take the board away; nothing is searched for it any more."""
@@ -121,10 +114,10 @@ class PlayWidget(anywidget.AnyWidget):
         _wait_for(end())
         super().close()
 
-    def _act(self, kind: Kind, **fields: Any) -> None:
+    def _act(self, action: Callable[[GameSession], None]) -> None:
         async def act() -> None:
             with usage_errors():
-                await self._connection.do(Message(type=kind, **fields))
+                action(self._session)
             await self._settle()
 
         _wait_for(act())

@@ -18,7 +18,6 @@ from train.review.game_review import review_game
 from train.review.player import make_analysis_player
 from wallgo_jax.formats import records
 from wallgo_jax.formats.records import Record
-from wallgo_jax.view.win_chances import win_chances
 
 
 @pytest.mark.slow
@@ -48,11 +47,6 @@ def test_the_card_corrects_what_a_review_tells(folder, game):
     odds = ((1 + value) / (1 - value)) ** 0.5
     assert review.chances[0, 0] == pytest.approx(odds / (1 + odds))
     assert review.chances[0, 0] != pytest.approx((1 + value) / 2, abs=1e-6)
-    # The replay page draws the same curve.
-    values = review.record.values
-    assert values is not None
-    drawn = win_chances(game, values)
-    assert np.array(drawn) == pytest.approx(review.chances, abs=1e-4)
 
 
 def test_win_chances_are_corrected_and_values_are_not(game):

@@ -58,7 +58,7 @@ def test_refusals_are_one_line(board):
     with pytest.raises(UsageError, match="no move of yours to take back"):
         board.take_back()
     board.play("B2")
-    with pytest.raises(UsageError, match=r"^play: "):
+    with pytest.raises(UsageError, match=r"^move: "):
         board.play(10**9)
     assert len(board.game.actions) == 2
 

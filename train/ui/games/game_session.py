@@ -99,7 +99,6 @@ class GameSession:
         if len(self.seats) != players:
             raise ValueError(f"seats: {len(self.seats)} are given, for {players} players")
         self.tip = self.tree.current
-        self.machine.listeners.add(self._notify)
 
     # Listeners.
 
@@ -111,6 +110,7 @@ class GameSession:
     def listen(self, listener: Callable[[], None]) -> None:
         """Call a function after each change from now on."""
         self._listeners.append(listener)
+        self.machine.listeners.add(self._notify)
         self._set_clocks()
         self._go_on()
 
@@ -168,18 +168,19 @@ class GameSession:
     @property
     def _is_time_over(self) -> bool:
         """Whether the game was lost on time, so that nobody can play on."""
-        return bool(self.clocks and self.forfeit) and self.clocks.left(self.forfeit[0]) <= 0
+        clocks, forfeit = self.clocks, self.forfeit
+        return clocks is not None and forfeit is not None and clocks.left(forfeit[0]) <= 0
 
     # Actions of people.
 
-    def play(self, move: str) -> None:
-        """Play a person's move, in any notation, in the current position."""
+    def play(self, move: str | int) -> None:
+        """Play a person's move, in any notation or a public action, in the current position."""
         snapshot = self.tree.current.snapshot
         if not self.may_play:
             raise ValueError(self._why_not_play())
         action = self.tree.current.position.read(move)
         if self.task is None or not self.is_posed:
-            self._move(action)
+            self._move(self.tree.current, action)
         elif action not in snapshot.legal:
             raise ValueError(illegality(snapshot, action))
         elif action == self.task.puzzle.solution:
@@ -290,13 +291,14 @@ class GameSession:
             self.tree.play(action)
         self.tree.current, self.tip = self.tip.children[0], self.tree.current
 
-    def _move(self, action: int) -> None:
-        mover = self.tree.current.snapshot.player
-        node = self.tree.play(action)
+    def _move(self, before: Node, action: int) -> None:
+        node = self.tree.add(before, action)
+        if self.tree.current is before:
+            self.tree.current = node
         if self.mode == PLAY:
             self.tip = node
             if self.clocks is not None and self.clocks.running is not None:
-                self.clocks.add_increment(mover)
+                self.clocks.add_increment(before.snapshot.player)
 
     def _changed(self) -> None:
         """Go on after an action of a person; the machine may be able to, again."""
@@ -381,10 +383,5 @@ class GameSession:
             node.report = report
         # People may have changed everything since.
         if is_move and node is self.tip and self.is_machines_turn:
-            seen, self.tree.current = self.tree.current, node
-            try:
-                self._move(int(report.action))
-            finally:
-                if seen is not node:
-                    self.tree.current = seen
+            self._move(node, int(report.action))
         self._update()

@@ -99,16 +99,18 @@ class GameTree:
         return self._nodes[number]
 
     def play(self, action: int) -> Node:
-        """Play a public action in the current position and go there; a ply that was tried before
-        is not added again.
+        """Play a public action in the current position and go there; errors are those of `add`."""
+        self.current = self.add(self.current, action)
+        return self.current
+
+    def add(self, before: Node, action: int) -> Node:
+        """The position after a public action; a ply that was tried before is not added again.
 
         Raises:
           ValueError: the action is not allowed, or the tree is full.
         """
-        before = self.current
         for child in before.children:
             if child.action == action:
-                self.current = child
                 return child
         if len(self._nodes) >= MAX_NODES:
             raise ValueError(f"this game already holds {MAX_NODES} positions; start a new one")
@@ -117,7 +119,6 @@ class GameTree:
         self._nodes[node.number] = node
         self._next += 1
         before.children.append(node)
-        self.current = node
         return node
 
     def remove(self, node: Node) -> None:
@@ -151,11 +152,3 @@ def path_to(node: Node) -> list[Node]:
     while (parent := path[-1].parent) is not None:
         path.append(parent)
     return path[::-1]
-
-
-def main_line(root: Node) -> list[Node]:
-    """The positions from a node to the end of its main line, the node included."""
-    line = [root]
-    while line[-1].children:
-        line.append(line[-1].children[0])
-    return line

@@ -73,9 +73,9 @@ def ratings_of(player: str) -> dict[str, Rating]:
 
 
 def check_seat(seat: str) -> str:
-    """Refuse what is neither PERSON nor the name of a level with a ValueError."""
+    """Refuse what is neither PERSON nor the name of a level with a UsageError."""
     if seat not in (*LEVELS, PERSON):
-        raise ValueError(f"level {seat!r} is not one of {', '.join((*LEVELS, PERSON))}")
+        raise UsageError(f"level {seat!r} is not one of {', '.join((*LEVELS, PERSON))}")
     return seat
 
 
@@ -89,10 +89,7 @@ def seats_of_person(rules: Rules, *, level: str, colour: str) -> tuple[str, ...]
     Raises:
       UsageError: there is no such level, or the rules have no such colour.
     """
-    try:
-        check_seat(level)
-    except ValueError as error:
-        raise UsageError(f"play: {error}") from None
+    check_seat(level)
     colours = COLOURS[: rules.players]
     if colour.capitalize() not in colours:
         raise UsageError(f"play: colour {colour!r} is not one of {', '.join(colours)}")

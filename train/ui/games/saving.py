@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import AfterValidator, BaseModel, Field
 
 from train.ui.games.clocks import Clocks, ClockSettings
 from train.ui.games.game_session import ANALYSE, PLAY, GameSession
@@ -27,6 +27,7 @@ Mode = Literal["play", "analyse"]
 _DIAGRAM = re.compile(rf"(\s|#.*\n)*({'|'.join(diagram.KEYS)})\s*:")
 _Place = Annotated[int, Field(strict=True, ge=0)]
 _Plies = Annotated[list[tuple[_Place, int]], Field(max_length=MAX_NODES - 1)]
+_Name = Annotated[str, AfterValidator(lambda name: name[:MAX_NAME])]
 _Seconds = Annotated[float, Field(ge=0, le=1e6)]
 
 
@@ -50,7 +51,7 @@ class SessionCopy(BaseModel):
     tip: _Place = 0
     mode: Mode = PLAY
     seats: tuple[Seat, ...] | None = None
-    names: tuple[str, ...] | None = None
+    names: tuple[_Name, ...] | None = None
     clock: ClockSettings | None = None
     left: tuple[_Seconds, ...] | None = None
     forfeit: tuple[int, Annotated[str, Field(max_length=40)]] | None = None
@@ -118,7 +119,7 @@ def read_copy(fields: Mapping[str, Any], machine: Machine) -> GameSession:
     for counted in (copy.names, copy.left):
         if counted is not None and len(counted) != players:
             raise ValueError(f"names and left: {players} of each are needed, one a player")
-    tree.names = _short_names(copy.names)
+    tree.names = copy.names
     tree.current = _at(nodes, copy.tip)
     left = copy.left or [60 * copy.clock.minutes] * players if copy.clock else ()
     clocks = copy.clock and Clocks(copy.clock, [*left])
@@ -169,21 +170,19 @@ def read_game(text: str, machine: Machine, rules: Rules | None = None) -> GameSe
         new = {"seats": None, "current": fields.get("tip", 0), "mode": ANALYSE}
         return read_copy(fields | new, machine)
     loaded = next(read_games_of_text(text, name="the game", default_rules=rules))
-    tree = GameTree(loaded.game.rules)
-    _grow(tree, SessionCopy.model_validate({"plies": fields.get("tree") or []}).plies)
-    tree.current = tree.root
+    copy = {"rules": rules_fields(loaded.game.rules), "plies": fields.get("tree") or []}
+    session = read_copy(copy | {"names": loaded.players, "mode": ANALYSE}, machine)
     for action in loaded.game.actions:
-        tree.play(in_own_grid(action, grid=loaded.game.grid, size=tree.rules.size))
-    tree.names = _short_names(loaded.players)
-    return GameSession(tree, [PERSON] * tree.rules.players, machine, mode=ANALYSE)
+        own = in_own_grid(action, grid=loaded.game.grid, size=loaded.game.rules.size)
+        session.tip = session.tree.play(own)
+    return session
 
 
 def _grow(tree: GameTree, plies: list[tuple[int, int]]) -> list[Node]:
     """Play plies, each after the position of its place; returns all positions."""
     nodes = [tree.root]
     for place, action in plies:
-        tree.current = _at(nodes, place)
-        nodes.append(tree.play(action))
+        nodes.append(tree.add(_at(nodes, place), action))
     return nodes
 
 
@@ -191,10 +190,6 @@ def _at(nodes: list[Node], place: int) -> Node:
     if place >= len(nodes):
         raise ValueError(f"plies, current or tip: {place} is not the place of a position before it")
     return nodes[place]
-
-
-def _short_names(names: tuple[str, ...] | None) -> tuple[str, ...] | None:
-    return None if names is None else tuple(name[:MAX_NAME] for name in names)
 
 
 def _first_object(text: str) -> dict[str, Any]:
