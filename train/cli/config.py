@@ -50,7 +50,7 @@ class Config:
         """Returns the exit code."""
         config = self._read(overrides)
         if self.toml:
-            from train.config.toml_text import config_to_toml
+            from train.config.keys import config_to_toml
 
             if self.only:
                 raise UsageError("config: --toml prints a whole config; leave --only out")
@@ -93,7 +93,7 @@ def _table(keys: Sequence[Key], *, width: int, is_full: bool) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    from train.config.toml_text import in_toml
+    from train.config.keys import in_toml
 
     table = Table(box=None, pad_edge=False, width=width, show_header=False)
     table.add_column(width=max(24, 2 + max(len(key.name) for key in keys)), no_wrap=True)

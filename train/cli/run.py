@@ -141,8 +141,7 @@ class Curves:
     def run(self) -> int:
         """Returns the exit code."""
         from train.metrics.figure import draw_metrics
-        from train.metrics.rows import METRICS_FILE
-        from train.metrics.table import write_csv
+        from train.metrics.rows import METRICS_FILE, write_csv
 
         if not self.runs:
             raise UsageError("curves: names no run")
