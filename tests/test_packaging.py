@@ -107,7 +107,7 @@ import train.config, train.network, train.search, wallgo_jax
 from train.cli.commands import PROGRAM
 from train.config import RunConfig, read_config
 from train.config.keys import keys_of
-from train.config.toml_text import config_to_toml
+from train.config.keys import config_to_toml
 from wallgo_jax.cli.commands import Show
 
 read_config(None, ["--rules.walls", "5"])

@@ -21,8 +21,7 @@ from train.cli import command_line as train_program
 from train.cli.commands import PROGRAM
 from train.cli.inspect import INSPECT
 from train.config import RunConfig
-from train.config.keys import Key, keys_of
-from train.config.toml_text import in_toml
+from train.config.keys import Key, in_toml, keys_of
 from train.experiments.catalogue import EXPERIMENTS
 from wallgo_jax.cli import command_line as game_program
 from wallgo_jax.cli.parsing import Program

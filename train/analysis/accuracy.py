@@ -17,11 +17,16 @@ from train.metrics.text_table import Table
 from train.players.basic import Player
 from train.players.registry import make_player
 from train.runtime.batches import batches
-from train.runtime.compiled import CompiledFunction
 from train.runtime.display import Display
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
-from train.runtime.memory import MemoryEstimate, check_fits, device_memory, tree_bytes
+from train.runtime.memory import (
+    CompiledFunction,
+    MemoryEstimate,
+    check_fits,
+    device_memory,
+    tree_bytes,
+)
 from train.solver.alphabeta import AlphaBeta
 from train.solver.boards import BY_SEARCH, BY_TABLES, DRAW, LOSS, WIN, board_of, check_solvable
 from train.solver.positions import reachable_levels, sample_positions

@@ -72,7 +72,8 @@ def make_selfplay_bench(config: RunConfig, boards: int, devices: Devices) -> Ben
     def call(boards: Boards, number: int) -> tuple[Boards, dict[str, jax.Array]]:
         key = step.keys(number).play
         boards, plies, metrics = compiled(numbers, variables, step.variant, boards, key)
-        sums = {name: getattr(metrics.sums, name) for name in ("games", "positions", "full")}
+        sums = {name: getattr(metrics.sums, name) for name in ("positions", "full")}
+        sums["games"] = metrics.by_board.games
         return boards, sums | {CHECKSUM: sum_up(plies)}
 
     def amounts(length: int, sums: dict[str, float]) -> dict[str, float]:

@@ -5,9 +5,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from train.config import RunConfig, config_from_dict
-from train.config.keys import keys_of
+from train.config.keys import in_toml, keys_of
 from train.config.rule_sets import rule_sets_in_words
-from train.config.toml_text import in_toml
 
 _NOT_TRAINING = ("name", "evaluation", "checkpoint", "tracking")
 """Keys and tables that decide nothing about the weights."""

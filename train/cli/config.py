@@ -47,7 +47,7 @@ class Config:
         else:
             config = read_config(self.config, overrides)
         if self.toml:
-            from train.config.toml_text import config_to_toml
+            from train.config.keys import config_to_toml
 
             opening = "The config of a run: `python -m train run FILE` trains it."
             print(config_to_toml(config, opening=opening))
@@ -75,7 +75,7 @@ def _table(keys: Sequence[Key], *, width: int, is_full: bool) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    from train.config.toml_text import in_toml
+    from train.config.keys import in_toml
 
     table = Table(box=None, pad_edge=False, width=width, show_header=False)
     table.add_column(width=max(24, 2 + max(len(key.name) for key in keys)), no_wrap=True)

@@ -139,8 +139,7 @@ class Curves:
         """Returns the exit code."""
         from train.api.results import metrics_of
         from train.metrics.figure import draw_metrics
-        from train.metrics.rows import METRICS_FILE
-        from train.metrics.table import write_csv
+        from train.metrics.rows import METRICS_FILE, write_csv
 
         if not self.runs:
             raise UsageError("curves: names no run")

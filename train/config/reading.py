@@ -47,11 +47,9 @@ def read_saved_config(directory: Path) -> RunConfig:
     """The config that a run directory holds.
 
     Raises:
-      UsageError: the directory holds none, or it cannot be read.
+      UsageError: it cannot be read.
     """
     path = directory / CONFIG_FILE
-    if directory.is_dir() and not path.exists():
-        raise UsageError(f"{directory}: not a run directory: it has no {CONFIG_FILE}")
     return config_from_dict(read_json(path), where=str(path))
 
 

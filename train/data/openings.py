@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 
 from train.data.config import SelfPlayConfig
-from train.runtime.numbers import is_off
+from train.runtime.fields import is_off
 from train.search.puct import draw_at
 from train.search.search import SearchResult
 from wallgo_jax.game import actions

@@ -17,7 +17,7 @@ from train.data.frozen_opponent import search_both_sides
 from train.data.openings import Opening, draw_legal, explore, no_opening, open_games
 from train.data.outcomes import Outcome
 from train.data.replay import Trajectory
-from train.runtime.numbers import is_off
+from train.runtime.fields import is_off
 from train.search.search import BudgetedSearch, Search
 from wallgo_jax.board import bitboard
 from wallgo_jax.game import referee
@@ -43,12 +43,8 @@ class SeatSums(NamedTuple):
 class SelfPlayMetrics(NamedTuple):
     """Sums over an iteration, float32[]."""
 
-    games: jax.Array  # that ended
     positions: jax.Array
     full: jax.Array  # positions that got a full search
-    length: jax.Array  # plies of the games that ended
-    red_wins: jax.Array
-    draws: jax.Array
     drawn: jax.Array  # positions whose ply the opening drew
     entropies: PolicyEntropies  # of the policies that are learned
     shares: ClassShares  # of the same policies
@@ -195,7 +191,7 @@ def _play_ply(
     opening = open_games(boards.opening, boards.position, key, options)
     if isinstance(search, PlayoutCapSearch):
         within, budget = search.search, jnp.where(is_full, 0, 1)
-        search = lambda *searched: within(*searched, budget)  # noqa: E731
+        search = lambda v, states, key: within(v, states, key, budget)  # noqa: E731
     if opponent is None:
         result = search(variables, states, key)
         slot, is_drawn = explore(result, states, opening, key, options)
@@ -244,21 +240,13 @@ def _policy_weight(is_full: jax.Array, is_left_out: jax.Array, cheap: float) -> 
 def _sum_up(played: _Plies, is_full: jax.Array) -> SelfPlayMetrics:
     """Sums of plies [T, B], of which those of bool[T] were searched in full."""
     plies, ended = played.plies, played.plies.terminated
-    rewards, boards = plies.step_outcome.rewards, plies.terminated.shape[1]
     about = played.entropies, played.shares
     entropies, shares = jax.tree.map(lambda x: (plies.policy_weight * x).sum(), about)
-    draws = ended & (rewards == 0).all(axis=-1)
-    counts = {
-        "games": ended,
-        "full": is_full[:, None] & jnp.ones(boards, bool)[None],
-        "length": jnp.where(ended, plies.position.ply + 1, 0),
-        "red_wins": rewards[..., 0] > 0,
-        "draws": draws,
-        "drawn": played.is_drawn,
-    }
+    full = is_full[:, None] & jnp.ones(ended.shape[1], bool)[None]
     return SelfPlayMetrics(
         positions=jnp.float32(ended.size),
-        **{name: x.sum().astype(jnp.float32) for name, x in counts.items()},
+        full=full.sum().astype(jnp.float32),
+        drawn=played.is_drawn.sum().astype(jnp.float32),
         entropies=entropies,
         shares=shares,
         seats=None if played.seat is None else _sum_seats(plies, played.seat),

@@ -19,7 +19,7 @@ from train.experiments.lib.stats import Estimate, MatchCounts
 from train.experiments.lib.trainings import Trained, Variant
 from train.experiments.lib.work import Work
 from train.experiments.scales import TransferCase, TransferScale
-from train.learning.freezing import frozen_steps
+from train.learning.optimizer import frozen_steps
 from train.loop.run_directory import RESULT_FILE
 from train.metrics.intervals import Curve, curves_figure
 from train.metrics.rows import METRICS_FILE, read_rows

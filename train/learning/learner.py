@@ -14,12 +14,11 @@ import optax
 from train.data.replay import Sample
 from train.functions import call_of
 from train.learning.config import LearnerConfig
-from train.learning.freezing import frozen_steps, keep_frozen
 from train.learning.losses import Losses, TrainingTargets, losses, make_targets
-from train.learning.optimizer import make_optimizer
+from train.learning.optimizer import frozen_steps, keep_frozen, make_optimizer
 from train.network import Network, Output, Variables
 from train.network.build import Observe
-from train.runtime.numbers import is_off
+from train.runtime.fields import is_off
 from wallgo_jax.board.geometry import NUM_SYMMETRIES
 from wallgo_jax.game.state import State
 

@@ -13,7 +13,7 @@ from train.data import outcomes
 from train.data.replay import NextPly, Sample
 from train.learning.config import LossWeights
 from train.network import Output, reply_logits, slot_logits
-from train.runtime.numbers import is_off
+from train.runtime.fields import is_off
 from wallgo_jax.board import bitboard
 from wallgo_jax.game import actions, symmetry
 from wallgo_jax.game.state import State

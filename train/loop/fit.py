@@ -20,16 +20,15 @@ from train.loop.run_directory import RECORDS_FILE, has_checkpoint
 from train.loop.run_loop import OpenRun, Procedure, opened, run_to_end, say_next
 from train.loop.start import first_key
 from train.loop.train_step import TrainState
-from train.metrics.console import FIT_FIGURES
-from train.metrics.rows import Row
+from train.metrics.rows import FIT_FIGURES, Row
 from train.metrics.text_table import Table
 from train.network import Variables
 from train.network.build import network_for, observer_for
-from train.runtime.compiled import CompiledFunction
 from train.runtime.errors import UsageError
 from train.runtime.files import read_json, write_json
 from train.runtime.host import fetch
 from train.runtime.memory import (
+    CompiledFunction,
     MemoryEstimate,
     check_fits,
     device_memory,

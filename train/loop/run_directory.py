@@ -184,15 +184,8 @@ def has_checkpoint(directory: Path) -> bool:
     """Whether the run has a checkpoint to resume from.
 
     A run that was stopped before its first checkpoint has none and starts again.
-
-    Raises:
-      UsageError: the directory is not a run's.
     """
-    if store_lib.newest_iteration(directory, store_lib.RESUME) is not None:
-        return True
-    if not (directory / CONFIG_FILE).is_file():
-        raise UsageError(f"{directory}: no run of this program: it has no {CONFIG_FILE}")
-    return False
+    return store_lib.newest_iteration(directory, store_lib.RESUME) is not None
 
 
 @contextlib.contextmanager

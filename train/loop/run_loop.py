@@ -24,10 +24,8 @@ from train.loop.run_directory import (
 )
 from train.loop.start import keep_opponent, note_start, start_of
 from train.loop.train_step import TrainState
-from train.metrics.console import describe_matches
-from train.metrics.rows import Row, elapsed_seconds
-from train.metrics.wandb_run import WandbRun, check_wandb
-from train.metrics.writer import MetricsWriter
+from train.metrics.rows import Row, describe_matches, elapsed_seconds
+from train.metrics.writer import MetricsWriter, WandbRun, check_wandb
 from train.network import Variables
 from train.players.basic import Player
 from train.runtime.devices import (
@@ -216,29 +214,23 @@ def iterations(
     with naming_last_good(run.directory):
         run.writer.start()
         run.writer.leave_out(-compile_seconds)  # of this start, but before it
-        began = time.perf_counter()
         for iteration in range(int(fetch(state.iterations)), config.iterations):
             state, row = run.procedure.iterate(state, iteration)
-            done, seconds = iteration + 1, time.perf_counter() - began
             row |= {"compile_seconds": compile_seconds}
-            compile_seconds = 0.0
-            row |= _evaluate(run, state, row, seconds)
+            done, compile_seconds = iteration + 1, 0.0
+            row |= _evaluate(run, state, row)
             # All processes ask at this point, so all stop after the same iteration.
             stops = any_process(should_stop())
             # Only weights on disk can be the best ones.
             is_rated = any_process("win_rate" in row)
-            # The saving of the iteration before is part of these seconds.
-            began = time.perf_counter()
-            row = _report(run, row, seconds)
+            row = _report(run, row)
             is_over = stops or done == config.iterations
             if is_over or is_rated or is_due(done, config.checkpoint.every):
                 save(run, state, row)
             waited = time.perf_counter()
             yield state, row
             # What the caller did is no part of the run.
-            waited = time.perf_counter() - waited
-            began += waited
-            run.writer.leave_out(waited)
+            run.writer.leave_out(time.perf_counter() - waited)
             if stops:
                 return
 
@@ -266,7 +258,7 @@ def is_due(done: int, every: int) -> bool:
     return every > 0 and done % every == 0
 
 
-def _evaluate(run: OpenRun, state: TrainState, row: Row, seconds: float) -> Row:
+def _evaluate(run: OpenRun, state: TrainState, row: Row) -> Row:
     """What to add to the row of an iteration; an error costs the matches, not the iteration, which
     is reported and saved first."""
     try:
@@ -274,7 +266,7 @@ def _evaluate(run: OpenRun, state: TrainState, row: Row, seconds: float) -> Row:
     except Exception as error:
         if jax.process_count() > 1:  # the others wait elsewhere, and a save needs all
             raise
-        save(run, state, _report(run, row, seconds))
+        save(run, state, _report(run, row))
         if isinstance(error, UsageError):
             command = resume_command(run.directory)
             raise UsageError(
@@ -284,7 +276,7 @@ def _evaluate(run: OpenRun, state: TrainState, row: Row, seconds: float) -> Row:
         raise
 
 
-def _report(run: OpenRun, row: Row, seconds: float) -> Row:
+def _report(run: OpenRun, row: Row) -> Row:
     """Write and show a row; returns it as it is written, with its times."""
     row = run.writer.write(row) or row
     done, matches = row["iteration"], describe_matches(row)

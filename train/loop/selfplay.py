@@ -17,9 +17,9 @@ from train.loop.numbers import unchecked
 from train.players import registry
 from train.players.basic import Player
 from train.runtime.errors import UsageError
+from train.runtime.fields import is_off
 from train.runtime.host import fetch
-from train.runtime.numbers import is_off
-from train.search.config import boosts_at, first_iterations, simulations_at
+from train.search.config import boosts_at, simulations_at
 from train.search.engine import Budget
 from train.search.evaluator import WithOpponentVariables, evaluator_for
 from train.search.search import (
@@ -51,14 +51,6 @@ def stage_at(config: RunConfig, iteration: int) -> Stage:
     if iteration < config.selfplay.bootstrap_iterations:
         return BOOTSTRAP
     return Stage(simulations_at(config.search, iteration, config.iterations))
-
-
-def stages_from(config: RunConfig, iteration: int) -> tuple[Stage, ...]:
-    """The stages of an iteration, counted from 0, and of all later ones of the run, in order."""
-    starts = {iteration, config.selfplay.bootstrap_iterations}
-    starts |= {*first_iterations(config.search, config.iterations)}
-    later = sorted(start for start in starts if iteration <= start < config.iterations)
-    return tuple(dict.fromkeys(stage_at(config, start) for start in later))
 
 
 def variables_of(config: RunConfig, weights: Any, iteration: int, opponent: Any) -> Any:

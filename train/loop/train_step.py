@@ -34,7 +34,6 @@ from train.loop.selfplay import (
     selfplay_of,
     split_coin_key,
     stage_at,
-    stages_from,
     sum_by_board,
     variables_of,
     variants_of,
@@ -43,7 +42,6 @@ from train.loop.start import first_key, load_opponent
 from train.network import Variables, cast_weights
 from train.network.build import network_for, observer_for
 from train.players.basic import Player, make_random_search
-from train.runtime.compiled import CompiledFunction
 from train.runtime.devices import (
     AXIS,
     BY_BOARD,
@@ -53,12 +51,13 @@ from train.runtime.devices import (
     backend,
     device_key,
     devices_for,
+    placed,
     set_gpu_flags,
     shapes_of,
 )
 from train.runtime.errors import UsageError
-from train.runtime.memory import tree_bytes
-from train.runtime.numbers import is_off
+from train.runtime.fields import is_off
+from train.runtime.memory import CompiledFunction, tree_bytes
 from wallgo_jax.game.state import Variant
 
 _MOST_SHARED = 4
@@ -96,7 +95,7 @@ class SelfPlayFigures(NamedTuple):
     sums: SelfPlayMetrics
     setups: OpeningDiversity
     openings: OpeningDiversity
-    by_board: BoardSums | None  # float32[B]; None where the run has one rule set
+    by_board: BoardSums  # float32[B]
 
 
 class FinishedPlies(NamedTuple):
@@ -203,12 +202,11 @@ class TrainStep:
     @functools.cached_property
     def variant(self) -> Variant:
         """[B], what each board plays, on the devices."""
-        return self.devices.place(self.variants, jax.tree.map(lambda x: BY_BOARD, self.variants))
+        return self.devices.place(self.variants, BY_BOARD)
 
     @functools.cached_property
     def _placed_opponent(self) -> Any:
-        weights = self._opponent_weights
-        return self.devices.place(weights, jax.tree.map(lambda x: EVERYWHERE, weights))
+        return self.devices.place(self._opponent_weights, EVERYWHERE)
 
     def init(self, variables: Variables | None = None) -> TrainState:
         """The first state, with random weights or with these."""
@@ -216,14 +214,7 @@ class TrainStep:
 
     def place(self, state: TrainState) -> TrainState:
         """Put a state of NumPy arrays, such as a checkpoint's, where an iteration takes it."""
-
-        def put(leaf: Any, like: jax.ShapeDtypeStruct) -> jax.Array:
-            # Copied: a CPU array may share memory with its source, and an iteration consumes it.
-            return jax.make_array_from_callback(
-                like.shape, like.sharding, lambda index: np.array(leaf[index])
-            )
-
-        return jax.tree.map(put, state, self.like)
+        return placed(state, jax.tree.map(lambda x: x.sharding, self.like))
 
     def keys(self, iteration: int) -> Keys:
         """The keys of an iteration, counted from 0."""
@@ -308,7 +299,8 @@ class TrainStep:
         """
         if stage_at(self.config, iteration) in self._compiled:
             return 0.0
-        started, stages = time.perf_counter(), stages_from(self.config, iteration)
+        started, later = time.perf_counter(), range(iteration, self.config.iterations)
+        stages = {stage_at(self.config, number) for number in later}
         self.keys(iteration)
         if self._host is not None:
             _ = self._sampling.compiled
@@ -404,7 +396,6 @@ class TrainStep:
         key: jax.Array,
     ) -> tuple[Boards, Trajectory, SelfPlayFigures]:
         """As `play`, for a stage, with variables as `variables_of` makes them."""
-        has_sets = bool(self._shape.mix)
 
         def play(
             numbers: Numbers, variables: Any, variant: Variant, boards: Boards, key: jax.Array
@@ -414,15 +405,14 @@ class TrainStep:
             boards, plies, sums = selfplay(variables, variant, boards, device_key(key), coin_key)
             gather = functools.partial(jax.lax.all_gather, axis_name=AXIS)
             setups, openings = opening_diversity(variant, plies.position, gather)
-            by_board = sum_by_board(plies) if has_sets else None
+            by_board = jax.tree.map(functools.partial(gather, tiled=True), sum_by_board(plies))
             sums = jax.lax.psum(sums, AXIS)
             return boards, plies, SelfPlayFigures(sums, setups, openings, by_board)
 
-        figures = SelfPlayFigures._make((EVERYWHERE,) * 3 + (BY_BOARD if has_sets else None,))
         return self.devices.per_device(
             play,
             (EVERYWHERE, EVERYWHERE, BY_BOARD, BY_BOARD, EVERYWHERE),
-            (BY_BOARD, ROWS_BY_BOARD, figures),
+            (BY_BOARD, ROWS_BY_BOARD, EVERYWHERE),
         )(numbers, variables, variant, boards, key)
 
     def _write(

@@ -44,8 +44,7 @@ from train.loop.train_step import (
     make_step,
     steps_due,
 )
-from train.metrics.console import SELFPLAY_FIGURES
-from train.metrics.rows import BY_RULES, Row
+from train.metrics.rows import BY_RULES, SELFPLAY_FIGURES, Row
 from train.runtime.devices import is_first_process
 from train.runtime.display import Display
 from train.runtime.files import writing
@@ -90,7 +89,7 @@ def open_run(
             compile=step.compile,
             iterate=lambda state, iteration: run_iteration(step, state, iteration),
             evaluate=functools.partial(_evaluate, config, directory),
-            finish=finish,
+            finish=lambda run, state, row: finish(run, state),
             about=functools.partial(_about, config),
             figures=SELFPLAY_FIGURES,
             files={},
@@ -128,11 +127,12 @@ def run_iteration(step: TrainStep, state: TrainState, iteration: int) -> tuple[T
         steps = split_steps(seen)[:due]
     ended = time.perf_counter()
     check_finite(steps, learner, iteration)
-    positions = float(played.sums.positions)
+    figures = selfplay_figures(config, played, iteration)
+    positions = figures["positions"]
     row = {
         "iteration": iteration + 1,
-        **selfplay_figures(config, played, iteration),
-        "games_per_second": float(played.sums.games) / (ended - started),
+        **figures,
+        "games_per_second": figures["games"] / (ended - started),
         "positions_per_second": positions / (ended - started),
         "selfplay_seconds": between - started,
         "learn_seconds": ended - between,
@@ -153,13 +153,13 @@ def selfplay_figures(config: RunConfig, played: SelfPlayFigures, iteration: int)
     share of a win for each player. Figures of games are None where no game ended, entropies where
     no policy of their plies is learned.
     """
-    sums, by_board, seats = played.sums, played.by_board, played.sums.seats
-    games, positions = float(sums.games), float(sums.positions)
-    red_points = float(sums.red_wins + sums.draws / config.rules.players)
+    sums, seats, positions = played.sums, played.sums.seats, float(played.sums.positions)
+    ended, length, red_wins, draws = (x.sum() for x in played.by_board)
+    games, red_points = float(ended), float(red_wins + draws / config.rules.players)
     row: Row = {
         "games": games,
         "positions": positions,
-        "mean_length": float(sums.length) / games if games else None,
+        "mean_length": float(length) / games if games else None,
         "red_win_rate": red_points / games if games else None,
         "simulations": stage_at(config, iteration).simulations,
         "full_search_share": float(sums.full) / positions,
@@ -173,8 +173,8 @@ def selfplay_figures(config: RunConfig, played: SelfPlayFigures, iteration: int)
     for name, counts in (("setups", played.setups), ("openings", played.openings)):
         row[f"distinct_{name}"] = _mean_of(Mean(counts.distinct, counts.games))
         row[f"commonest_{name}"] = _mean_of(Mean(counts.mode, counts.games))
-    if by_board is not None:
-        row[BY_RULES] = figures_by_rules(config, by_board)
+    if config.mix:
+        row[BY_RULES] = figures_by_rules(config, played.by_board)
     if seats is not None:
         # The learner's against the frozen opponent, draws as in `SeatSums`; by seat, too.
         row["learner_win_rate"] = _mean_of(Mean(seats.points.sum(), seats.games.sum()))
@@ -225,13 +225,12 @@ def _evaluate(
     return short_matches(config, state.learner.player, done, directory, display)
 
 
-def finish(run: OpenRun, state: TrainState, row: Row | None = None) -> bool:
+def finish(run: OpenRun, state: TrainState) -> bool:
     """A game, the final matches and what to do next, by the first process.
 
     Returns:
       Whether the matches were played to their end; the run is saved all the same.
     """
-    del row
     if not is_first_process():
         return True
     if jax.process_count() == 1:

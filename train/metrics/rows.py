@@ -1,12 +1,14 @@
-"""Rows of metrics as JSON lines: `metrics.jsonl`, a row an iteration."""
+"""Rows of metrics, one an iteration: JSON lines (`metrics.jsonl`), CSV, figures of the console."""
 
+import csv
+import io
 import json
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from train.runtime.files import replace_text
+from train.runtime.files import replace_bytes, replace_text, writing
 
 METRICS_FILE = "metrics.jsonl"
 BY_RULES = "by_rules"
@@ -58,11 +60,10 @@ def keep_rows(path: Path, done: int) -> list[Row]:
 
 
 def elapsed_seconds(rows: Sequence[Row]) -> list[float]:
-    """Seconds that the run had taken by each row; where older rows do not say, their parts' sum."""
+    """Seconds that the run had taken by each row; a damaged one has those of the row before."""
     found, total = [], 0.0
     for row in rows:
-        parts = (row.get(name) or 0.0 for name in ("selfplay_seconds", "learn_seconds"))
-        total = row.get("elapsed_seconds", total + sum(parts))
+        total = row.get("elapsed_seconds", total)
         found.append(total)
     return found
 
@@ -102,3 +103,51 @@ def sum_of(rows: Sequence[Row], before: int = 0) -> int:
 def as_lines(rows: Sequence[Row]) -> str:
     """Rows as text, a JSON object a line."""
     return "".join(f"{json.dumps(row)}\n" for row in rows)
+
+
+SELFPLAY_FIGURES = {
+    "games_per_second": "{:.1f} games/s",
+    "loss": "loss {:.3f}",
+    "learner_win_rate": "learner wins {:.1%}",
+    "mean_length": "{:.1f} plies a game",
+    "policy_loss": "policy {:.3f}",
+    "value_loss": "value {:.3f}",
+    "positions_per_second": "{:.0f} positions/s",
+    "ownership_loss": "ownership {:.3f}",
+    "policy_entropy": "entropy {:.2f}",
+    "red_win_rate": "red wins {:.0%}",
+}
+"""A format of each figure by its name, the most important first."""
+FIT_FIGURES = {
+    "loss": "loss {:.3f}",
+    "validation_policy_loss": "held-out policy {:.3f}",
+    "validation_value_loss": "held-out value {:.3f}",
+    "policy_loss": "policy {:.3f}",
+    "value_loss": "value {:.3f}",
+    "positions_per_second": "{:.0f} positions/s",
+    "validation_accuracy": "held-out accuracy {:.1%}",
+    "ownership_loss": "ownership {:.3f}",
+}
+
+
+def describe_matches(row: Mapping[str, Any]) -> str:
+    """The win rates of a row's matches and when they were played; empty where it has none."""
+    rates = [f"{rate:.0%} against {name}" for name, rate in row.get("matches", {}).items()]
+    return f"{', '.join(rates)} (iteration {row['iteration']})" if rates else ""
+
+
+def write_csv(path: Path, runs: Mapping[str, Sequence[Row]]) -> None:
+    """Write a line for each iteration of each run, a column for each of its `flat_figures`.
+
+    Raises:
+      UsageError: the file cannot be written.
+    """
+    lines = [{"run": name, **flat_figures(row)} for name, rows in runs.items() for row in rows]
+    columns = list(dict.fromkeys(column for line in lines for column in line))
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, columns)
+    writer.writeheader()
+    writer.writerows(lines)
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    replace_bytes(path, text.getvalue().encode())

@@ -1,24 +1,175 @@
-"""Writes a run's rows into every place that holds them."""
+"""Writes a run's rows into every place that holds them: `metrics.jsonl`, TensorBoard, wandb."""
 
 import contextlib
+import importlib
+import importlib.util
 import json
 import os
+import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-from train.metrics.rows import METRICS_FILE, Row, elapsed_seconds, keep_rows, sum_of
-from train.metrics.tensorboard import TensorBoardFile
-from train.runtime.errors import UsageError
-from train.runtime.files import writing
+from tensorboardX.event_file_writer import EventsWriter
+from tensorboardX.proto import event_pb2, summary_pb2
+
+from train.metrics.rows import METRICS_FILE, Row, elapsed_seconds, flat_figures, keep_rows, sum_of
+from train.runtime.errors import UsageError, one_line
+from train.runtime.files import read_json, write_json, writing
+
+_GROUPS = {
+    "selfplay": (
+        *("games", "positions", "mean_length", "red_win_rate", "simulations"),
+        *("full_search_share", "drawn_share", "policy_entropy"),
+        *(f"policy_entropy_{name}" for name in ("placement", "opening", "middle", "late")),
+        *("policy_entropy_steps", "policy_entropy_wall"),
+        *(f"policy_entropy_{name}" for name in ("stay", "one_step", "two_steps")),
+        *(f"policy_share_{name}" for name in ("stay", "one_step", "two_steps")),
+        *("distinct_setups", "commonest_setups", "distinct_openings", "commonest_openings"),
+        "learner_win_rate",
+        *(f"learner_win_rate_{colour}" for colour in ("red", "blue", "green", "yellow")),
+    ),
+    "replay": ("replay_positions", "reuse"),
+    "speed": (
+        *("games_per_second", "positions_per_second", "selfplay_seconds", "learn_seconds"),
+        *("compile_seconds", "elapsed_seconds"),
+    ),
+    "evaluation": ("win_rate",),
+    "learner": ("steps", "accuracy", "gradient_norm", "largest_gradient_norm"),
+}
+_GROUP_OF = {name: group for group, names in _GROUPS.items() for name in names}
+_NOT_DRAWN = ("iteration", "wall_time")
 
 
-class Mirror(Protocol):
-    """A further place that holds the rows."""
+def scalars_of(row: Row) -> dict[str, float]:
+    """The numbers of a row by their grouped names.
 
-    def write(self, row: Row) -> None: ...
-    def close(self) -> None: ...
+    Losses are `loss/total`, `loss/policy` and so on, those on games held back `validation/...`; the
+    win rate of each short match is `evaluation/win_rate/OPPONENT`. Figures of one rule set of
+    several are `rules/NAME/...` (see `flat_figures`). Intervals are left out.
+    """
+    return {
+        _tag_of(name): float(value)
+        for name, value in flat_figures(row).items()
+        if name not in _NOT_DRAWN
+        and isinstance(value, int | float)
+        and not {"low", "high"} & {*name.split("/")[:2]}
+    }
+
+
+def _tag_of(name: str) -> str:
+    if "/" in name:
+        return f"evaluation/{name}" if name.startswith("win_rate/") else f"rules/{name}"
+    if name in _GROUP_OF:
+        return f"{_GROUP_OF[name]}/{name.removeprefix('replay_')}"
+    if name.startswith("validation_"):
+        return f"validation/{_loss_name(name.removeprefix('validation_'))}"
+    return f"loss/{_loss_name(name)}"
+
+
+def _loss_name(name: str) -> str:
+    return "total" if name == "loss" else name.removesuffix("_loss")
+
+
+_FOLDER = "tensorboard"
+# Protobuf makes these classes at run time, unseen by type checkers.
+Event: Any = getattr(event_pb2, "Event")  # noqa: B009
+SessionLog: Any = getattr(event_pb2, "SessionLog")  # noqa: B009
+Summary: Any = getattr(summary_pb2, "Summary")  # noqa: B009
+
+
+class TensorBoardFile:
+    """Writes each row as one event, and each event to the disk at once.
+
+    A resumed run begins a new file with the rows that it keeps and deletes the files of earlier
+    starts. So no step is missing or doubled, wherever the process was killed.
+    """
+
+    def __init__(self, directory: Path, rows: Sequence[Row]) -> None:
+        folder = directory / _FOLDER
+        folder.mkdir(exist_ok=True)
+        old = set(folder.glob("events.out.tfevents.*"))
+        # Names hold the second of their making, so two starts within one need a number.
+        self._file = EventsWriter(str(folder / "events"), f".{len(list(folder.iterdir()))}")
+        # Tells a TensorBoard that has read the old files to forget their steps.
+        self._file.write_event(
+            Event(wall_time=time.time(), step=1, session_log=SessionLog(status=SessionLog.START))
+        )
+        for row in rows:
+            self._add(row)
+        self._file.flush()
+        for path in old:
+            path.unlink()
+
+    def write(self, row: Row) -> None:
+        """Append a row; its `iteration` is the step."""
+        self._add(row)
+        self._file.flush()
+
+    def close(self) -> None:
+        """Flush and close the file."""
+        self._file.close()
+
+    def _add(self, row: Row) -> None:
+        values = [Summary.Value(tag=tag, simple_value=x) for tag, x in scalars_of(row).items()]
+        moment = row.get("wall_time", time.time())
+        event = Event(wall_time=moment, step=row["iteration"], summary=Summary(value=values))
+        self._file.write_event(event)
+
+
+_ID_FILE = "wandb.json"
+
+
+def check_wandb(project: str) -> None:
+    """Refuse a project where the package is missing with a UsageError."""
+    if project and importlib.util.find_spec("wandb") is None:
+        raise UsageError("tracking.wandb needs wandb: pip install 'wallgo-jax[wandb]'")
+
+
+class WandbRun:
+    """Logs each row under the names that TensorBoard shows, with the iteration as the step.
+
+    A resumed run goes on under the same id. Steps that it computes again have the same numbers, so
+    the server keeps those that it has.
+    """
+
+    def __init__(
+        self, directory: Path, config: Mapping[str, Any], *, project: str, name: str
+    ) -> None:
+        wandb = importlib.import_module("wandb")
+        try:
+            self._run = wandb.init(
+                project=project,
+                name=name,
+                id=_id_of(directory),
+                dir=str(directory),
+                config=dict(config),
+                resume="allow",
+            )
+        except wandb.errors.Error as error:
+            raise UsageError(f"tracking.wandb: {one_line(error)}") from None
+
+    def write(self, row: Row) -> None:
+        """Log a row; its `iteration` is the step."""
+        self._run.log(scalars_of(row), step=row["iteration"])
+
+    def close(self) -> None:
+        """Wait until all is handed over."""
+        self._run.finish()
+
+
+def _id_of(directory: Path) -> str:
+    """The id of the run, drawn when it first starts."""
+    path = directory / _ID_FILE
+    if path.exists():
+        fields = read_json(path)
+        if not isinstance(fields, dict) or not isinstance(fields.get("id"), str):
+            raise UsageError(f"{path}: holds no id of a run; remove it for a new one")
+        return fields["id"]
+    drawn = secrets.token_hex(6)
+    write_json(path, {"id": drawn})
+    return drawn
 
 
 class MetricsWriter:
@@ -29,7 +180,7 @@ class MetricsWriter:
       rows_sum: the checksum of all rows.
     """
 
-    def __init__(self, directory: Path, *, done: int, mirrors: tuple[Mirror, ...] = ()) -> None:
+    def __init__(self, directory: Path, *, done: int, mirrors: tuple[WandbRun, ...] = ()) -> None:
         """Open the files of a run that has done this many iterations, and drop later rows."""
         path = directory / METRICS_FILE
         self._directory = directory

@@ -8,6 +8,7 @@ B boards, R rows, N samples.
 """
 
 import dataclasses
+import functools
 import math
 import os
 import platform
@@ -74,15 +75,8 @@ class Devices:
         )
 
     def place(self, tree: Any, specs: Any) -> Any:
-        """Put NumPy arrays, the same in every process, onto the devices."""
-
-        def put(leaf: np.ndarray, spec: PartitionSpec) -> jax.Array:
-            leaf = np.asarray(leaf)
-            return jax.make_array_from_callback(
-                leaf.shape, self.sharding(spec), lambda index: leaf[index]
-            )
-
-        return jax.tree.map(put, tree, specs)
+        """As `placed`, by a spec for each array or branch of the tree."""
+        return placed(tree, self.shardings(specs))
 
     def like(self, tree: Any, specs: Any) -> Any:
         """Make shapes to compile for, sharded by a spec for each array or branch of the tree."""
@@ -109,6 +103,24 @@ def shapes_of(tree: Any, shardings: Any) -> Any:
         )
 
     return jax.tree.map(shapes, shardings, tree)
+
+
+def placed(tree: Any, shardings: Any) -> Any:
+    """Put NumPy arrays, the same in every process, onto devices, by a sharding for each array or
+    branch. They are copied: an array of a CPU may share memory with its source, and a program that
+    is given it may consume it."""
+
+    def put(sharding: Any, leaf: Any) -> jax.Array:
+        leaf = np.asarray(leaf)
+        return jax.make_array_from_callback(
+            leaf.shape, sharding, lambda index: np.array(leaf[index])
+        )
+
+    return jax.tree.map(
+        lambda sharding, branch: jax.tree.map(functools.partial(put, sharding), branch),
+        shardings,
+        tree,
+    )
 
 
 def machine() -> str:

@@ -1,6 +1,6 @@
-"""Types of numbers that tables of options check by themselves."""
+"""Types of numbers that tables of options check by themselves, and numbers that are arguments."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field
 
@@ -12,3 +12,9 @@ Share = Annotated[float, Field(ge=0, le=1)]
 BelowOne = Annotated[float, Field(ge=0, lt=1)]
 NotNegative = Annotated[float, Field(ge=0)]
 Positive = Annotated[float, Field(gt=0)]
+
+
+def is_off(number: Any, off: float = 0) -> bool:
+    """Whether a number of a config, or of a program that is traced, is the constant that switches
+    something off."""
+    return isinstance(number, int | float) and number == off

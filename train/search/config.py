@@ -232,9 +232,3 @@ def simulations_at(config: SearchConfig, iteration: int, iterations: int) -> int
     """Simulations a move in an iteration of a run whose stages are of equal length."""
     grown = stages(config)
     return grown[min(iteration * len(grown) // iterations, len(grown) - 1)]
-
-
-def first_iterations(config: SearchConfig, iterations: int) -> tuple[int, ...]:
-    """The iterations in which `simulations_at` may change, in order, 0 among them."""
-    count = len(stages(config))
-    return tuple(-(-number * iterations // count) for number in range(count))

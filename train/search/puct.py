@@ -28,7 +28,7 @@ import jax
 import jax.numpy as jnp
 
 from train.network import MASKED
-from train.runtime.numbers import is_off
+from train.runtime.fields import is_off
 from train.search.config import SearchConfig
 from train.search.engine import Budget, Choice, Choose, Root, simulations_of, where_explored
 from train.search.sequential_halving import first_largest, slot_below

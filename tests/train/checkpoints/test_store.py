@@ -4,6 +4,7 @@ import dataclasses
 import re
 import resource
 import sys
+import tracemalloc
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -19,6 +20,7 @@ from train.checkpoints.store import RESUME, WEIGHTS, Store, read_meta, read_run,
 from train.config import read_config
 from train.loop.train_step import TrainState
 from train.runtime.errors import UsageError
+from train.runtime.host import fetch
 from wallgo_jax.env import VERSION
 
 
@@ -202,3 +204,22 @@ def test_a_disk_that_cannot_be_written_is_one_line_at_that_save(
     store.save(2, {"a": small}, {"x": small}, CONFIG)
     store.close()
     assert steps(tmp_path, RESUME) == [1, 2]
+
+
+ARRAYS, BYTES = 4, 2**21
+
+
+def test_a_checkpoint_is_written_without_copies(tmp_path):
+    store = Store(tmp_path, keep=2)
+    numbers = np.arange(BYTES // 4, dtype=np.int32)
+    state = {str(i): jnp.asarray(numbers // 64 + i) for i in range(ARRAYS)}
+    weights = {"kernel": jnp.asarray(np.ones((16, 16), np.float32))}
+    jax.block_until_ready(state)
+    tracemalloc.start()
+    try:
+        store.save(1, *fetch((weights, state)), {})
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+        store.close()
+    assert peak < 0.75 * ARRAYS * BYTES

@@ -188,7 +188,7 @@ NOT_RESUMED = [
     ("--learner.learning_rate 1", "learner.learning_rate"),
     ("--rules.walls 5", "rules.walls"),
     ("--selfplay.boards 8", "selfplay.boards"),
-    ("--name other", "name"),
+    ("--name other", "no such directory"),
     ("--iterations 5", "iterations"),
     ("--runs x", "--runs"),
 ]

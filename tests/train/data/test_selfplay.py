@@ -11,6 +11,7 @@ import pytest
 from tests.support import compiling
 from tests.support.learner import small_run, tiny
 from train.data.selfplay import Boards, first_boards
+from train.loop.selfplay import sum_by_board
 from train.loop.train_step import TrainState, TrainStep, make_step
 from train.loop.training import run_iteration
 from train.network import NetworkConfig
@@ -130,12 +131,16 @@ def test_policies_are_distributions_over_legal_slots(played):
 def test_sums_are_counted(played):
     _, plies, sums = played
     ended = np.asarray(plies.terminated)
-    assert sums.games == ended.sum() > 4
     assert sums.positions == 24 * 8
-    assert sums.length == (np.asarray(plies.position.ply)[ended] + 1).sum()
+    found = sum_by_board(plies)
+    assert found.games.sum() == ended.sum() > 4
     red = np.asarray(plies.step_outcome.rewards)[..., 0]
-    assert sums.red_wins == (red > 0).sum()
-    assert sums.draws == (red[ended] == 0).sum()
+    for board in range(8):
+        own = ended[:, board]
+        lengths = np.asarray(plies.position.ply)[own, board] + 1
+        assert (found.games[board], found.length[board]) == (own.sum(), lengths.sum())
+        assert found.red_wins[board] == (red[own, board] > 0).sum()
+        assert found.draws[board] == (red[own, board] == 0).sum()
 
 
 def test_a_run_compiles_in_its_first_iteration_alone(trained: Run):

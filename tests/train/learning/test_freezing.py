@@ -8,8 +8,13 @@ import numpy as np
 import pytest
 
 from train.learning.config import LearnerConfig, parse_freeze
-from train.learning.freezing import frozen_steps, groups_of, keep_frozen
-from train.learning.optimizer import make_optimizer, make_schedule
+from train.learning.optimizer import (
+    frozen_steps,
+    groups_of,
+    keep_frozen,
+    make_optimizer,
+    make_schedule,
+)
 from train.runtime.errors import UsageError
 
 PARAMS = {

@@ -6,7 +6,7 @@ import re
 import pytest
 from rich.console import Console
 
-from train.metrics.console import SELFPLAY_FIGURES, describe_matches
+from train.metrics.rows import SELFPLAY_FIGURES, describe_matches
 from train.runtime import display as display_lib
 from train.runtime.display import Display, duration
 

@@ -1,0 +1,258 @@
+"""Self-play of a run: the player of each iteration, the rules of each board, and its figures."""
+
+import json
+from typing import NamedTuple
+
+import chex
+import jax
+import numpy as np
+import pytest
+
+from tests.support.learner import tiny
+from train.data.diversity import ClassShares, Mean, OpeningDiversity, PolicyEntropies
+from train.data.selfplay import POLICY_DTYPE, SeatSums, SelfPlayMetrics, first_boards
+from train.loop.selfplay import (
+    BOOTSTRAP,
+    BoardSums,
+    figures_by_rules,
+    make_bootstrap,
+    rule_set_of_boards,
+    rules_of_board,
+    selfplay_of,
+    stage_at,
+    variants_of,
+)
+from train.loop.train_step import SelfPlayFigures, TrainStep
+from train.loop.training import selfplay_figures
+from train.runtime.devices import all_devices
+from train.runtime.errors import UsageError
+from wallgo_jax.game import actions
+from wallgo_jax.game.rules import PRESETS, Rules
+from wallgo_jax.game.state import State, make_variant
+
+
+def test_stages_follow_the_config():
+    config = tiny.config(
+        "--iterations=6",
+        "--selfplay.bootstrap_iterations=2",
+        "--search.simulations=8",
+        "--search.first_simulations=4",
+    )
+    found = [stage_at(config, iteration) for iteration in range(6)]
+    assert found[:2] == [BOOTSTRAP, BOOTSTRAP]
+    assert [stage.simulations for stage in found[2:]] == [4, 8, 8, 8]
+
+
+def test_every_stage_makes_the_plies_that_the_replay_is_compiled_for():
+    config = tiny.config("--selfplay.bootstrap_iterations=1", "--learner.value_mix=0.5")
+    step = TrainStep(config, all_devices(1))
+    for stage in (BOOTSTRAP, stage_at(config, 1)):
+        boards = jax.eval_shape(first_boards, step.variants)
+        variables = () if stage == BOOTSTRAP else step.network.shapes
+        selfplay = selfplay_of(config, stage)
+        _, plies, _ = jax.eval_shape(selfplay, variables, step.variants, boards, jax.random.key(0))
+        chex.assert_trees_all_equal_shapes_and_dtypes(plies, step.plies)
+
+
+class Bootstrapped(NamedTuple):
+    """The plies of a bootstrap's self-play, each board's first ones."""
+
+    states: State  # [T * B], before each ply
+    policy: np.ndarray  # [T * B, A], what is learned
+    slot: np.ndarray  # [T * B], what was played
+
+
+def bootstrapped(player: str) -> Bootstrapped:
+    config = tiny.config(
+        "--selfplay.bootstrap_iterations=1",
+        f"--selfplay.bootstrap_player={player}",
+        "--selfplay.plies=4",
+        "--selfplay.boards=16",
+    )
+    selfplay = selfplay_of(config, stage_at(config, 0))
+
+    @jax.jit
+    def play(variant):
+        return selfplay((), variant, first_boards(variant), jax.random.key(3))[1]
+
+    variant = jax.device_get(tiny.variants(config.rules, config.selfplay.boards))
+    plies = jax.device_get(play(variant))
+    many = jax.tree.map(lambda x: np.broadcast_to(x, (4, *x.shape)), variant)
+    states = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), State(many, plies.position))
+    policy, slot = (x.reshape(len(states.position.ply), -1) for x in (plies.policy, plies.slot))
+    return Bootstrapped(states, policy, slot[:, 0])
+
+
+def test_the_bootstrap_is_the_player_that_the_config_names():
+    """Its policies are the random player's, even over the legal slots, and its plies are among
+    them; the greedy player is what a config names by itself."""
+    assert tiny.config().selfplay.bootstrap_player == "greedy"
+    played = bootstrapped("random")
+    assert (played.states.position.ply == np.repeat(range(4), 16)).all()
+    legal = np.asarray(jax.jit(jax.vmap(actions.legal_slots))(played.states))
+    even = (legal / legal.sum(axis=1, keepdims=True)).astype(POLICY_DTYPE)
+    np.testing.assert_allclose(played.policy, even, rtol=1e-3)
+    assert legal[np.arange(len(played.slot)), played.slot].all()
+
+
+@pytest.mark.parametrize(
+    ("player", "said"),
+    [
+        ("pretrained:wallzero-4stone", "player 'pretrained:wallzero-4stone': needs weights; allo"),
+        ("wjy", "player 'wjy': unknown; did you mean wjx?"),
+    ],
+)
+def test_a_player_that_cannot_be_the_bootstrap_is_refused_in_a_line(player, said):
+    with pytest.raises(UsageError) as caught:
+        make_bootstrap(tiny.config(f"--selfplay.bootstrap_player={player}"))
+    assert str(caught.value).startswith(f"selfplay.bootstrap_player: {said}")
+    assert "\n" not in str(caught.value)
+
+
+MIX = ("--rules", "hkoi=2,wallzero-empty,wallzero-4stone=5")
+
+
+@pytest.mark.parametrize(
+    ("boards", "shares"), [(8, [2, 1, 5]), (16, [4, 2, 10]), (3, [1, 1, 1]), (4, [1, 1, 2])]
+)
+def test_boards_are_shared_by_weight_and_each_set_has_one(boards, shares):
+    config = tiny.config(*MIX, "--selfplay.boards", str(boards))
+    assert np.bincount(rule_set_of_boards(config)).tolist() == shares
+
+
+def test_neighbours_have_nearly_the_shares_of_all():
+    config = tiny.config(*MIX, "--selfplay.boards", "64")
+    parts = np.split(rule_set_of_boards(config), 4)
+    for part in parts:
+        assert (np.abs(np.bincount(part, minlength=3) - [4, 2, 10]) <= 1).all()
+
+
+def test_each_board_has_its_rules_in_a_common_grid():
+    small = {"size": 4, "stones": 1, "order": [0, 1]}
+    rules = f'["hkoi", {{"rules": {str(small).replace(chr(39), chr(34))}}}]'
+    config = tiny.config(
+        *("--rules", rules, "--network.playable", "true", "--network.planes", "BTRV")
+    )
+    variants = variants_of(config)
+    four = Rules.from_dict(small)
+    for board in range(config.selfplay.boards):
+        own = rules_of_board(config, board)
+        assert own in (PRESETS["hkoi"], four)
+        wanted = make_variant(own, grid=7, stones=4)
+        for found, expected in zip(
+            jax.tree.leaves(jax.tree.map(lambda x, b=board: x[b], variants)),
+            jax.tree.leaves(wanted),
+            strict=True,
+        ):
+            np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize(
+    ("rules", "red"),
+    [
+        (("hkoi", "wallzero-empty"), 0.25 + 0.5 / 2),
+        (("playwallgo-3p", "three"), 0.25 + 0.5 / 3),
+    ],
+)
+def test_figures_are_sums_of_the_boards_of_a_rule_set(rules, red):
+    """Red wins a quarter of the games, half of them are drawn."""
+    three = {"players": 3, "stones": 2, "order": [0, 1, 2, 0, 1, 2]}
+    listed = [{"rules": three, "name": name} if name == "three" else name for name in rules]
+    config = tiny.config("--rules", json.dumps(listed), "--selfplay.boards", "4")
+    owner = rule_set_of_boards(config)
+    games = np.array([1.0, 2.0, 0.0, 4.0], np.float32)
+    sums = BoardSums(games, 10 * games, games / 4, games / 2)
+    found = figures_by_rules(config, sums)
+    for number, name in enumerate(rules):
+        own = games[owner == number].sum()
+        assert found[name]["games"] == own
+        assert found[name]["mean_length"] == (10 if own else None)
+        assert found[name]["red_win_rate"] == (pytest.approx(red) if own else None)
+        assert found[name]["draw_rate"] == (0.5 if own else None)
+
+
+def test_shares_of_plies_follow_the_weights_and_not_the_lengths_of_games():
+    config = tiny.config("--rules", "hkoi=3,wallzero-empty", "--selfplay.boards", "4")
+    owner, plies = rule_set_of_boards(config), config.selfplay.plies
+    games = np.where(owner == 0, 1, 7).astype(np.float32)
+    nothing = np.zeros(4, np.float32)
+    found = figures_by_rules(config, BoardSums(games, plies / games, nothing, nothing))
+    assert [found[name]["positions"] for name in ("hkoi", "wallzero-empty")] == [3 * plies, plies]
+
+
+FIGURES = SelfPlayFigures(
+    sums=SelfPlayMetrics(
+        positions=400.0,
+        full=100.0,
+        drawn=30.0,
+        entropies=PolicyEntropies(
+            all=Mean(10.0, 4.0),
+            placement=Mean(11.0, 4.0),
+            opening=Mean(12.0, 4.0),
+            middle=Mean(13.0, 4.0),
+            late=Mean(14.0, 4.0),
+            steps=Mean(15.0, 4.0),
+            wall=Mean(16.0, 4.0),
+            stay=Mean(17.0, 4.0),
+            one_step=Mean(18.0, 4.0),
+            two_steps=Mean(19.0, 4.0),
+        ),
+        shares=ClassShares(stay=Mean(1.0, 10.0), one_step=Mean(2.0, 10.0), two_steps=Mean(7.0, 10)),
+        seats=SeatSums(games=np.array([8.0, 16.0]), points=np.array([3.0, 10.0])),
+    ),
+    setups=OpeningDiversity(games=50.0, distinct=31.0, mode=3.0),
+    openings=OpeningDiversity(games=25.0, distinct=22.0, mode=2.0),
+    by_board=BoardSums(*(np.array([x - 1.0, 1.0], np.float32) for x in (20, 380, 9, 4))),
+)
+"""Made up, so that no two figures of a row are the same."""
+
+ROW = {
+    "games": 20,
+    "positions": 400,
+    "mean_length": 19,
+    "red_win_rate": 0.55,
+    "simulations": 2,
+    "full_search_share": 0.25,
+    "drawn_share": 0.075,
+    "policy_entropy": 2.5,
+    "policy_entropy_placement": 2.75,
+    "policy_entropy_opening": 3,
+    "policy_entropy_middle": 3.25,
+    "policy_entropy_late": 3.5,
+    "policy_entropy_steps": 3.75,
+    "policy_entropy_wall": 4,
+    "policy_entropy_stay": 4.25,
+    "policy_entropy_one_step": 4.5,
+    "policy_entropy_two_steps": 4.75,
+    "policy_share_stay": 0.1,
+    "policy_share_one_step": 0.2,
+    "policy_share_two_steps": 0.7,
+    "distinct_setups": 0.62,
+    "commonest_setups": 0.06,
+    "distinct_openings": 0.88,
+    "commonest_openings": 0.08,
+    "learner_win_rate": 13 / 24,
+    "learner_win_rate_red": 0.375,
+    "learner_win_rate_blue": 0.625,
+}
+
+
+def test_each_figure_has_its_name():
+    row = selfplay_figures(tiny.config(), FIGURES, 0)
+    assert row == pytest.approx(ROW)
+
+
+def test_a_draw_of_three_is_a_third_of_a_win():
+    """Red has won 9 of 20 games and drawn 4 of them."""
+    config = tiny.config("--rules", "playwallgo-3p")
+    row = selfplay_figures(config, FIGURES, 0)
+    assert row["red_win_rate"] == pytest.approx(31 / 60)
+
+
+def test_figures_of_no_game_are_none():
+    nothing = jax.tree.map(np.zeros_like, FIGURES)
+    sums = nothing.sums._replace(positions=400.0)
+    row = selfplay_figures(tiny.config(), nothing._replace(sums=sums), 0)
+    numbers = {"games", "positions", "simulations", "full_search_share", "drawn_share"}
+    assert {name for name, value in row.items() if value is not None} == numbers
+    assert row.keys() == ROW.keys()
