@@ -30,10 +30,10 @@ from typing import Any, cast
 import numpy as np
 from scipy.linalg import null_space
 from scipy.optimize import brentq, minimize
+from scipy.sparse.csgraph import connected_components
 from scipy.special import logsumexp, ndtr, softmax
 
-from train.arena.counts import Counts
-from train.arena.result import Z_95
+from train.arena.result import Z_95, Counts
 
 ELO = 400 / math.log(10)
 """Elo points in a unit of log odds."""
@@ -157,15 +157,14 @@ def _gather(place: dict[str, int], results: Sequence[Counts]) -> list[Counts]:
 
 
 def _check_connected(names: Sequence[str], tables: np.ndarray) -> None:
-    reached = {0}
-    for _ in names:
-        for table in tables.tolist():
-            reached |= set(table) if reached & set(table) else set()
-    if len(reached) < len(names):
-        outside = next(name for number, name in enumerate(names) if number not in reached)
+    have_met = np.eye(len(names), dtype=bool)
+    for table in tables:
+        have_met[np.ix_(table, table)] = True
+    _, group = connected_components(have_met)
+    for outside in np.flatnonzero(group != group[0])[:1]:
         raise ValueError(
-            f"elo: no chain of games connects {names[0]!r} and {outside!r}: their ratings cannot "
-            "be compared"
+            f"elo: no chain of games connects {names[0]!r} and {names[outside]!r}: their ratings "
+            "cannot be compared"
         )
 
 

@@ -237,15 +237,17 @@ def _open(rules: Rules, games: int, how: OpeningOptions, key: jax.Array) -> list
 
 def _result(players: Sequence[Player], rules: Rules, games: Sequence[_Game]) -> MatchResult:
     """The games that are over."""
-    cells = np.asarray(fetch(_territory(_stack([game.state for game in games]))))
+    cells, regions = fetch(_cells(_stack([game.state for game in games])))
     over = [game for game in games if game.is_over]
+    numbers = [game.number for game in over]
     return MatchResult(
         names=tuple(player.name for player in players),
         rules=rules,
         seats=np.array([game.seats for game in over]),
         rewards=np.array([game.rewards for game in over]),
-        cells=cells[[game.number for game in over]],
-        opening=np.array([game.number % (len(games) // 2) for game in over]),
+        cells=np.asarray(cells)[numbers],
+        regions=np.asarray(regions)[numbers],
+        opening=np.array(numbers) % (len(games) // 2),
         games=tuple(tuple(game.actions) for game in over),
         forfeits=tuple(game.forfeit for game in over),
     )
@@ -280,5 +282,5 @@ def _play(states: State, slots: jax.Array) -> tuple[jax.Array, State, jax.Array]
 
 
 @jax.jit
-def _territory(states: State) -> jax.Array:
-    return jax.vmap(referee.territory)(states)
+def _cells(states: State) -> tuple[jax.Array, jax.Array]:
+    return jax.vmap(referee.territory)(states), jax.vmap(referee.largest_region)(states)

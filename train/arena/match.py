@@ -10,7 +10,7 @@ In each tick an entrant gets up to its share of a device's boards, those where i
 player evaluates a board that is not its own.
 
 N boards, Q openings, S seatings, G = Q S games, P seats, E entrants, D devices; see
-`train.arena.games`.
+`train.arena.match_programs`.
 """
 
 import dataclasses
@@ -23,11 +23,11 @@ import jax
 import numpy as np
 
 from train.arena import host_match, match_programs
-from train.arena.games import GameLog, Seatings, seatings_of
+from train.arena.match_programs import GameLog, Seatings, seatings_of
 from train.arena.openings import OpeningOptions, Positions
 from train.arena.result import MatchResult
 from train.players.basic import Player
-from train.runtime.devices import Devices, broadcast_boards, local_devices
+from train.runtime.devices import broadcast_boards, local_devices
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
 from train.runtime.memory import check_sizes
@@ -51,7 +51,6 @@ class MatchOptions:
       opening_plies: random plies at the start, the same in all games of an opening.
       players_place: the players place the stones; the random plies come after.
       positions: of a file, which games start from in place of random plies.
-      devices: share the boards; None for all devices of this process.
       should_stop: asked every few plies; where it says True the match ends with the games that are
         over.
 
@@ -64,7 +63,6 @@ class MatchOptions:
     opening_plies: int = 0
     players_place: bool = False
     positions: Positions | None = None
-    devices: Devices | None = None
     should_stop: Callable[[], bool] = lambda: False
 
     def __post_init__(self) -> None:
@@ -166,13 +164,11 @@ def play_match(
             boards=options.batch,
             **how,
         )
-    devices = options.devices or local_devices()
     openings = games // len(entrants.seatings.entrants)
     log = match_programs.play_to_end(
         _programs_of(entrants, rules, options),
         tuple(player.variables for player in entrants.players),
         openings,
-        devices=devices,
         **how,
     )
     return _read(log, entrants, rules, games)
@@ -217,14 +213,13 @@ def key_of_names(names: Sequence[str], seed: int) -> jax.Array:
 def _programs_of(
     entrants: Entrants, rules: Rules, options: MatchOptions
 ) -> match_programs.MatchPrograms:
-    devices, seatings = options.devices or local_devices(), len(entrants.seatings.entrants)
-    openings = -(-options.games // (seatings * devices.count))  # openings of a device
-    share = min(-(-options.batch // devices.count), openings * seatings)
+    devices, seatings = local_devices().count, len(entrants.seatings.entrants)
+    openings = -(-options.games // (seatings * devices))  # openings of a device
+    share = min(-(-options.batch // devices), openings * seatings)
     return match_programs.make_programs(
         tuple(player.act for player in entrants.players),
         entrants.seats,
         rules,
-        devices,
         boards=-(-share // rules.players) * rules.players,
         # Powers of two, so that matches share programs.
         capacity=max(_LEAST_GAMES // seatings, 1 << (openings - 1).bit_length()),
@@ -235,7 +230,7 @@ def _programs_of(
 def _read(log: GameLog, entrants: Entrants, rules: Rules, games: int) -> MatchResult:
     """Read the games on the host, lane by lane, there opening by opening, the lane's seatings of
     each in order."""
-    arrays = log.rewards, _territory(log.position, rules), log.actions, log.position.terminated
+    arrays = log.rewards, *_cells(log.position, rules), log.actions, log.position.terminated
     devices, seatings = log.rewards.sharding.num_devices, entrants.seatings
     lanes, of_lane = seatings.lanes, seatings.of_lane
     count = games // (lanes * of_lane)  # of openings
@@ -247,7 +242,7 @@ def _read(log: GameLog, entrants: Entrants, rules: Rules, games: int) -> MatchRe
         in_lanes = by_lane.reshape(lanes, -1, *x.shape[1:])[:, : count * of_lane]
         return in_lanes.reshape(-1, *x.shape[1:])
 
-    rewards, cells, actions, is_over = map(in_order, fetch(arrays))
+    rewards, cells, regions, actions, is_over = map(in_order, fetch(arrays))
     seats = seatings.entrants.reshape(lanes, 1, of_lane, -1).repeat(count, axis=1)
     result = MatchResult(
         names=tuple(player.name for player in entrants.players),
@@ -255,6 +250,7 @@ def _read(log: GameLog, entrants: Entrants, rules: Rules, games: int) -> MatchRe
         seats=seats.reshape(games, -1),
         rewards=np.asarray(rewards),
         cells=np.asarray(cells),
+        regions=np.asarray(regions),
         opening=np.tile(np.repeat(np.arange(count), of_lane), lanes),
         games=tuple(tuple(map(int, game[game != NO_ACTION])) for game in actions),
     )
@@ -262,7 +258,7 @@ def _read(log: GameLog, entrants: Entrants, rules: Rules, games: int) -> MatchRe
 
 
 @functools.partial(jax.jit, static_argnames=("rules",))
-def _territory(position: Position, rules: Rules) -> jax.Array:
-    """int32[G, P] cells of each player."""
-    variants = broadcast_boards(make_variant(rules), position.ply.shape[0])
-    return jax.vmap(referee.territory)(State(variants, position))
+def _cells(position: Position, rules: Rules) -> tuple[jax.Array, jax.Array]:
+    """int32[G, P] cells of each player, and of its largest region."""
+    states = State(broadcast_boards(make_variant(rules), position.ply.shape[0]), position)
+    return jax.vmap(referee.territory)(states), jax.vmap(referee.largest_region)(states)

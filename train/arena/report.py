@@ -1,6 +1,7 @@
 """Results of matches and tournaments as tables, lines and records."""
 
 import collections
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -191,11 +192,12 @@ def standings_table(
     """The places of players who met in rounds, with their totals: of two at a time also the points
     against each opponent in the order of places, of more the rewards and shares of places."""
     are_pairs, table = rows[0].seats == 2, []
-    heads = ["", "player", "points", "won, drawn, lost", "territory"]
+    heads = ["", "player", "points", "won, drawn, lost", "territory", "largest region"]
     heads += [str(n + 1) for n in range(len(rows))] if are_pairs else _FIGURES_OF_MORE
     for place, row in enumerate(rows, start=1):
         score = row.score
-        totals = f"{score.wins}, {score.draws}, {score.losses}", f"{score.own} : {score.other}"
+        counts = f"{score.wins}, {score.draws}, {score.losses}", f"{score.own} : {score.other}"
+        totals = *counts, f"{score.region / max(score.games, 1):.1f}"
         if are_pairs:
             against = [score_between(meetings, row.name, other.name) for other in rows]
             cells = ["" if score is None else _points(score) for score in against]
@@ -217,11 +219,10 @@ def bracket_tree(played: Elimination, *, title: str, caption: str) -> Tree:
         if not met:
             continue
         branch = tree.add(Text(name))
-        for number in sorted({meeting.round for meeting in met}):
+        for number, of_round in itertools.groupby(met, key=lambda meeting: meeting.round):
             twig = branch.add(Text(f"round {number}"))
-            for meeting in met:
-                if meeting.round == number:
-                    twig.add(_meeting_line(meeting))
+            for meeting in of_round:
+                twig.add(_meeting_line(meeting))
     places = tree.add(Text("places"))
     for place, name in enumerate(played.places, start=1):
         behind = "  (began in the losers' bracket)" if name in played.starts_behind else ""
@@ -260,6 +261,7 @@ def _score_record(score: Score) -> dict[str, Any]:
         "draws": score.draws,
         "losses": score.losses,
         "territory": [score.own, score.other],
+        "largest_region": score.region,
     }
 
 

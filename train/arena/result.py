@@ -7,7 +7,7 @@ players have 1 / P each.
 
 import dataclasses
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,6 +27,7 @@ class MatchResult:
       seats: int[G, P], the entrant at each seat.
       rewards: float[G, P], of each seat.
       cells: int[G, P], territory of each seat at the end.
+      regions: int[G, P], cells of the largest region of each seat at the end.
       opening: int[G]; games of one opening differ in the seating alone.
       games: public actions of each game.
       forfeits: of each game, who lost it without the rules and why, as a program that crashed or
@@ -39,6 +40,7 @@ class MatchResult:
     seats: np.ndarray
     rewards: np.ndarray
     cells: np.ndarray
+    regions: np.ndarray
     opening: np.ndarray
     games: tuple[tuple[int, ...], ...]
     forfeits: tuple[str, ...] = ()
@@ -50,7 +52,7 @@ class MatchResult:
 
     def of_games(self, numbers: np.ndarray) -> "MatchResult":
         """The match of some of its games, int[...]."""
-        arrays = ("seats", "rewards", "cells", "opening")
+        arrays = ("seats", "rewards", "cells", "regions", "opening")
         lists = ("games", "forfeits") if self.forfeits else ("games",)
         return dataclasses.replace(
             self,
@@ -242,7 +244,49 @@ def join(one: MatchResult, other: MatchResult) -> MatchResult:
     other = dataclasses.replace(other, opening=other.opening + one.opening.max() + 1)
     joined: dict[str, Any] = {
         name: np.concatenate([getattr(one, name), getattr(other, name)])
-        for name in ("seats", "rewards", "cells", "opening")
+        for name in ("seats", "rewards", "cells", "regions", "opening")
     }
     forfeits = one.forfeits + other.forfeits if one.forfeits and other.forfeits else one.forfeits
     return dataclasses.replace(one, **joined, games=one.games + other.games, forfeits=forfeits)
+
+
+class Counts(NamedTuple):
+    """The games of P players, each at one seat, whose openings are played in every seating."""
+
+    players: tuple[str, ...]
+    wins: tuple[float, ...]  # [P], a draw as 1 / P of a win for each
+    openings: int
+    spread: tuple[tuple[float, ...], ...]
+    """[P, P]: sum over openings of (wins - mean wins)(wins - mean wins)^T of an opening's games."""
+
+    @property
+    def games(self) -> int:
+        """Number of games."""
+        return round(sum(self.wins))
+
+    def plus(self, more: "Counts") -> "Counts":
+        """Further games of the same players in the same order, as one result of all openings."""
+        wins, openings = np.array([self.wins, more.wins]), np.array([self.openings, more.openings])
+        spread = np.array(self.spread) + np.array(more.spread)
+        if openings.all():
+            # Openings of both differ from the mean of all by more than from those of each.
+            gap = wins[0] / openings[0] - wins[1] / openings[1]
+            spread += openings.prod() / openings.sum() * np.outer(gap, gap)
+        total = tuple(wins.sum(axis=0).tolist())
+        return Counts(self.players, total, int(openings.sum()), tuple(map(tuple, spread.tolist())))
+
+
+def count_games(result: MatchResult, players: tuple[str, ...] = ()) -> Counts:
+    """The counts of a match in which each entrant has one seat; `players` are its entrants in place
+    of their names."""
+    won = (result.rewards > 0) + result.is_drawn[:, None] / result.rules.players
+    won = np.take_along_axis(won, np.argsort(result.seats, axis=1), axis=1)
+    openings = np.unique(result.opening)
+    by_opening = np.array([won[result.opening == each].sum(axis=0) for each in openings])
+    apart = by_opening - by_opening.mean(axis=0)
+    return Counts(
+        players or result.names,
+        tuple(won.sum(axis=0).tolist()),
+        len(openings),
+        tuple(map(tuple, (apart.T @ apart).tolist())),
+    )

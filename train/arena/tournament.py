@@ -32,6 +32,7 @@ class Score(NamedTuple):
     losses: int = 0
     own: int = 0  # cells at the end of all games together
     other: int = 0  # those of all other players
+    region: int = 0  # cells of its largest region at the end of each game together
     places: tuple[int, ...] = ()  # [P] games in which it came first, second and so on
 
     @property
@@ -50,9 +51,9 @@ def scores_of(result: MatchResult) -> tuple[Score, ...]:
     total, numbers = int(result.cells.sum()), range(1, result.rules.players + 1)
 
     def score(of: MatchResult) -> Score:
-        cells, places = int(of.cells[of.is_own].sum()), of.places[of.is_own]
-        counts = tuple(int((places == n).sum()) for n in numbers)
-        return Score(of.wins, of.draws, of.losses, cells, total - cells, counts)
+        cells, region = (int(each[of.is_own].sum()) for each in (of.cells, of.regions))
+        counts = tuple(int((of.places[of.is_own] == n).sum()) for n in numbers)
+        return Score(of.wins, of.draws, of.losses, cells, total - cells, region, counts)
 
     return tuple(score(result.of(entrant)) for entrant in range(len(result.names)))
 

@@ -13,8 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import isotonic_regression
 
-from train.arena.counts import count_games
-from train.arena.result import wilson_interval
+from train.arena.result import count_games, wilson_interval
 from train.config import CheckpointConfig, EvaluationConfig, RunConfig
 from train.experiments.lib.stats import Estimate
 from train.loop.run_directory import STAGES_FILE

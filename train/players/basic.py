@@ -14,6 +14,7 @@ import numpy as np
 from train.network import MASKED
 from train.search.calibration import Calibration
 from train.search.config import SearchConfig
+from train.search.puct import draw_at
 from train.search.reporting import EvaluateHeads
 from train.search.search import Search, SearchResult
 from wallgo_jax.game import actions, chance, referee
@@ -73,12 +74,17 @@ class Player(NamedTuple):
 
 
 @functools.cache
-def act_by(report: Search) -> Act:
-    """Play what a search chooses; the same for the same search."""
+def act_by(report: Search, temperature: float = 0.0) -> Act:
+    """Play what a search chooses, or slots drawn by its policy^(1 / temperature); the same for the
+    same search."""
 
     @jax.jit
     def act(variables: Any, states: State, key: jax.Array) -> jax.Array:
-        return report(variables, states, key).slot
+        if temperature == 0:
+            return report(variables, states, key).slot
+        search_key, draw_key = jax.random.split(key)
+        policy = report(variables, states, search_key).policy
+        return draw_at(draw_key, policy, temperature)
 
     return act
 

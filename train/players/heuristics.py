@@ -75,18 +75,18 @@ def score_against_all(state: State, player: jax.Array, config: HeuristicConfig) 
     near_own = _discs(own, exits, playable, config.boundary, grid=grid)
     near_other = _discs(other, exits, playable, config.boundary, grid=grid)
     all_own, all_other = bitboard.flood((near_own[-1], near_other[-1]), exits, grid)
-    total = config.sure_own * _count_in_out(all_own, all_other)
-    total += config.sure_other * _count_in_out(all_other, all_own)
+    total = config.sure_own * _count(bitboard.difference(all_own, all_other))
+    total += config.sure_other * _count(bitboard.difference(all_other, all_own))
     beyond_other = bitboard.difference(all_other, near_other[-1])
     beyond_own = bitboard.difference(all_own, near_own[-1])
-    total += config.semi_sure_own * _count_both(near_own[-1], beyond_other)
-    total += config.semi_sure_other * _count_both(near_other[-1], beyond_own)
+    total += config.semi_sure_own * _count(bitboard.intersection(near_own[-1], beyond_other))
+    total += config.semi_sure_other * _count(bitboard.intersection(near_other[-1], beyond_own))
     rings_own, rings_other = _rings(near_own), _rings(near_other)
     for weight, pairs in _make_guesses(config).items():
         cells = bitboard.union(
             *(bitboard.intersection(rings_own[i], rings_other[j]) for i, j in pairs)
         )
-        total += weight * bitboard.count(cells).astype(jnp.float32)
+        total += weight * _count(cells)
     return total
 
 
@@ -106,9 +106,9 @@ def _scores_among(state: State, config: HeuristicConfig) -> jax.Array:
             for steps in range(config.boundary)
         ]
         all_others = bitboard.union(*(reached[number] for number in others))
-        sure = _count_in_out(reached[side], all_others)
+        sure = _count(bitboard.difference(reached[side], all_others))
         beyond = bitboard.difference(all_others, near_others[-1])
-        semi_sure = _count_both(discs[-1], beyond)
+        semi_sure = _count(bitboard.intersection(discs[-1], beyond))
         mine = config.sure_own * sure + config.semi_sure_own * semi_sure
         theirs = config.sure_other * sure + config.semi_sure_other * semi_sure
         rings, rings_others = _rings(discs), _rings(near_others)
@@ -116,7 +116,7 @@ def _scores_among(state: State, config: HeuristicConfig) -> jax.Array:
             # A positive weight is of the nearer side's cells, a negative one of the other's.
             one, two = (rings, rings_others) if weight > 0 else (rings_others, rings)
             shared = [bitboard.intersection(one[i], two[j]) for i, j in pairs]
-            part = weight * bitboard.count(bitboard.union(*shared)).astype(jnp.float32)
+            part = weight * _count(bitboard.union(*shared))
             mine, theirs = (mine + part, theirs) if weight > 0 else (mine, theirs + part)
         own.append(mine)
         other.append(theirs)
@@ -142,12 +142,8 @@ def _rings(discs: list[Cells]) -> list[Cells]:
     return [discs[0], *(bitboard.difference(outer, smaller) for outer, smaller in inner)]
 
 
-def _count_in_out(inside: Cells, outside: Cells) -> jax.Array:
-    return bitboard.count(bitboard.difference(inside, outside)).astype(jnp.float32)
-
-
-def _count_both(a: Cells, b: Cells) -> jax.Array:
-    return bitboard.count(bitboard.intersection(a, b)).astype(jnp.float32)
+def _count(cells: Cells) -> jax.Array:
+    return bitboard.count(cells).astype(jnp.float32)
 
 
 def _make_guesses(config: HeuristicConfig) -> dict[float, list[tuple[int, int]]]:

@@ -130,8 +130,8 @@ def read_name(text: str) -> PlayerName:
     """Take a player's name apart.
 
     Raises:
-      UsageError: there is no such kind, its target is missing, it takes no target or no
-        simulations, or the name cannot be printed, as records of its games ask.
+      UsageError: there is no such kind or heuristic, its target is missing, it takes no target or
+        no simulations, or the name cannot be printed, as records of its games ask.
     """
     kind, colon, rest = text.partition(":")
     if kind == EXTERNAL and rest.strip() and text.isprintable():
@@ -176,6 +176,8 @@ def _read_parts(text: str, kind: str, rest: str) -> PlayerName:
     target, budget, options = (parts.get(part) for part in ("target", "budget", "options"))
     if allowed.target and not target:
         raise _error(text, f"names no {allowed.target}")
+    if allowed.target == HEURISTIC and target not in HEURISTIC.split("|"):
+        raise UsageError(f"player {text!r}: no heuristic {target!r}; known heuristics: ethen, wjx")
     if budget is not None and not allowed.searches:
         raise _error(text, f"{kind} takes no simulations")
     name = PlayerName(text, kind, target or "")

@@ -1,8 +1,8 @@
 """The networks of trained players, by the players' names, and the rules that they have learned."""
 
-import contextlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from train.checkpoints import pretrained, weights
 from train.checkpoints.weights import TrainedNetwork
@@ -12,6 +12,8 @@ from train.runtime.errors import UsageError
 from train.runtime.files import reason_of
 from wallgo_jax.game.rules import PRESETS, Rules, name_of
 
+T = TypeVar("T")
+
 
 def load_network(name: str | PlayerName) -> TrainedNetwork:
     """Load the network of a trained player, named as `train.players.names` says.
@@ -20,11 +22,7 @@ def load_network(name: str | PlayerName) -> TrainedNetwork:
       UsageError: the player has no network, or it cannot be read.
     """
     read = read_network_name(name) if isinstance(name, str) else name
-    model = model_of(read)
-    if model is not None:
-        return weights.load_pretrained(model)
-    with _reading(Path(read.target)) as path:
-        return weights.load_network(path)
+    return _read(read, weights.load_pretrained, weights.load_network)
 
 
 def network_config(name: PlayerName) -> RunConfig:
@@ -33,20 +31,17 @@ def network_config(name: PlayerName) -> RunConfig:
     Raises:
       UsageError: it cannot be read.
     """
+    return _read(name, pretrained.read_config, weights.read_network_config)
+
+
+def _read(name: PlayerName, of_model: Callable[[str], T], of_path: Callable[[Path], T]) -> T:
     model = model_of(name)
     if model is not None:
-        return pretrained.read_config(model)
-    with _reading(Path(name.target)) as path:
-        return weights.read_network_config(path)
-
-
-@contextlib.contextmanager
-def _reading(path: Path) -> Iterator[Path]:
-    """Turn an OSError, such as of a name too long or a closed folder, into one line."""
+        return of_model(model)
     try:
-        yield path
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be read: {reason_of(error)}") from None
+        return of_path(Path(name.target))
+    except OSError as error:  # such as of a name too long or a closed folder
+        raise UsageError(f"{name.target}: cannot be read: {reason_of(error)}") from None
 
 
 def model_of(name: PlayerName) -> str | None:

@@ -8,7 +8,7 @@ from typing import Any
 from train.checkpoints import weights
 from train.checkpoints.calibration import of_card
 from train.checkpoints.weights import TrainedNetwork
-from train.config.heuristics import HeuristicConfig, HeuristicsConfig
+from train.config.heuristics import HeuristicsConfig
 from train.network import cast_weights
 from train.players.basic import (
     Act,
@@ -92,7 +92,7 @@ def make_player(
         case "ethen" | "wjx":
             return make_heuristic_player(read.kind, getattr(heuristics, read.kind))
         case "two-ply":
-            return make_two_ply_player(read.full, heuristic_of(read, heuristics))
+            return make_two_ply_player(read.full, getattr(heuristics, read.target))
         case "exact":
             return Player("exact", *make_exact_act(rules))
         case "external":
@@ -187,7 +187,7 @@ def _make_evaluating(
         "simulations": RAW_POLICY if name.kind == "net" else name.budget,
     }
     if trained is None:
-        evaluate = make_heuristic_evaluator(heuristic_of(name, heuristics))
+        evaluate = make_heuristic_evaluator(getattr(heuristics, name.target))
         player = evaluating_player(name.full, (), evaluate, **options)
     else:
         options |= {"symmetries": name.symmetries, "temperature": temperature}
@@ -283,18 +283,6 @@ def _read_for_selfplay(name: str) -> PlayerName:
             f"player {name!r}: self-play counts simulations, not seconds, so that a seed repeats it"
         )
     return read
-
-
-def heuristic_of(player: PlayerName, heuristics: HeuristicsConfig) -> HeuristicConfig:
-    """The weights of the heuristic that is a player's target.
-
-    Raises:
-      UsageError: there is no such heuristic.
-    """
-    if player.target not in ("ethen", "wjx"):
-        heuristic = f"no heuristic {player.target!r}; known heuristics: ethen, wjx"
-        raise UsageError(f"player {player.text!r}: {heuristic}")
-    return getattr(heuristics, player.target)
 
 
 def with_named_options(options: SearchConfig, name: PlayerName) -> SearchConfig:

@@ -13,10 +13,9 @@ from train.checkpoints.weights import TrainedNetwork
 from train.config import RunConfig
 from train.network import NetworkConfig, Output
 from train.network.build import network_for, observer_for
-from train.players.basic import Act, Player, act_by
+from train.players.basic import Player, act_by
 from train.search.config import SearchConfig, as_player
 from train.search.evaluator import Evaluator, evaluator_for, make_symmetric_evaluator
-from train.search.puct import draw_at
 from train.search.reporting import EvaluateHeads
 from train.search.search import Search, SearchResult, cast_own_weights, make_search
 from wallgo_jax.game.rules import Rules
@@ -72,8 +71,7 @@ def evaluating_player(
       simulations: at every ply of a game; RAW_POLICY plays the likeliest slot.
       symmetries: turned copies of the root, 1 to 8, whose mean evaluation a search begins with, or
         the raw policy is.
-      temperature: 0 plays what the search chooses; else a slot is drawn with chances
-        policy^(1 / temperature) of the search's policy.
+      temperature: as in `act_by`.
       model: of the opponent, as in `make_search`.
       network: config of the network whose weights the variables are, None for none.
     """
@@ -85,7 +83,7 @@ def evaluating_player(
     return Player(
         name=name,
         variables=variables,
-        act=_drawing_act(report, temperature) if temperature else act_by(report),
+        act=act_by(report, temperature),
         report=report,
         evaluate=evaluate,
         search=options,
@@ -128,14 +126,3 @@ def _search_report(
         return choose(cast, states, key)
 
     return search
-
-
-@functools.cache
-def _drawing_act(report: Search, temperature: float) -> Act:
-    @jax.jit
-    def act(variables: Any, states: State, key: jax.Array) -> jax.Array:
-        search_key, draw_key = jax.random.split(key)
-        policy = report(variables, states, search_key).policy
-        return draw_at(draw_key, policy, temperature)
-
-    return act

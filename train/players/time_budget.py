@@ -58,16 +58,15 @@ def simulations_in(
             times.append(clock() - began)
         return max(statistics.median(times), 1e-9)
 
+    def within(simulations: float) -> int:
+        return min(max(int(simulations), 1), MAX_SIMULATIONS)
+
     probed = seconds_of(PROBE)
-    count = _within(PROBE * seconds / probed)
+    count = within(PROBE * seconds / probed)
     if not PROBE / _NEAR <= count <= PROBE * _NEAR:
         took = seconds_of(count)
         a_simulation = (took - probed) / (count - PROBE)
         if a_simulation > 0:
-            count = _within(count + (seconds - took) / a_simulation)
+            count = within(count + (seconds - took) / a_simulation)
     unit = 10 ** max(0, math.floor(math.log10(count)) - 1)
     return count // unit * unit
-
-
-def _within(simulations: float) -> int:
-    return min(max(int(simulations), 1), MAX_SIMULATIONS)

@@ -31,16 +31,14 @@ def skeleton(runs: Sequence[Sequence[str]], anchors: Sequence[str]) -> list[Pair
       anchors: weakest first.
     """
     filled = [run for run in runs if run]
-    pairs = [pair for line in (*filled, anchors) for pair in _neighbours(line)]
+    pairs: list[Pairing] = []
+    for line in (*filled, anchors):
+        pairs += itertools.pairwise(line)
     for run in filled:
         pairs += [(run[0], anchor) for anchor in anchors]
         pairs += [(run[-1], anchor) for anchor in anchors[-1:]]
-    pairs += _neighbours([run[-1] for run in filled])
+    pairs += itertools.pairwise([run[-1] for run in filled])
     return list(dict.fromkeys(pairs))
-
-
-def _neighbours(line: Sequence[str]) -> list[Pairing]:
-    return list(itertools.pairwise(line))
 
 
 def chain(names: Sequence[str], seats: int) -> list[Pairing]:

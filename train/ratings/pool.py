@@ -20,9 +20,8 @@ import jax
 import numpy as np
 
 from train.arena import elo, match
-from train.arena.counts import Counts, count_games
 from train.arena.elo import Ratings
-from train.arena.result import MatchResult
+from train.arena.result import Counts, MatchResult, count_games
 from train.checkpoints import store
 from train.config import config_to_dict
 from train.config.heuristics import HeuristicsConfig

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from train.arena.counts import Counts
-from train.arena.result import MatchResult
+from train.arena.result import Counts, MatchResult
 from wallgo_jax.game.rules import Rules
 
 
@@ -42,13 +41,14 @@ def of_two(
     count, own = len(outcome), np.array(outcome)[:, None]
     red = np.arange(count) < count // 2 if is_red is None else np.array(is_red)
     seats = np.where(red[:, None], (0, 1), (1, 0))
-    cells = np.broadcast_to(territory, (count, 2))
+    cells = np.take_along_axis(np.broadcast_to(territory, (count, 2)), seats, axis=1)
     return MatchResult(
         names=(first, second),
         rules=rules,
         seats=seats,
         rewards=np.where(seats == 0, own, -own).astype(float),
-        cells=np.take_along_axis(cells, seats, axis=1),
+        cells=cells,
+        regions=cells,
         opening=np.arange(count) % max(count // 2, 1),
         games=tuple(map(tuple, games)) or tuple((number,) for number in range(count)),
     )
@@ -66,6 +66,7 @@ def at_table(names: Sequence[str], rules: Rules, games: int) -> MatchResult:
         seats=np.array([np.roll(held, n) for n in range(games)]),
         rewards=paid[np.arange(games) % 3],
         cells=np.tile([4, 3, 2], (games, 1)),
+        regions=np.tile([4, 2, 1], (games, 1)),
         opening=np.arange(games) // 6,
         games=tuple((number,) for number in range(games)),
     )
@@ -88,6 +89,7 @@ def of_winners(names: Sequence[str], rules: Rules, winners: np.ndarray) -> Match
         seats=seats,
         rewards=np.where(seats == winners[:, None], 1.0, -1 / (players - 1)),
         cells=np.full_like(seats, 20),
+        regions=np.full_like(seats, 9),
         opening=np.arange(count) // len(orders),
         games=((0,),) * count,
     )

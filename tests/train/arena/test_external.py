@@ -1,5 +1,6 @@
 """Other programs in matches: the example of the docs, our own engine, and programs that fail."""
 
+import gc
 import itertools
 import json
 import re
@@ -286,3 +287,30 @@ def test_elo_tells_games_that_a_program_loses_without_the_rules(tmp_path):
     assert said.code == 0, said.err
     assert "program.py loses at ply" in said.out + said.err
     assert name in (tmp_path / "it.json").read_text()
+
+
+@pytest.fixture
+def silent(tmp_path) -> str:
+    """Reads until its input ends; starts without `site`, which takes long."""
+    command = program(tmp_path / "program.py", "import sys\nfor line in sys.stdin: pass\n")
+    return command.replace(" ", " -I -S ", 1)
+
+
+def test_a_program_ends_once_nobody_has_its_player(silent):
+    player = make_external_player(silent)
+    process = player.act.program()._process
+    assert process.poll() is None
+    del player
+    gc.collect()
+    assert process.poll() == 0
+
+
+def test_a_player_that_is_closed_can_start_its_program_again(silent):
+    act = make_external_player(silent).act
+    first = act.program()
+    act.close()
+    assert first.has_failed and not act._end.alive
+    second = act.program()
+    assert second is not first and not second.has_failed
+    act.close()
+    assert second.has_failed

@@ -8,8 +8,8 @@ import pytest
 
 from tests.support.reference.referee import Game
 from train.arena import report
-from train.arena.games import seatings_of
 from train.arena.match import MatchOptions, entrants_of, fill_seats, play_match
+from train.arena.match_programs import seatings_of
 from train.arena.result import MatchResult, wilson_interval
 from train.players.basic import Player
 from wallgo_jax.game import actions
@@ -54,13 +54,9 @@ def test_each_opening_is_played_in_each_seating(scripted_match):
 
 def test_scripted_games_end_as_the_slow_referee_says(scripted_match):
     result = scripted_match
-    for actions_, seats, rewards, cells, places in zip(
-        result.games,
-        result.seats,
-        result.rewards,
-        result.cells,
-        result.places,
-        strict=True,
+    figures = result.seats, result.rewards, result.cells, result.regions, result.places
+    for actions_, seats, rewards, cells, regions, places in zip(
+        result.games, *figures, strict=True
     ):
         game, paid = Game(TRIO.to_dict()), [0.0, 0.0, 0.0]
         for ply, action in enumerate(actions_):
@@ -70,7 +66,7 @@ def test_scripted_games_end_as_the_slow_referee_says(scripted_match):
             paid = game.act(action)
         assert game.over
         assert rewards.tolist() == paid
-        assert cells.tolist() == game.territory()
+        assert (cells.tolist(), regions.tolist()) == (game.territory(), game.largest())
         ranked = [(-reward, -own) for reward, own in zip(paid, game.territory(), strict=True)]
         assert places.tolist() == [1 + sum(b < a for b in ranked) for a in ranked]
     assert len({tuple(each) for each in result.rewards.tolist()}) > 2
@@ -101,6 +97,7 @@ HAND_MADE = MatchResult(
     seats=np.array([[0, 1, 1], [1, 0, 1], [1, 1, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]]),
     # Won by a, won by b, drawn, won by a, won by a, won by b.
     rewards=np.stack([RED_WINS, RED_WINS, DRAW, RED_WINS, BLUE_WINS, BLUE_WINS]),
+    regions=np.array([[9, 4, 1], [9, 2, 3], [5, 3, 1], [7, 0, 0], [2, 9, 3], [0, 8, 2]]),
     cells=np.array([[9, 4, 2], [9, 2, 3], [5, 5, 1], [7, 0, 0], [3, 9, 3], [0, 8, 2]]),
     opening=np.array([0, 0, 0, 1, 1, 1]),
     games=tuple((number,) * (10 + number) for number in range(6)),

@@ -36,7 +36,7 @@ def of_two(play):
 
     def of_both(players, openings):
         score = play(*players, openings)
-        turned = Score(score.losses, score.draws, score.wins, score.other, score.own)
+        turned = Score(score.losses, score.draws, score.wins, score.other, score.own, score.region)
         return score, turned
 
     return of_both
@@ -84,7 +84,7 @@ def test_rounds_let_each_meet_each_once(count):
 
 def test_table_of_a_round_robin():
     scores = {
-        ("a", "b"): Score(1, 1, 0, 30, 20),
+        ("a", "b"): Score(1, 1, 0, 30, 20, 17),
         ("a", "c"): Score(0, 0, 2, 10, 40),
         ("b", "c"): Score(2, 0, 0, 50, 5),
     }
@@ -93,7 +93,7 @@ def test_table_of_a_round_robin():
     def play(first, second, pairs):
         assert pairs == 1
         known = scores.get((first, second))
-        return known or Score(*(scores[second, first][i] for i in (2, 1, 0, 4, 3)))
+        return known or Score(*(scores[second, first][i] for i in (2, 1, 0, 4, 3, 5)))
 
     rows = standings("abc", round_robin("abc", play))
     # Points: a 1.5, b 2.5, c 2.
@@ -102,7 +102,7 @@ def test_table_of_a_round_robin():
     text = shown(report.standings_table(rows, round_robin("abc", play), title="t", caption="c"))
     (line,) = [line for line in text.splitlines() if "│ b " in line]
     cells = [cell.strip() for cell in line.strip("│ ").split("│")]
-    assert cells == ["1", "b", "2.5", "2, 1, 1", "70 : 35", "·", "2", "0.5"]
+    assert cells == ["1", "b", "2.5", "2, 1, 1", "70 : 35", "4.2", "·", "2", "0.5"]
 
 
 def test_equal_points_are_parted_by_territory():
@@ -243,6 +243,7 @@ def test_records_are_plain_data():
         "draws": 0,
         "losses": 0,
         "territory": [40, 20],
+        "largest_region": 0,
         "winner": None,
     }
 
@@ -250,7 +251,8 @@ def test_records_are_plain_data():
 def test_tables_of_three_meet_once_in_every_choice_of_players():
     def play(players, openings):
         assert openings == 2
-        won = [Score(6, 0, 6, 60, 90, (6, 4, 2)), Score(4, 0, 8, 50, 100), Score(2, 0, 10, 40, 110)]
+        first = Score(6, 0, 6, 60, 90, places=(6, 4, 2))
+        won = [first, Score(4, 0, 8, 50, 100), Score(2, 0, 10, 40, 110)]
         return tuple(won)
 
     met = round_robin("abcd", play, openings=2, seats=3)

@@ -8,7 +8,7 @@ import pytest
 from tests.support import compiling
 from tests.support.learner import tiny
 from tests.support.learner.commands import command, complaint
-from train.arena.counts import Counts
+from train.arena.result import Counts
 from train.checkpoints import card_page
 from train.checkpoints.weights import TrainedNetwork
 from train.config import read_config

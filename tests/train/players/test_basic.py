@@ -1,7 +1,6 @@
 """Choices of players without a network, checked by the slow referee."""
 
 import copy
-import random
 from collections import Counter
 
 import jax
@@ -9,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from tests.support.learner.plain_heuristics import random_games, referee_at
 from tests.support.reference.referee import Game
 from train.players.basic import Player, make_greedy_player, make_random_player
 from wallgo_jax.game import actions
@@ -34,23 +34,12 @@ def greedy() -> Player:
 def positions(rules: Rules, seed: int, *, games: int) -> list[list[int]]:
     """Actions from the start to a position, for one position of each phase of a few games: setup,
     opening, and the ply before the end."""
-    rng = random.Random(seed)
     found = []
-    for _ in range(games):
-        game, played = Game(rules.to_dict()), []
-        while not game.over:
-            played.append(rng.choice(game.legal()))
-            game.act(played[-1])
+    for played in random_games(rules, seed, games=games):
         setup = len(rules.order)
-        found += [played[:plies] for plies in (setup - 1, setup, (setup + len(played)) // 2, -1)]
+        middle = (setup + len(played)) // 2
+        found += [played[:plies] for plies in (setup - 1, setup, middle, -1)]
     return found
-
-
-def referee_at(rules: Rules, played: list[int]) -> Game:
-    game = Game(rules.to_dict())
-    for action in played:
-        game.act(action)
-    return game
 
 
 def leads(game: Game) -> dict[int, int]:
@@ -137,10 +126,7 @@ def test_boards_choose_each_for_itself(kind, request):
 
 
 def test_finished_boards_get_slot_0(random_player, greedy):
-    rng, game, played = random.Random(5), Game(RULES.to_dict()), []
-    while not game.over:
-        played.append(rng.choice(game.legal()))
-        game.act(played[-1])
+    (played,) = random_games(RULES, 5, games=1)
     states = stack([replay_actions(RULES, played).states[-1]] * DRAWS)
     for player in (random_player, greedy):
         assert not np.asarray(player.act((), states, jax.random.key(6))).any()

@@ -1,6 +1,8 @@
 """Every form of a player's name makes that player; unknown names are refused in one line."""
 
 import dataclasses
+import json
+import shutil
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -18,11 +20,18 @@ from train.config import config_to_dict
 from train.config.heuristics import HeuristicConfig, HeuristicsConfig
 from train.network import Variables
 from train.network.build import network_for
-from train.players import registry, searching
-from train.players.registry import make_evaluating_player, make_player
+from train.players import registry
+from train.players.basic import act_by
+from train.players.registry import (
+    make_evaluating_player,
+    make_frozen_opponent,
+    make_player,
+    make_teacher,
+)
 from train.runtime.errors import UsageError
 from train.search.config import SearchConfig
 from wallgo_jax.game import actions
+from wallgo_jax.game.rules import PRESETS, Rules
 
 RULES = tiny.RULES
 
@@ -149,7 +158,7 @@ def test_options_that_a_search_of_ones_own_does_not_read_are_refused(tmp_path):
         name = f"search:{run}@2?{option}"
         assert "takes no options" in complaint(name)
         with pytest.raises(UsageError) as caught:
-            registry.make_frozen_opponent(name, RULES)
+            make_frozen_opponent(name, RULES)
         assert str(caught.value) == complaint(name)
         assert make_evaluating_player(name).name == name  # sessions search otherwise
     # Raw policies read symmetries.
@@ -226,7 +235,7 @@ def test_slots_are_drawn_by_the_policy_at_a_temperature(temperature, share):
     def report(variables, states, key):
         return SimpleNamespace(policy=jnp.tile(POLICY, (4000, 1)))
 
-    act = searching._drawing_act(report, temperature)
+    act = act_by(report, temperature)
     drawn = np.asarray(act((), None, jax.random.key(0)))
     assert set(drawn) == {0, 2}
     assert (drawn == 0).mean() == pytest.approx(share, abs=0.03)
@@ -235,3 +244,100 @@ def test_slots_are_drawn_by_the_policy_at_a_temperature(temperature, share):
 def test_players_without_a_policy_of_their_own_refuse_a_temperature():
     with pytest.raises(UsageError, match="only the search of a network draws at a temperature"):
         make_player("greedy", RULES, temperature=1.0)
+
+
+# As opponents that do not learn.
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("greedy", "weights"),
+        ("nobody", "unknown"),
+        ("runs/nobody", "runs/nobody"),
+        ("pretrained:wallzero-4stone@1s", "seconds"),
+    ],
+)
+def test_players_that_are_no_opponents_are_refused_in_one_line(name, said):
+    with pytest.raises(UsageError) as error:
+        make_frozen_opponent(name, PRESETS["wallzero-4stone"])
+    assert said in str(error.value) and "\n" not in str(error.value)
+
+
+def test_an_opponent_of_other_rules_is_refused(run):
+    wider = dataclasses.replace(tiny.RULES, walls=3)
+    for rules in (wider, Rules(size=3, players=3, stones=1, order=(0, 1, 2))):
+        with pytest.raises(UsageError, match=f"player '{run}': learned "):
+            make_frozen_opponent(str(run), rules)
+
+
+def test_a_network_of_several_rule_sets_is_an_opponent_of_each(tmp_path):
+    learned = [tiny.RULES, Rules(size=4, stones=1, order=(0, 1))]
+    words = ["--rules", json.dumps([{"rules": rules.to_dict()} for rules in learned])]
+    config = tiny.config(*words, "--network.planes", "BTRV", "--network.playable", "true")
+    mixed = save_run(tmp_path / "mixed", seeds={1: 0}, config=config)
+    for rules in learned:
+        assert make_frozen_opponent(f"net:{mixed}", rules).trained.config.learned == (*learned,)
+    with pytest.raises(UsageError, match=r"3x3, .* 4x4, .* hkoi"):
+        make_frozen_opponent(f"net:{mixed}", PRESETS["hkoi"])
+
+
+def test_a_name_says_how_it_searches(run):
+    found = make_frozen_opponent(f"{run}@3", tiny.RULES)
+    assert (found.name, found.simulations) == (f"search:{run}@3", 3)
+    assert found.trained.about["iteration"] == 10
+    assert {type(leaf) for leaf in jax.tree.leaves(found.trained.variables)} == {np.ndarray}
+    assert make_frozen_opponent(f"net:{run}/checkpoints/9", tiny.RULES).simulations == 0
+    assert make_frozen_opponent(str(run), tiny.RULES).simulations == 64
+
+
+def test_kept_weights_stand_for_those_of_the_name(run, tmp_path):
+    kept = shutil.copytree(run, tmp_path / "kept")
+    shutil.rmtree(kept / "checkpoints" / "10")
+    found = make_frozen_opponent(f"{run}@3", tiny.RULES, kept=kept)
+    assert (found.name, found.trained.about["iteration"]) == (f"search:{run}@3", 9)
+
+
+# As searches that self-play begins with.
+
+
+@pytest.mark.parametrize(
+    "name", ["random", "greedy", "wjx", pytest.param("exact", marks=pytest.mark.slow)]
+)
+def test_a_teacher_plays_and_its_policy_is_legal(states, name):
+    teacher = jax.jit(make_teacher(name, tiny.RULES, heuristics=HeuristicsConfig()))
+    legal = np.asarray(jax.jit(jax.vmap(actions.legal_slots))(states))
+    found = jax.device_get(teacher((), states, jax.random.key(1)))
+    boards = np.arange(len(legal))
+    assert legal[boards, found.slot].all()
+    np.testing.assert_allclose(found.policy.sum(axis=1), 1, rtol=1e-5)
+    assert (found.policy[~legal] == 0).all()
+    assert (found.prior[~legal] < -1e30).all()
+    assert (found.policy[boards, found.slot] > 0).all()
+    if name not in ("greedy", "wjx"):
+        return
+    # The policy is even over all moves that the player of that name makes, and no others.
+    player, seen = make_player(name, tiny.RULES), np.zeros(found.policy.shape, bool)
+    for key in jax.random.split(jax.random.key(2), 60):
+        seen[boards, np.asarray(player.act((), states, key))] = True
+    assert (seen <= (found.policy > 0)).all()
+    few = (found.policy > 0).sum(axis=1) <= 5
+    assert few.any()
+    np.testing.assert_array_equal(seen[few], found.policy[few] > 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("pretrained:wallzero-4stone", "weights"),
+        ("external:echo", "program"),
+        ("heuristic-search:wjx@1s", "seconds"),
+        ("wjy", "wjx"),
+        ("heuristic-search:greedy", "'greedy'"),
+        ("exact", "two players"),
+    ],
+)
+def test_other_teachers_are_refused_in_a_line(name, said):
+    with pytest.raises(UsageError, match=said) as caught:
+        make_teacher(name, PRESETS["wallzero-4stone"], heuristics=HeuristicsConfig())
+    assert "\n" not in str(caught.value)

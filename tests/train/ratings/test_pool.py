@@ -10,8 +10,7 @@ import pytest
 
 from tests.support.learner import matches, tiny
 from train.arena import elo
-from train.arena.counts import Counts
-from train.arena.result import MatchResult
+from train.arena.result import Counts, MatchResult
 from train.config.heuristics import HeuristicsConfig
 from train.metrics.plot_style import save_figure
 from train.players.basic import Player
@@ -275,38 +274,32 @@ def test_identity_of_a_heuristic_is_of_its_weights():
         assert known_by(name, usual) == known_by(name, changed)
 
 
-def test_entrants_of_a_run(tmp_path, monkeypatch):
-    for name in ("2", "10", "4", "6.aside", "8.orbax-checkpoint-tmp"):
-        (tmp_path / "checkpoints" / name).mkdir(parents=True)
+@pytest.fixture
+def make_player(monkeypatch):
+    """Makes players of checkpoints, the first three of which have the same weights."""
+    monkeypatch.setattr(pool, "_how_it_plays", lambda name, heuristics: None)
     asked = []
-    monkeypatch.setattr(pool, "_how_it_plays", lambda name, heuristics: None)
 
-    def make_player(name, rules):
+    def make(name, rules):
         asked.append(name)
-        return Player(name, {"w": np.array(len(asked))}, lambda *_: None)
-
-    found = pool.entrants_of_run(
-        tmp_path, tiny.RULES, name="r", simulations=8, count=2, make_player=make_player
-    )
-    assert [(each.name, each.iteration) for each in found] == [("r/2", 2), ("r/10", 10)]
-    assert asked == [f"search:{tmp_path}/checkpoints/{n}@8" for n in (2, 10)]
-    pool.entrants_of_run(tmp_path, tiny.RULES, name="r", simulations=0, make_player=make_player)
-    assert asked[2:] == [f"net:{tmp_path}/checkpoints/{n}" for n in (2, 4, 10)]
-
-
-def test_checkpoints_with_the_same_weights_are_one_player(tmp_path, monkeypatch):
-    for iteration in range(1, 5):
-        (tmp_path / "checkpoints" / str(iteration)).mkdir(parents=True)
-    monkeypatch.setattr(pool, "_how_it_plays", lambda name, heuristics: None)
-
-    def make_player(name, rules):
-        iteration = int(name.rpartition("/")[2])
+        iteration = int(name.partition("@")[0].rpartition("/")[2])
         return Player(name, {"w": np.array(max(iteration, 3))}, lambda *_: None)
 
-    found = pool.entrants_of_run(
-        tmp_path, tiny.RULES, name="r", simulations=0, make_player=make_player
-    )
-    assert [each.iteration for each in found] == [1, 4]
+    make.asked = asked
+    return make
+
+
+def test_entrants_of_a_run(tmp_path, make_player):
+    for name in ("1", "2", "3", "10", "4", "6.aside", "8.orbax-checkpoint-tmp"):
+        (tmp_path / "checkpoints" / name).mkdir(parents=True)
+    options = {"name": "r", "make_player": make_player}
+    found = pool.entrants_of_run(tmp_path, tiny.RULES, simulations=8, count=2, **options)
+    assert [(each.name, each.iteration) for each in found] == [("r/1", 1), ("r/10", 10)]
+    assert make_player.asked == [f"search:{tmp_path}/checkpoints/{n}@8" for n in (1, 10)]
+    found = pool.entrants_of_run(tmp_path, tiny.RULES, simulations=0, **options)
+    assert make_player.asked[2:] == [f"net:{tmp_path}/checkpoints/{n}" for n in (1, 2, 3, 4, 10)]
+    # Checkpoints with the same weights are one player.
+    assert [each.iteration for each in found] == [1, 4, 10]
 
 
 def test_runs_that_are_not_there(tmp_path):
