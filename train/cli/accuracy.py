@@ -119,10 +119,9 @@ class Accuracy:
         return code
 
     def _prove(self) -> int:
-        from train.analysis import late_positions
+        from train.analysis import late_positions, late_proofs
         from train.api.checks import key_of
         from train.api.progress import follow
-        from train.experiments import late_proofs
         from train.runtime.display import Display
 
         key_of("accuracy", self.seed)
