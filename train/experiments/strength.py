@@ -14,9 +14,8 @@ import numpy as np
 from scipy.optimize import isotonic_regression
 
 from train.arena.counts import PairResult, pair_result
-from train.arena.result import wilson_interval
 from train.config import CheckpointConfig, EvaluationConfig, RunConfig
-from train.experiments.lib.stats import Estimate
+from train.experiments.lib.stats import rate_over_games
 from train.loop.run_directory import STAGES_FILE
 from train.loop.start import code_in_words, code_of, stages_of
 from train.metrics.rows import METRICS_FILE, read_rows
@@ -89,8 +88,6 @@ def measure(
     run: Path,
     config: RunConfig,
     *,
-    opponent: str = OPPONENT,
-    simulations: int = SIMULATIONS,
     games: int,
     opening_plies: int,
     on_match: Callable[[Entrant, int, int], Callable[[int], None]],
@@ -102,8 +99,6 @@ def measure(
     Args:
       run: its directory.
       config: of the run.
-      opponent: a player of the registry.
-      simulations: of the checkpoints' search.
       games: of each match.
       opening_plies: random plies that both games of a pair start with.
       on_match: (checkpoint, its number from 0, number of checkpoints) -> a function of the games
@@ -113,39 +108,32 @@ def measure(
       UsageError: no checkpoint or metrics are kept, or the opponent cannot play.
     """
     rules, seed = config.rules, config.seed
-    entrants = pool.entrants_of_run(run, rules, name=run.name, simulations=simulations)
-    (against,) = pool.entrants_of_names([opponent], rules, heuristics=config.heuristics)
+    entrants = pool.entrants_of_run(run, rules, name=run.name, simulations=SIMULATIONS)
+    (against,) = pool.entrants_of_names([OPPONENT], rules, heuristics=config.heuristics)
     settings = pool.settings_of(rules, opening_plies=opening_plies, seed=seed)
     cache = ResultsCache(run / CACHE_FILE, settings | {"games": games})
     earlier = _earlier(run)
     minutes, compile_minutes = _minutes(run, earlier)
     points = []
     for number, entrant in enumerate(entrants):
-        results = [
-            result
-            for result in cache.of((entrant.identity, against.identity))
-            if isinstance(result, PairResult)
-        ]
-        if not results:
+        played = cache.of((entrant.identity, against.identity))
+        known = [result for result in played if isinstance(result, PairResult)]
+        if not known:
             on_games = on_match(entrant, number, len(entrants))
-            play = pool.make_play(
-                rules, games=games, opening_plies=opening_plies, seed=seed, on_games=on_games
-            )
-            counts = pair_result(play((entrant, against), 0))
-            results = [counts._replace(players=(entrant.identity, against.identity))]
-            cache.add(results[0])
-        result, iteration = results[0], entrant.iteration
-        assert iteration is not None
+            how = {"games": games, "opening_plies": opening_plies, "seed": seed}
+            match = pool.make_play(rules, **how, on_games=on_games)((entrant, against), 0)
+            names = (entrant.identity, against.identity)
+            known = [pair_result(match)._replace(players=names)]
+            cache.add(known[0])
+        result, iteration = known[0], entrant.iteration
         if iteration not in minutes:
             raise UsageError(f"{run}: {METRICS_FILE} has no row of iteration {iteration}")
         rate = (result.wins + result.draws / 2) / result.games
         points.append(StrengthPoint(iteration, minutes[iteration], rate, result.games))
-    passings = tuple(passing(points, level) for level in LEVELS)
-    code = code_in_words(code_of(run))
-    curve = StrengthCurve(
-        tuple(points), passings, max(minutes.values()), compile_minutes, earlier, code
-    )
-    how = {"opponent": against.name, "simulations": simulations, "opening_plies": opening_plies}
+    passings, code = tuple(passing(points, level) for level in LEVELS), code_in_words(code_of(run))
+    whole = max(minutes.values())
+    curve = StrengthCurve(tuple(points), passings, whole, compile_minutes, earlier, code)
+    how = {"opponent": against.name, "simulations": SIMULATIONS, "opening_plies": opening_plies}
     write_json(run / CURVE_FILE, {**how, "seed": seed, **plain_data(curve)})
     return curve
 
@@ -219,11 +207,10 @@ def _minutes(run: Path, earlier: EarlierStages) -> tuple[dict[int, float], float
 
 def table(curve: StrengthCurve, *, title: str) -> Table:
     """The curve's checkpoints."""
-    rows = []
-    for point in curve.points:
-        ends = wilson_interval(point.rate, point.games)
-        cells = Estimate(point.rate, *ends, point.games).cells()
-        rows.append([str(point.iteration), f"{point.minutes:.2f}", *cells])
+    rows = [
+        [str(iteration), f"{minutes:.2f}", *rate_over_games(rate, games).cells()]
+        for iteration, minutes, rate, games in curve.points
+    ]
     return Table(title, ("iteration", "minutes", "win rate", "95 % interval"), rows)
 
 
