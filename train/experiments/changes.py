@@ -124,19 +124,15 @@ def read_changes(path: Path, only: Sequence[str] = ()) -> tuple[Change, ...]:
         if change.name in wanted and change.against:
             wanted.add(change.against)
 
-    @functools.cache
-    def digest(name: str) -> str:
-        # Weights that cannot be read are refused by `ablation.Ablation.check`.
+    digest = functools.cache(trainings.digest_of)
+    chosen = [change for name, change in changes.items() if name in wanted]
+    for place, change in enumerate(chosen):
         try:
-            return trainings.digest_of(name)
-        except UsageError:
-            return ""
-
-    return tuple(
-        change._replace(weights=trainings.named_weights(change.config, digest))
-        for name, change in changes.items()
-        if name in wanted
-    )
+            weights = trainings.named_weights(change.config, digest)
+        except UsageError as error:
+            raise UsageError(f"ablation: {change.name}: {error}") from None
+        chosen[place] = change._replace(weights=weights)
+    return tuple(chosen)
 
 
 def _lines(fields: Mapping[str, Any], opening: str = "") -> list[str]:

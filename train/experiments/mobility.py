@@ -16,6 +16,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from train.analysis.late_positions import legal_slots
 from train.experiments import plays
 from train.experiments.game_size import SOLVED
 from train.experiments.lib import pages, stats
@@ -49,7 +50,6 @@ from train.runtime.host import fetch
 from train.solver.exact_player import tables_of
 from train.solver.positions import reachable_levels
 from train.solver.tablebase import value_of
-from wallgo_jax.game import actions
 from wallgo_jax.game.state import State
 
 _AHEAD = tuple(f"ahead_{turns}" for turns in range(1, TURNS + 1))
@@ -178,11 +178,6 @@ def _kinds(work: Work, games: SelfplayGames) -> dict[str, Any]:
     return {"rows": rows}
 
 
-@jax.jit
-def _legal_masks(states: State) -> jax.Array:
-    return jax.vmap(actions.legal_slots)(states)
-
-
 def _searches(
     player: Player,
     simulations: int,
@@ -195,7 +190,7 @@ def _searches(
     cannot."""
     search, position = make_search_among(player, simulations), states.position
     handed = State(states.variant, position._replace(player=1 - np.asarray(position.player)))
-    can_move = np.asarray(_legal_masks(handed)).any(axis=1)
+    can_move = np.asarray(legal_slots(handed)).any(axis=1)
     parts, count = [], len(passes)
     for first in range(0, count, POSITIONS):
         place, key = np.arange(first, first + POSITIONS) % count, jax.random.key(first)
@@ -224,7 +219,7 @@ def _search(work: Work, games: SelfplayGames, player: Player) -> dict[str, Any]:
     with work.task("searching without implicit passes", count, "positions") as on_progress:
         how = scale.search_simulations, played.states, kinds.passes, on_progress
         slot, chance, without_passes, without_best, handed_over = _searches(player, *how)
-    best, legal = (np.arange(count), slot), np.asarray(_legal_masks(played.states))
+    best, legal = (np.arange(count), slot), np.asarray(legal_slots(played.states))
     is_pass, has_other = kinds.passes[best], (legal & ~kinds.passes).any(axis=1)
     lost, burden = chance - without_passes, handed_over - without_passes
     rows = []

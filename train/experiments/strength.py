@@ -16,7 +16,6 @@ from scipy.optimize import isotonic_regression
 from train.arena.counts import PairResult, pair_result
 from train.config import CheckpointConfig, EvaluationConfig, RunConfig
 from train.experiments.lib.stats import rate_over_games
-from train.loop.run_directory import STAGES_FILE
 from train.loop.start import code_in_words, code_of, stages_of
 from train.metrics.rows import METRICS_FILE, read_rows
 from train.metrics.text_table import Table
@@ -174,35 +173,27 @@ def _time_at(minutes: np.ndarray, rates: np.ndarray, games: np.ndarray, level: f
 
 
 def _earlier(run: Path) -> EarlierStages:
-    minutes, compile_minutes, unrecorded = 0.0, 0.0, []
-    try:
-        for stage in stages_of(run):
-            hours = stage.get("hours")
-            if hours is None:
-                unrecorded.append(str(stage.get("run") or stage.get("source")))
-            else:
-                minutes += 60 * hours["training"]
-                compile_minutes += 60 * hours["compiling"]
-    except (AttributeError, KeyError, TypeError) as error:
-        raise UsageError(f"{run / STAGES_FILE}: cannot be read for the time: {error}") from None
-    return EarlierStages(minutes, compile_minutes, tuple(unrecorded))
+    stages = stages_of(run)
+    hours = [stage["hours"] for stage in stages if stage.get("hours") is not None]
+    unknown = [stage for stage in stages if stage.get("hours") is None]
+    return EarlierStages(
+        60 * sum(each["training"] for each in hours),
+        60 * sum(each["compiling"] for each in hours),
+        tuple(str(stage.get("run") or stage.get("source")) for stage in unknown),
+    )
 
 
 def _minutes(run: Path, earlier: EarlierStages) -> tuple[dict[int, float], float]:
     """Minutes of training by iterations done, and those of compiling, both since the first stage
     began."""
-    try:
-        rows = read_rows(run / METRICS_FILE)
-        total, minutes = 60 * earlier.minutes, {}
-        for row in rows:
-            total += row["selfplay_seconds"] + row["learn_seconds"]
-            minutes[row["iteration"]] = total / 60
-    except (OSError, KeyError, TypeError) as error:
-        raise UsageError(f"{run / METRICS_FILE}: cannot be read for the time: {error}") from None
-    if not minutes:
-        raise UsageError(f"{run / METRICS_FILE}: holds no iteration")
+    if not (run / METRICS_FILE).exists():
+        raise UsageError(f"{run}: has no {METRICS_FILE}, which the minutes are read from")
+    rows = read_rows(run / METRICS_FILE)
+    seconds = [row["selfplay_seconds"] + row["learn_seconds"] for row in rows]
+    minutes = earlier.minutes + np.cumsum(seconds) / 60
     compile_seconds = sum(row.get("compile_seconds") or 0.0 for row in rows)
-    return minutes, earlier.compile_minutes + compile_seconds / 60
+    by_iteration = zip((row["iteration"] for row in rows), minutes.tolist(), strict=True)
+    return dict(by_iteration), earlier.compile_minutes + compile_seconds / 60
 
 
 def table(curve: StrengthCurve, *, title: str) -> Table:
