@@ -11,11 +11,10 @@ from typing import Any
 import jax
 import numpy as np
 
-from train.analysis.late_positions import LatePositions, legal_slots
+from train.analysis.late_positions import LatePositions
 from train.arena.result import wilson_interval
 from train.metrics.text_table import Table
 from train.players.basic import Player
-from train.players.registry import make_player
 from train.runtime.batches import batches
 from train.runtime.display import Display
 from train.runtime.errors import UsageError
@@ -37,8 +36,9 @@ from wallgo_jax.game.state import State
 
 DEFAULT_BATCH = 512
 _VALUES = {"won": WIN, "drawn": DRAW, "lost": LOSS}
-_WALLS = ((0, 4), (5, 6), (7, 8), (9, 10), (11, 999))
-_LEFT = ((1, 2), (3, 4), (5, 6), (7, 8), (9, 12), (13, 16), (17, 999))
+_MOST = 999
+_WALLS = ((0, 4), (5, 6), (7, 8), (9, 10), (11, _MOST))
+_LEFT = ((1, 2), (3, 4), (5, 6), (7, 8), (9, 12), (13, 16), (17, _MOST))
 OnProgress = Callable[[int], Any]
 
 
@@ -83,44 +83,39 @@ class Accuracy:
             groups |= {name: self.value == value for name, value in _VALUES.items()}
         if self.is_exact:
             return groups | {f"ply {ply}": self.number == ply for ply in np.unique(self.number)}
-        for first, last in _WALLS if self.by == "walls" else _LEFT:
-            name = f"{first} to {last}"
-            if self.by == "walls":
-                name = f"{name} walls" if last < 999 else f"from {first} walls"
-            elif last == 999:
-                name = f"{first} and more"
+        by_walls = self.by == "walls"
+        for first, last in _WALLS if by_walls else _LEFT:
+            name = f"{first} to {last} walls" if by_walls else f"{first} to {last}"
+            if last == _MOST:
+                name = f"from {first} walls" if by_walls else f"{first} and more"
             groups[name] = (self.number >= first) & (self.number <= last)
         return groups
 
     def record(self) -> dict[str, Any]:
         """JSON-ready figures: of each group how many, the share in which the value is kept, and
         both where one can err."""
-        return {
-            "player": self.player,
-            "rules": self.rules.to_dict(),
-            **self.about,
-            "positions": {name: self._figures(where) for name, where in self.groups().items()},
-        }
-
-    def _figures(self, where: np.ndarray) -> dict[str, Any]:
-        figures: dict[str, Any] = {}
-        for words, group in (("", where), ("_where_one_can_err", where & self.can_err)):
-            total, share = int(group.sum()), float(self.kept[group].mean()) if group.any() else None
-            figures |= {f"total{words}": total, f"kept{words}": share}
-            if not self.is_exact:
-                ends = None if share is None else wilson_interval(share, total)
-                figures[f"interval_95{words}"] = ends
-        if self.given_away is not None:
-            known = where & ~np.isnan(self.given_away)
-            away = float(self.given_away[known].mean()) if known.any() else None
-            figures |= {"total_with_margins": int(known.sum()), "given_away": away}
-        return figures
+        positions = {}
+        for name, where in self.groups().items():
+            figures: dict[str, Any] = {}
+            for words, group in (("", where), ("_where_one_can_err", where & self.can_err)):
+                total, share = int(group.sum()), _mean(self.kept[group])
+                figures |= {f"total{words}": total, f"kept{words}": share}
+                if not self.is_exact:
+                    ends = None if share is None else wilson_interval(share, total)
+                    figures[f"interval_95{words}"] = ends
+            if self.given_away is not None:
+                known = self.given_away[where & ~np.isnan(self.given_away)]
+                figures |= {"total_with_margins": len(known), "given_away": _mean(known)}
+            positions[name] = figures
+        rules = {"player": self.player, "rules": self.rules.to_dict()}
+        return {**rules, **self.about, "positions": positions}
 
     def table(self) -> Table:
         """The figures for a terminal; of a solved board without those of each ply."""
-        heads = ["positions" if self.given_away is None else self.by, "all", "kept"]
+        has_margins = self.given_away is not None
+        heads = [self.by if has_margins else "positions", "all", "kept"]
         heads += [*([] if self.is_exact else ["95 %"]), "where one can err", "kept"]
-        heads += [] if self.given_away is None else ["margins", "cells"]
+        heads += ["margins", "cells"] if has_margins else []
         rows = []
         for name, figures in self.record()["positions"].items():
             if name.startswith("ply") or not (figures["total"] or self.is_exact):
@@ -130,7 +125,7 @@ class Accuracy:
                 row.append("{:.2f} to {:.2f}".format(*(100 * x for x in figures["interval_95"])))
             row += [f"{figures['total_where_one_can_err']:,}"]
             row += [_percent(figures["kept_where_one_can_err"])]
-            if self.given_away is not None:
+            if has_margins:
                 row += [f"{figures['total_with_margins']:,}", _cells(figures["given_away"])]
             rows.append(row)
         caption = f"rules {name_of(self.rules)} · {self.caption}"
@@ -151,6 +146,10 @@ def players_table(results: Sequence[Accuracy]) -> Table:
         rows,
         "cells: mean margin given away where all margins are proven",
     )
+
+
+def _mean(values: np.ndarray) -> float | None:
+    return float(values.mean()) if len(values) else None
 
 
 def _percent(share: float | None) -> str:
@@ -174,17 +173,17 @@ def _choices(
 
 
 def value_accuracy(
-    name: str | Player,
+    player: Player,
     rules: Rules,
     *,
     batch: int = DEFAULT_BATCH,
     seed: int = 0,
     is_quiet: bool = False,
 ) -> Accuracy:
-    """Measure a player of `train.players.registry` in every position of a board; shows progress.
+    """Measure a player in every position of a board; shows progress.
 
     Raises:
-      UsageError: an unknown player, or rules without tables.
+      UsageError: rules without tables, or the player does not fit the memory.
     """
     check_solvable(rules, BY_TABLES)
     display = Display(is_quiet=is_quiet)
@@ -192,27 +191,23 @@ def value_accuracy(
         with display.task("solving the board", 1, "boards"):
             tables = make_tables(rules)
             levels = list(reachable_levels(rules, seed=seed))
-        total = sum(len(level.position.ply) for level in levels)
-        player = make_player(name, rules)
+        sizes = [len(level.position.ply) for level in levels]
         # A batch larger than all that it can hold would only be padded.
-        batch = min(batch, max(DEFAULT_BATCH, *(len(level.position.ply) for level in levels)))
-        player, key = _compiled(player, levels, batch), jax.random.key(seed)
-        with display.task(player.name, total, "positions") as task:
+        batch = min(batch, max(DEFAULT_BATCH, *sizes))
+        states = jax.tree.map(
+            lambda x: jax.ShapeDtypeStruct((batch, *x.shape[1:]), x.dtype), levels[0]
+        )
+        given = (player.variables, states, jax.random.key(0))
+        act = CompiledFunction(jax.jit(player.act), lambda: given)
+        held = [
+            MemoryEstimate("positions", tree_bytes(states), ("batch",)),
+            MemoryEstimate("weights", tree_bytes(player.variables), ("the size of the network",)),
+        ]
+        playing = MemoryEstimate("the player's choices", act.bytes, ("batch", "simulations"))
+        check_fits(held, device_memory(), programs=[playing])
+        player, key = player._replace(act=act), jax.random.key(seed)
+        with display.task(player.name, sum(sizes), "positions") as task:
             return value_kept(player, rules, tables, levels, batch=batch, key=key, on_progress=task)
-
-
-def _compiled(player: Player, levels: list[State], batch: int) -> Player:
-    """The player with its choices compiled for a batch, which is refused where it does not fit."""
-    states = jax.tree.map(lambda x: jax.ShapeDtypeStruct((batch, *x.shape[1:]), x.dtype), levels[0])
-    given = (player.variables, states, jax.random.key(0))
-    act = CompiledFunction(jax.jit(player.act), lambda: given)
-    held = [
-        MemoryEstimate("positions", tree_bytes(states), ("batch",)),
-        MemoryEstimate("weights", tree_bytes(player.variables), ("the size of the network",)),
-    ]
-    playing = MemoryEstimate("the player's choices", act.bytes, ("batch", "simulations"))
-    check_fits(held, device_memory(), programs=[playing])
-    return player._replace(act=act)
 
 
 def value_kept(
@@ -288,7 +283,7 @@ class Sample:
 
 
 def sampled_accuracy(
-    name: str | Player,
+    player: Player,
     rules: Rules,
     sample: Sample,
     *,
@@ -296,10 +291,10 @@ def sampled_accuracy(
     on_progress: OnProgress = lambda done: None,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> Accuracy:
-    """Measure a player of `train.players.registry` in sampled positions, each solved by alpha-beta.
+    """Measure a player in sampled positions, each solved by alpha-beta.
 
     Args:
-      name: of the player, or the player.
+      player: to measure.
       rules: of two players with one stone each, at most 4x4 cells.
       sample: which positions; fewer are measured where the work is stopped.
       batch: positions that the player chooses in at once.
@@ -307,10 +302,10 @@ def sampled_accuracy(
       should_stop: asked after each position.
 
     Raises:
-      UsageError: an unknown player, rules that alpha-beta does not solve, or too few positions.
+      UsageError: rules that alpha-beta does not solve, or too few positions.
     """
     check_solvable(rules, BY_SEARCH)
-    player, key = make_player(name, rules), jax.random.key(sample.seed)
+    key = jax.random.key(sample.seed)
     states = sample_positions(rules, sample.positions, min_walls=sample.min_walls, seed=sample.seed)
     batch = min(batch, sample.positions)
     choices = _choices(player, states, batch=batch, key=key)
@@ -338,51 +333,23 @@ def sampled_accuracy(
 
 
 def late_accuracy(
-    name: str | Player, late: LatePositions, *, batch: int, seed: int = 0, is_quiet: bool = False
+    player: Player, late: LatePositions, *, batch: int, seed: int = 0, is_quiet: bool = False
 ) -> Accuracy:
-    """Measure a player of `train.players.registry` in proven positions; shows progress.
-
-    Raises:
-      UsageError: an unknown player.
-    """
-    player = make_player(name, late.rules)
-    display = Display(is_quiet=is_quiet)
-    with display, display.task(player.name, len(late.value), "positions") as task:
-        return late_kept(player, late, batch=batch, key=jax.random.key(seed), on_progress=task)
-
-
-def late_kept(
-    player: Player,
-    late: LatePositions,
-    *,
-    batch: int,
-    key: jax.Array,
-    on_progress: OnProgress = lambda done: None,
-) -> Accuracy:
-    """Measure a player in proven positions.
-
-    Args:
-      player: to measure.
-      late: the positions.
-      batch: positions that it is asked about at once.
-      key: of its draws.
-      on_progress: called with the number of positions done.
-    """
+    """Measure a player in proven positions; shows progress."""
     count, chosen = len(late.value), []
-    legal = []
-    for states, slots, size in _choices(player, late.states, batch=min(batch, count), key=key):
-        chosen.append(fetch(slots)[:size])
-        legal.append(fetch(legal_slots(states))[:size])
-        on_progress(sum(map(len, chosen)))
+    batch, key, display = min(batch, count), jax.random.key(seed), Display(is_quiet=is_quiet)
+    with display, display.task(player.name, count, "positions") as on_progress:
+        for _, slots, size in _choices(player, late.states, batch=batch, key=key):
+            chosen.append(fetch(slots)[:size])
+            on_progress(sum(map(len, chosen)))
     at = np.arange(count), np.concatenate(chosen)
-    can_err = np.asarray((np.concatenate(legal) & ~late.best).any(axis=1))
     # A row of NaN has no margins; NaN in another row is an illegal play.
     most = np.where(np.isnan(late.margins), -np.inf, late.margins).max(axis=1)
     return Accuracy(
         player.name,
         late.rules,
         late.value,
-        can_err,
+        late.can_err,
         late.best[at],
         "plies left",
         late.left,

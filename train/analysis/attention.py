@@ -11,9 +11,9 @@ import contextlib
 import functools
 import io
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import numpy as np
@@ -69,16 +69,8 @@ def raw_attention(
     """
     attention_blocks(config)
     grid, game = _board(state)
-    attention = fetch(_programs(config, _players(game), grid).attention(variables, game))
+    attention = fetch(_attention(variables, game, config=config))
     return attention[:, :, cell].reshape(*attention.shape[:2], grid, grid)
-
-
-def attention_maps(
-    config: NetworkConfig, variables: Variables, state: EnvState | State, cell: int
-) -> np.ndarray:
-    """`raw_attention` with each map rescaled to 0 to 1, as in the paper's figures; constant maps
-    become zeros."""
-    return pictures.normalised(raw_attention(config, variables, state, cell))
 
 
 def predicted_ownership(
@@ -92,9 +84,9 @@ def predicted_ownership(
     """
     if not config.ownership:
         raise UsageError("ownership: the network has no ownership head; choose a player with one")
-    grid, game = _board(state)
+    _, game = _board(state)
     players = _players(game)
-    shares = fetch(_programs(config, players, grid).ownership(variables, game))  # [H, W, P + 1]
+    shares = fetch(_ownership(variables, game, config=config))  # [H, W, P + 1], the mover first
     from_mover, nobody = shares[..., :players], shares[..., players:]
     absolute = np.roll(from_mover, int(game.position.player), axis=-1)
     return np.moveaxis(np.concatenate([absolute, nobody], axis=-1), -1, 0)
@@ -151,16 +143,13 @@ def draw_attention(
         index = parse_cell(cell, grid=_board(state)[0])
         _check_players(player, trained, state)
         config = trained.config.network
-        raw, blocks = (
-            raw_attention(config, trained.variables, state, index),
-            attention_blocks(config),
-        )
+        blocks = attention_blocks(config)
+        raw = raw_attention(config, trained.variables, state, index)
         facts = {"network": trained.source, "ply": int(state.position.ply), "cell": cell.upper()}
-        picture = pictures.attention_picture(
-            raw, blocks, state, index, name=trained.name, theme=theme
-        )
-        arrays = {"blocks": blocks, "raw": raw, "maps": pictures.normalised(raw)}
-        _write(out, picture, facts | arrays)
+        named = {"name": trained.name, "theme": theme}
+        picture = pictures.attention_picture(raw, blocks, state, index, **named)
+        maps = pictures.normalised(raw)
+        _write(out, picture, facts | {"blocks": blocks, "raw": raw, "maps": maps})
 
 
 def draw_ownership(
@@ -186,9 +175,8 @@ def draw_ownership(
         predicted = predicted_ownership(trained.config.network, trained.variables, state)
         true = true_ownership(final)
         error = evaluation_error(predicted, true)
-        picture = pictures.ownership_picture(
-            predicted, true, state, final, error=error, name=trained.name, theme=theme
-        )
+        named = {"error": error, "name": trained.name, "theme": theme}
+        picture = pictures.ownership_picture(predicted, true, state, final, **named)
         facts = {"network": trained.source, "ply": ply, "error": error}
         _write(out, picture, {**facts, "predicted": predicted, "true": true})
 
@@ -201,27 +189,20 @@ def _open(player: str, request: SourceRequest, out: Path) -> tuple[TrainedNetwor
     return trained, request._replace(default_rules=trained.config.rules)
 
 
-class _Programs(NamedTuple):
-    attention: Callable[[Variables, State], jax.Array]  # float32[T, heads, H W, H W]
-    ownership: Callable[[Variables, State], jax.Array]  # float32[H, W, P + 1], the mover first
+@functools.partial(jax.jit, static_argnames="config")
+def _attention(variables: Variables, state: State, *, config: NetworkConfig) -> jax.Array:
+    """float32[T, heads, H W, H W]"""
+    network = network_for(config, _players(state))
+    return network.attention(variables, observer_for(config)(state, None)[None])[0]
 
 
-@functools.cache
-def _programs(config: NetworkConfig, players: int, grid: int) -> _Programs:
-    network = network_for(config, players)
-
-    def planes_of(state: State) -> jax.Array:
-        return observer_for(config)(state, None)[None]
-
-    def attention(variables: Variables, state: State) -> jax.Array:
-        return network.attention(variables, planes_of(state))[0]
-
-    def ownership(variables: Variables, state: State) -> jax.Array:
-        logits = network.evaluate(variables, planes_of(state)).ownership
-        assert logits is not None
-        return jax.nn.softmax(logits[0], axis=-1)
-
-    return _Programs(jax.jit(attention), jax.jit(ownership))
+@functools.partial(jax.jit, static_argnames="config")
+def _ownership(variables: Variables, state: State, *, config: NetworkConfig) -> jax.Array:
+    """float32[H, W, P + 1], the mover first"""
+    network = network_for(config, _players(state))
+    logits = network.evaluate(variables, observer_for(config)(state, None)[None]).ownership
+    assert logits is not None
+    return jax.nn.softmax(logits[0], axis=-1)
 
 
 def _board(state: EnvState | State) -> tuple[int, State]:

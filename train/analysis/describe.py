@@ -129,17 +129,11 @@ def make_timer(network: Network, variables: Variables, planes: jax.Array) -> Tim
     return seconds
 
 
-def _evaluations_for(timer: Timer, seconds: float) -> int:
-    """The first power of two of evaluations that take at least that number of seconds."""
-    evaluations = 1
-    while timer(evaluations) < seconds:
-        evaluations *= 2
-    return evaluations
-
-
 def median_seconds(timer: Timer) -> float:
     """Seconds of one evaluation: the median of `RUNS` runs of at least about `RUN_SECONDS`."""
-    evaluations = _evaluations_for(timer, RUN_SECONDS)
+    evaluations = 1
+    while timer(evaluations) < RUN_SECONDS:
+        evaluations *= 2
     return statistics.median(timer(evaluations) for _ in range(RUNS)) / evaluations
 
 
@@ -162,19 +156,12 @@ def describe_record(description: Description) -> dict[str, Any]:
 
 def describe_report(description: Description) -> Group:
     """A description for the console: the table of parts, then the speed."""
-    speed = description.speed
-    lines = [] if speed is None else [Text(line) for line in _speed_lines(speed)]
-    if description.config.mix:
-        lines.insert(0, Text(f"rule sets: {rule_sets_in_words(description.config.mix)}"))
-    return Group(_parts_table(description), *lines)
-
-
-def _parts_table(description: Description) -> Table:
-    source, config, parts, _ = description
+    (source, config, parts, speed), lines = description, []
     shape, size = config.network, config.grid_side
     planes = len(channels_of(shape, config.rules.players))
-    sums = (sum(each) for each in zip(*(part[2:] for part in parts), strict=True))
-    total = Part("total", (), *sums)
+    total = Part(
+        "total", (), *(sum(each) for each in zip(*(part[2:] for part in parts), strict=True))
+    )
     rows = [
         [
             part.name,
@@ -185,17 +172,18 @@ def _parts_table(description: Description) -> Table:
         ]
         for part in (*parts, total)
     ]
-    return Table(
+    table = Table(
         f"{shape.blocks}, width {shape.width}: the network of {source}",
         ("part", "gives", "parameters", "share", "multiply-adds"),
         rows,
         f"one {size}×{size} board of {planes} planes ({shape.planes})",
     )
-
-
-def _speed_lines(speed: Speed) -> tuple[str, str]:
-    return (
-        f"{speed.evaluations_per_second:,.0f} evaluations/s, "
-        f"{speed.multiply_adds_per_second / 1e9:,.2f} G multiply-adds/s",
-        f"batch {speed.batch} · {speed.dtype} · {speed.device} · median of {RUNS} runs",
-    )
+    if config.mix:
+        lines.append(f"rule sets: {rule_sets_in_words(config.mix)}")
+    if speed is not None:
+        lines += [
+            f"{speed.evaluations_per_second:,.0f} evaluations/s, "
+            f"{speed.multiply_adds_per_second / 1e9:,.2f} G multiply-adds/s",
+            f"batch {speed.batch} · {speed.dtype} · {speed.device} · median of {RUNS} runs",
+        ]
+    return Group(table, *map(Text, lines))

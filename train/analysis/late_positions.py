@@ -20,7 +20,7 @@ import dataclasses
 import json
 from collections.abc import Container, Iterable, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, NamedTuple
 
 import jax
 import numpy as np
@@ -28,6 +28,7 @@ import pydantic
 
 from train.data.record_dataset import RecordedGames, make_examples
 from train.runtime import files
+from train.runtime.batches import in_batches
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
 from train.solver.boards import LOSS
@@ -37,19 +38,28 @@ from wallgo_jax.game import actions
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import State
 
+_BATCH = 4096
+
+
+def _slots(mask: str) -> tuple[int, ...]:
+    bits = int(mask, 16)
+    if bits <= 0:
+        raise ValueError("must be a hexadecimal number with a bit for each slot")
+    return tuple(slot for slot in range(bits.bit_length()) if bits >> slot & 1)
+
 
 class LatePosition(NamedTuple):
     """One proven position of a game."""
 
     ply: int  # plies before it
-    value: int  # for the player to move
-    best: tuple[int, ...]  # slots of the plays that keep it
-    margin: int | None  # cells that best play leads by at the end, if it was proven
-    margins: tuple[int, ...] | None  # after each legal play, if all were proven
+    value: Annotated[int, pydantic.Field(ge=-1, le=1)]  # for the player to move
+    best: Annotated[tuple[int, ...], pydantic.BeforeValidator(_slots)]  # the plays that keep it
+    margin: int | None = None  # cells that best play leads by at the end, if it was proven
+    margins: tuple[int, ...] | None = None  # after each legal play, if all were proven
 
 
 class TakeOptions(NamedTuple):
-    """Options of taking positions, as in `train.experiments.late_proofs.ProofOptions`."""
+    """Options of taking positions, as in `train.analysis.late_proofs.ProofOptions`."""
 
     per_game: int
     max_plies_left: int
@@ -69,24 +79,15 @@ class LateGame(NamedTuple):
 
 def to_line(game: LateGame) -> str:
     """The line of a game, without its line end."""
-    fields = json.loads(records.to_json(game.record))
-    fields["late"] = [_fields(each) for each in game.proven]
-    fields["refused"] = list(game.refused)
-    fields["unclear"] = list(game.unclear)
-    fields["node_limit"] = game.node_limit
+    late = []
+    for each in game.proven:
+        fields = each._asdict() | {"best": f"{sum(1 << slot for slot in each.best):x}"}
+        late.append({key: value for key, value in fields.items() if value is not None})
+    fields = json.loads(records.to_json(game.record)) | {"late": late}
+    fields |= {key: getattr(game, key) for key in ("refused", "unclear", "node_limit")}
     if game.options is not None:
         fields["options"] = game.options._asdict()
     return json.dumps(fields, separators=(",", ":"))
-
-
-def _fields(position: LatePosition) -> dict[str, Any]:
-    best = f"{sum(1 << slot for slot in position.best):x}"
-    fields: dict[str, Any] = {"ply": position.ply, "value": position.value, "best": best}
-    if position.margin is not None:
-        fields["margin"] = position.margin
-    if position.margins is not None:
-        fields["margins"] = list(position.margins)
-    return fields
 
 
 def read_late(path: Path) -> list[LateGame]:
@@ -112,21 +113,11 @@ def read_growing(path: Path) -> list[LateGame]:
 class _Fields(pydantic.BaseModel):
     """The keys of a line that a record does not have."""
 
-    late: list["_Proven"]
+    late: tuple[LatePosition, ...]
     refused: tuple[int, ...] = ()
     unclear: tuple[int, ...] = ()
     node_limit: int = 0
     options: TakeOptions | None = None
-
-
-class _Proven(pydantic.BaseModel):
-    """A proven position as a line holds it."""
-
-    ply: int
-    value: Literal[1, 0, -1]  # WIN, DRAW, LOSS
-    best: Annotated[str, pydantic.Field(pattern="^[0-9a-f]*[1-9a-f][0-9a-f]*$")]
-    margin: int | None = None
-    margins: tuple[int, ...] | None = None
 
 
 def _from_line(line: str) -> LateGame:
@@ -136,20 +127,15 @@ def _from_line(line: str) -> LateGame:
     if record.grid not in (None, record.rules.size):
         raise ValueError(f"key 'grid': is {record.grid}, not the board's own {record.rules.size}")
     fields = _Fields.model_validate_json(line)
-    proven = tuple(_position(each, record) for each in fields.late)
+    plies, placements = len(record.actions), len(record.rules.order)
+    for ply, _, _, margin, margins in fields.late:
+        if not placements <= ply < plies:
+            allowed = f"is not from {placements}, after the placements, to below {plies}"
+            raise ValueError(f"key 'late': ply {ply} {allowed}")
+        if margins is not None and max(margins, default=None) != margin:
+            raise ValueError(f"key 'late': ply {ply}: 'margin' must be the most of 'margins'")
     others = fields.refused, fields.unclear, fields.node_limit, fields.options
-    return LateGame(record, proven, *others)
-
-
-def _position(fields: _Proven, record: Record) -> LatePosition:
-    plies, placements, mask = len(record.actions), len(record.rules.order), int(fields.best, 16)
-    if not placements <= fields.ply < plies:
-        allowed = f"is not from {placements}, after the placements, to below {plies}"
-        raise ValueError(f"key 'late': ply {fields.ply} {allowed}")
-    if fields.margins is not None and max(fields.margins, default=None) != fields.margin:
-        raise ValueError(f"key 'late': ply {fields.ply}: 'margin' must be the most of 'margins'")
-    best = tuple(slot for slot in range(mask.bit_length()) if mask >> slot & 1)
-    return LatePosition(fields.ply, fields.value, best, fields.margin, fields.margins)
+    return LateGame(record, fields.late, *others)
 
 
 def write_late(path: Path, games: Iterable[LateGame]) -> None:
@@ -220,6 +206,7 @@ class LatePositions:
       rules: of all of them.
       states: [N], on the host.
       best: bool[N, A], the plays that keep the value.
+      can_err: bool[N], whether some legal play loses value.
       value: int8[N], for the player to move.
       left: int16[N], plies that the recorded game went on for.
       margins: float32[N, A], lead at the end after each legal play; NaN elsewhere, and in the rows
@@ -229,6 +216,7 @@ class LatePositions:
     rules: Rules
     states: State
     best: np.ndarray
+    can_err: np.ndarray
     value: np.ndarray
     left: np.ndarray
     margins: np.ndarray
@@ -240,10 +228,25 @@ def load_late(path: Path) -> LatePositions:
     Raises:
       UsageError: what is wrong with the file.
     """
-    numbered = [(n, game) for n, game in enumerate(read_late(path), start=1) if game.proven]
-    if not numbered:
+    games = read_late(path)
+    if not any(game.proven for game in games):
         raise UsageError(f"{path}: no proven position")
-    places = tuple(f"{path}, game {number}" for number, _ in numbered)
+    return states_of(games, f"{path}, ")
+
+
+def states_of(games: Sequence[LateGame], where: str = "") -> LatePositions:
+    """The proven positions of games, which are replayed.
+
+    Args:
+      games: with a proven position at least.
+      where: the games' source, for messages.
+
+    Raises:
+      UsageError: games have several rules, or the best plays of a position are not among its legal
+        ones.
+    """
+    numbered = [(n, game) for n, game in enumerate(games, start=1) if game.proven]
+    places = tuple(f"{where}game {number}" for number, _ in numbered)
     games = [game for _, game in numbered]
     rules = games[0].record.rules
     for game, place in zip(games, places, strict=True):
@@ -252,42 +255,33 @@ def load_late(path: Path) -> LatePositions:
     examples = fetch(make_examples(RecordedGames(tuple(game.record for game in games), places)))
     pairs = [(number, each) for number, game in enumerate(games) for each in game.proven]
     of_game = np.array([number for number, _ in pairs])
-    proven = [each for _, each in pairs]
-    at = np.searchsorted(examples.game, of_game) + [each.ply for each in proven]
+    at = np.searchsorted(examples.game, of_game) + [each.ply for _, each in pairs]
     states = State(
         jax.tree.map(lambda x: x[of_game], examples.variant),
         jax.tree.map(lambda x: x[at], examples.position),
     )
-    labels = [f"{places[number]}, ply {each.ply}" for number, each in pairs]
-    best, margins = _best_and_margins(proven, fetch(legal_slots(states)), labels)
+    (legal,) = in_batches(lambda some: (legal_slots(some),), states, _BATCH)
+    best, margins = np.zeros_like(legal), np.full(legal.shape, np.nan, np.float32)
+    for row, ((number, each), slots) in enumerate(zip(pairs, legal, strict=True)):
+        place, count = f"{places[number]}, ply {each.ply}", slots.sum()
+        if wrong := set(each.best) - set(np.flatnonzero(slots).tolist()):
+            raise UsageError(f"{place}: 'best' has slot {min(wrong)}, which is not legal")
+        best[row, list(each.best)] = True
+        if each.value == LOSS and (best[row] != slots).any():
+            raise UsageError(f"{place}: is lost, so 'best' must have all {count} legal plays")
+        if each.margins is not None:
+            if len(each.margins) != count:
+                raise UsageError(f"{place}: {len(each.margins)} margins, but {count} legal plays")
+            margins[row, slots] = each.margins
     return LatePositions(
         rules=rules,
         states=states,
         best=best,
-        value=np.array([each.value for each in proven], np.int8),
+        can_err=np.asarray((legal & ~best).any(axis=1)),
+        value=np.array([each.value for _, each in pairs], np.int8),
         left=np.array([plies_left(games[number], each.ply) for number, each in pairs], np.int16),
         margins=margins,
     )
-
-
-def _best_and_margins(
-    positions: Sequence[LatePosition], legal: np.ndarray, places: Sequence[str]
-) -> tuple[np.ndarray, np.ndarray]:
-    """bool[N, A] and float32[N, A], see `LatePositions`; refuses what no legal plays can be."""
-    best, margins = np.zeros_like(legal), np.full(legal.shape, np.nan, np.float32)
-    for row, (position, slots, place) in enumerate(zip(positions, legal, places, strict=True)):
-        wrong = set(position.best) - set(np.flatnonzero(slots).tolist())
-        if wrong:
-            raise UsageError(f"{place}: 'best' has slot {min(wrong)}, which is not legal")
-        best[row, list(position.best)] = True
-        if position.value == LOSS and (best[row] != slots).any():
-            raise UsageError(f"{place}: is lost, so 'best' must have all {slots.sum()} legal plays")
-        if position.margins is not None:
-            count = len(position.margins)
-            if count != slots.sum():
-                raise UsageError(f"{place}: {count} margins, but {slots.sum()} legal plays")
-            margins[row, slots] = position.margins
-    return best, margins
 
 
 @jax.jit

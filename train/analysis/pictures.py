@@ -72,34 +72,23 @@ def attention_picture(
     panels = []
     for place, heads in zip(blocks, raw, strict=True):
         maps = {f"block {place} head {head}": values for head, values in enumerate(heads, start=1)}
-        maps[f"block {place} mean of heads"] = heads.mean(axis=0)
-        panels += [
-            _attention_panel(caption, values, snapshot, cell, colours)
-            for caption, values in maps.items()
-        ]
+        for caption, values in (
+            maps | {f"block {place} mean of heads": heads.mean(axis=0)}
+        ).items():
+            shares, weights = normalised(values).reshape(-1), values.reshape(-1)
+            tiles = tuple(shade(colours.tile, colours.heat, float(share)) for share in shares)
+            notes = tuple(f"{100 * weight:.2f} %" for weight in weights)
+            span = f"{caption}: {_percent(weights.min())} to {_percent(weights.max())} %"
+            panels.append(Panel(snapshot, span, tiles, notes, None, cell))
+    label = "weight, from the least to the most of its board"
     return BoardPicture(
         title=f"{name}: attention of {cell_name(cell, grid=snapshot.grid)} · {_status(snapshot)}",
         panels=tuple(panels),
         columns=raw.shape[1] + 1,
         key="A cell is as strong in colour as its weight in the attention of the framed cell.",
-        scales=(_attention_scale(colours),),
+        scales=(Scale(label, ramp(colours.tile, colours.heat), _TICKS),),
         theme=colours,
     )
-
-
-def _attention_panel(
-    caption: str, values: np.ndarray, snapshot: Snapshot, cell: int, theme: Theme
-) -> Panel:
-    shares = normalised(values).reshape(-1)
-    colours = tuple(shade(theme.tile, theme.heat, float(share)) for share in shares)
-    notes = tuple(f"{100 * value:.2f} %" for value in values.reshape(-1))
-    span = f"{caption}: {_percent(values.min())} to {_percent(values.max())} %"
-    return Panel(snapshot, span, colours, notes, None, cell)
-
-
-def _attention_scale(theme: Theme) -> Scale:
-    label = "weight, from the least to the most of its board"
-    return Scale(label, ramp(theme.tile, theme.heat), _TICKS)
 
 
 def _percent(share: float) -> str:

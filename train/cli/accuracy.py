@@ -121,9 +121,8 @@ class Accuracy:
         return code
 
     def _prove(self) -> int:
-        from train.analysis import late_positions
+        from train.analysis import late_positions, late_proofs
         from train.api.progress import follow
-        from train.experiments import late_proofs
         from train.runtime.display import Display
 
         if self.late is None:

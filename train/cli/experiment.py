@@ -123,13 +123,11 @@ class Ablation:
     def run(self) -> int:
         """Returns the exit code."""
         from train.api.progress import follow
-        from train.experiments import ablation, ablation_report
+        from train.experiments import ablation
         from train.experiments.changes import read_changes
-        from train.experiments.lib.cache import ResultCache
         from train.experiments.lib.scale import validated
         from train.experiments.lib.work import Work
         from train.experiments.scales import read_scales
-        from train.runtime.devices import machine
         from train.runtime.display import Display
 
         minutes, seeds = (5.0, 1) if self.screening else (10.0, 6)
@@ -139,13 +137,12 @@ class Ablation:
         fields["seeds"] = seeds if self.seeds is None else self.seeds
         how = validated(ablation.AblationOptions, fields, where=ABLATION)
         changes = read_changes(self.changes, self.only)
-        task, cache = functools.partial(follow, True), ResultCache(self.out, machine=machine())
-        pieces = Work(read_scales(), cache, task)
+        pieces = Work(read_scales(), self.out, functools.partial(follow, True))
         asked, say = ablation.Ablation(changes, how, pieces), Display().say
 
         def work(words: str) -> tuple[Report, list[Path]]:
             title = self.changes.stem
-            return ablation_report.run_ablation(asked, title=title, command=words, say=say)
+            return ablation.run_ablation(asked, title=title, command=words, say=say)
 
         words = [ABLATION, str(self.changes), *options.changed_options(self, "changes")]
         return _run(words, work)

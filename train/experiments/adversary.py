@@ -38,8 +38,7 @@ from train.experiments.lib import pages, stats, trainings
 from train.experiments.lib.pages import Picture, Report, Table
 from train.experiments.lib.stats import Estimate
 from train.experiments.lib.trainings import Trained, Variant
-from train.experiments.lib.work import Work, check_two_players, check_without_budget, play_games
-from train.experiments.scales import AdversaryScale
+from train.experiments.lib.work import Work, check_two_players, play_games
 from train.learning.losses import make_targets, ownership_errors
 from train.metrics.intervals import Curve, curves_figure
 from train.metrics.rows import METRICS_FILE, read_rows
@@ -52,6 +51,7 @@ from train.players.registry import (
     network_config,
 )
 from train.players.searching import network_player
+from train.runtime.batches import in_batches
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
 from train.search.config import SearchConfig
@@ -95,17 +95,16 @@ class PlayedMatch(NamedTuple):
     @property
     def by_opening(self) -> list[float]:
         """The win rate in the two games of each opening."""
-        opening = np.array(self.openings)
-        points = (np.array(self.outcomes) + 1) / 2
+        points, opening = (np.array(self.outcomes) + 1) / 2, np.array(self.openings)
         return stats.by_game(points, opening, int(opening.max()) + 1).tolist()
 
     def records(self, rules: Rules, *, only: int | None = None) -> list[Record]:
         """The games, or those of one outcome."""
-        signs = [o if is_red else -o for o, is_red in zip(self.outcomes, self.is_red, strict=True)]
         return [
             Record(rules=rules, actions=tuple(actions), result=(float(red), -float(red)))
-            for actions, outcome, red in zip(self.games, self.outcomes, signs, strict=True)
+            for actions, outcome, is_red in zip(*self[:3], strict=True)
             if only in (None, outcome)
+            for red in [outcome if is_red else -outcome]
         ]
 
 
@@ -139,17 +138,10 @@ class Attack(NamedTuple):
         """The attack rate after this many iterations."""
         return {iterations: _rate_of(played) for iterations, played in self.matches.items()}
 
-    @property
-    def last_rates(self) -> np.ndarray:
-        """float[seeds]: the attack rates at the end."""
-        return np.array([played.rate for played in self.matches[max(self.matches)]])
-
     def gain(self, simulations: int) -> Estimate:
         """What training adds to the untrained copy's win rate at these simulations, over seeds."""
-        trained, untrained = (self.ends[Setting(each, simulations)] for each in (True, False))
-        pairs = zip(trained, untrained, strict=True)
-        gaps = np.array([one.rate - other.rate for one, other in pairs])
-        return stats.over_games(gaps)._replace(mean=float(gaps.mean()))
+        ends = (self.ends[Setting(is_trained, simulations)] for is_trained in (True, False))
+        return stats.mean_gap(*([match.rate for match in played] for played in ends))
 
     def error(self, kind: str) -> Estimate:
         """The mean of an entry of `Errors`, over seeds; over the games of one seed."""
@@ -159,18 +151,48 @@ class Attack(NamedTuple):
             return stats.over_games(np.array([games.mean() for games in known]))
         return stats.over_games(known[0] if known else np.zeros(0))
 
+    def record(self) -> dict[str, Any]:
+        """The figures as JSON."""
+        matches = self.matches.items()
+        return {
+            "wins": {number: [each.counts for each in played] for number, played in matches},
+            "selfplay": self.selfplay,
+            "ends": [
+                setting._asdict()
+                | {"wins": [each.counts for each in played]}
+                | {"win_rate_by_opening": [each.by_opening for each in played]}
+                for setting, played in self.ends.items()
+            ],
+            "ownership_errors": self.errors,
+        }
+
 
 def report(work: Work) -> Report:
     """Train an adversary against each victim with each seed, and match them."""
     scale = work.scale.adversary
     base = trainings.base_config(scale, where="adversary: config")
     attacks = [_attack(work, base, victim) for victim in _victims(work)]
+    is_one = scale.seeds == 1
+    what = "Wilson's or Student's over games" if is_one else stats.interval_kind(scale.seeds)
+    summary = (
+        f"Trained with {stats.count_of(scale.seeds)}. The victim searches "
+        f"{scale.victim_simulations} simulations, the adversary {scale.simulations} in matches, "
+        f"each of {scale.games} games from {scale.opening_plies} random plies; intervals: {what}."
+    )
+    gaps = [] if is_one else [gap_line(*pair) for pair in itertools.pairwise(attacks)]
+    figure = curves_figure(
+        [Curve(attack.victim.name, attack.rates) for attack in attacks],
+        title="Attack rate over training",
+        x_label="iterations of the adversary",
+        y_label="adversary's win rate",
+        is_share=True,
+    )
     return Report(
         title="Adversaries of frozen victims",
-        text=_text(scale, attacks),
-        tables=[_table(attacks), _end_table(attacks), _curve_table(attacks)],
-        pictures=[_picture(attacks)],
-        data={"attacks": {each.victim.name: _data(each) for each in attacks}, "paper": PAPER},
+        text=[*pages.paragraphs(__doc__), summary, *gaps],
+        tables=[_table(attacks), end_table(attacks)],
+        pictures=[Picture("attack", "bands: 95 % intervals", figure)],
+        data={"attacks": {each.victim.name: each.record() for each in attacks}, "paper": PAPER},
     )
 
 
@@ -184,21 +206,19 @@ def _victims(work: Work) -> list[Victim]:
             variant.name,
             f"search:{work.runs / variant.run_name('{seed}')}{budget}",
             variant.config.rules,
-            trainings.settings_of(variant, 0),
+            variant.settings(0),
         )
         for variant in variants
     ]
     victims += [named_victim(text, budget) for text in scale.victims]
     if len({victim.name for victim in victims}) < len(victims):
         raise UsageError("adversary: two victims have the same name")
-    if variants:
-        trainings.train_all(work, variants, seeds=scale.seeds)
+    trainings.train_all(work, variants, seeds=scale.seeds)
     return victims
 
 
 def named_victim(text: str, budget: str) -> Victim:
     """A victim by the name of its player."""
-    check_without_budget(text)
     read = read_network_name(text)
     if read.kind == "net":
         raise UsageError(f"experiment: player {text!r}: name a network that searches")
@@ -209,7 +229,12 @@ def named_victim(text: str, budget: str) -> Victim:
 
 
 def _attack(work: Work, base: RunConfig, victim: Victim) -> Attack:
-    scale, variant = work.scale.adversary, _variant(base, victim)
+    """Train an adversary of a victim with each seed, and match both."""
+    scale, others = work.scale.adversary, trainings.named_weights(base)
+    changes = {"rules": victim.rules.to_dict(), "selfplay": {"opponent": victim.player}}
+    config = trainings.changed_config(base, changes, where="adversary")
+    made_by = [victim.made_by, others] if others else victim.made_by
+    variant = Variant(f"adversary-{victim.name}", config, keeps_all=True, made_by=made_by)
     trained = trainings.train_all(work, [variant], seeds=scale.seeds)[variant.name]
     attack = Attack(victim, trained, {}, [], [], {})
     keys = "games", "simulations", "victim_simulations", "opening_plies"
@@ -217,41 +242,41 @@ def _attack(work: Work, base: RunConfig, victim: Victim) -> Attack:
 
     def cached(name: str, known_by: Any, make: Callable[..., Any], *given: Any) -> Any:
         known = settings | {"made_by": known_by}
-        return work.cache.cached(name, known, functools.partial(make, *given))
+        return work.cached(name, known, functools.partial(make, *given))
 
     def play(name: str, known_by: Any, player: str, *attacker: Any) -> PlayedMatch:
         known_by = {"match": known_by, "fields": PlayedMatch._fields}
-        return PlayedMatch(*cached(name, known_by, _play, work, victim, player, *attacker))
+        return PlayedMatch(*cached(name, known_by, _play, work, victim.rules, player, *attacker))
 
     for seed, run in enumerate(trained):
         player = victim.player.replace("{seed}", str(seed))
-        directory, known_by = work.runs / run.run, trainings.settings_of(variant, seed)
-        checkpoints = trainings.kept_iterations(variant.config.iterations)
-        adversaries = [f"{directory}/checkpoints/{iterations}" for iterations in checkpoints]
-        for iterations, adversary in zip(checkpoints, adversaries, strict=True):
-            name = f"attack-{victim.name}-{seed}-{iterations}"
-            known = [known_by, player, iterations]
-            load = functools.partial(load_network, adversary)
-            match = play(name, known, player, adversary, load, scale.simulations)
-            attack.matches.setdefault(iterations, []).append(match)
-        end, last = attack.matches[checkpoints[-1]][-1], adversaries[-1]
-        load, search = functools.partial(load_network, last), variant.config.search
-        copy = functools.partial(untrained_copy, player, search)
+        directory, known_by = work.runs / run.run, variant.settings(seed)
+        of_victim, last = f"{victim.name}-{seed}", variant.iterations[-1]
+        names = {number: f"{directory}/checkpoints/{number}" for number in variant.iterations}
+        loads = {number: functools.partial(load_network, name) for number, name in names.items()}
+        for number, name in names.items():
+            known, attacker = [known_by, player, number], (name, loads[number], scale.simulations)
+            match = play(f"attack-{of_victim}-{number}", known, player, *attacker)
+            attack.matches.setdefault(number, []).append(match)
+        end = match = attack.matches[last][-1]
+        copy = functools.partial(untrained_copy, player, config.search)
         for simulations in dict.fromkeys((scale.simulations, scale.victim_simulations)):
-            name = f"untrained-{victim.name}-{seed}-{simulations}"
-            known = [victim.made_by, player, dataclasses.asdict(search)]
-            untrained = play(name, known, player, f"untrained {player}", copy, simulations)
+            known = [victim.made_by, player, dataclasses.asdict(config.search)]
+            attacker = f"untrained {player}", copy, simulations
+            untrained = play(f"untrained-{of_victim}-{simulations}", known, player, *attacker)
             attack.ends.setdefault(Setting(False, simulations), []).append(untrained)
-            match = end
             if simulations != scale.simulations:
-                name, known = f"equal-{victim.name}-{seed}", [known_by, player, simulations]
-                match = play(name, known, player, last, load, simulations)
+                known, attacker = (
+                    [known_by, player, simulations],
+                    (names[last], loads[last], simulations),
+                )
+                match = play(f"equal-{of_victim}", known, player, *attacker)
             attack.ends.setdefault(Setting(True, simulations), []).append(match)
-        normal = play(f"normal-{victim.name}-{seed}", [victim.made_by, player], player)
-        name = f"selfplay-{victim.name}-{seed}"
-        attack.selfplay.append(cached(name, known_by, _selfplay_rates, directory))
-        name = f"ownership-{victim.name}-{seed}"
-        errors = cached(name, [known_by, player], _errors_of, player, victim.rules, end, normal)
+        normal = play(f"normal-{of_victim}", [victim.made_by, player], player)
+        rates = cached(f"selfplay-{of_victim}", known_by, _selfplay_rates, directory)
+        attack.selfplay.append(rates)
+        games = end.records(victim.rules, only=1), normal.records(victim.rules)
+        errors = cached(f"ownership-{of_victim}", [known_by, player], _errors_of, player, *games)
         attack.errors.append(Errors(*errors))
     return attack
 
@@ -259,15 +284,6 @@ def _attack(work: Work, base: RunConfig, victim: Victim) -> Attack:
 def _selfplay_rates(run: Path) -> list[float | None]:
     """The adversary's win rate in the games of each iteration."""
     return [row.get("learner_win_rate") for row in read_rows(run / METRICS_FILE)]
-
-
-def _variant(base: RunConfig, victim: Victim) -> Variant:
-    """The training of an adversary."""
-    changes = {"rules": victim.rules.to_dict(), "selfplay": {"opponent": victim.player}}
-    others = trainings.named_weights(base)
-    known_by = [victim.made_by, others] if others else victim.made_by
-    config = trainings.changed_config(base, changes, where="adversary")
-    return Variant(f"adversary-{victim.name}", config, keeps_all=True, made_by=known_by)
 
 
 def untrained_copy(player: str, search: SearchConfig) -> TrainedNetwork:
@@ -278,14 +294,14 @@ def untrained_copy(player: str, search: SearchConfig) -> TrainedNetwork:
 
 def _play(
     work: Work,
-    victim: Victim,
+    rules: Rules,
     player: str,
     attacker: str = "",
     load: Callable[[], TrainedNetwork] | None = None,
     simulations: int = 0,
 ) -> list[Any]:
     """A match of an attacker, or of the victim itself where there is none, against the victim."""
-    scale, rules = work.scale.adversary, victim.rules
+    scale = work.scale.adversary
     first = second = make_player(player, rules)
     if load is not None:
         # It searches as its self-play does: the victim's moves in the tree follow its raw policy.
@@ -301,15 +317,11 @@ def _play(
     return [games, outcomes, list(map(bool, result.first_is_red)), openings]
 
 
-def _errors_of(
-    player: str, rules: Rules, attacks: PlayedMatch, normal: PlayedMatch
-) -> list[list[float]]:
-    """The victim's `Errors` in the games that an adversary won, and in its games against itself."""
-    games = attacks.records(rules, only=1), normal.records(rules)
-    return [ownership_error_by_game(player, rules, each) for each in games]
+def _errors_of(player: str, *games: Sequence[Record]) -> list[list[float]]:
+    return [ownership_error_by_game(player, each) for each in games]
 
 
-def ownership_error_by_game(player: str, rules: Rules, records: Sequence[Record]) -> list[float]:
+def ownership_error_by_game(player: str, records: Sequence[Record]) -> list[float]:
     """The squared error of a network's expected owner of a cell, the mean over cells and over the
     second half of each game's plies; empty where it has no ownership head or there is no game."""
     trained = load_network(player)
@@ -318,39 +330,27 @@ def ownership_error_by_game(player: str, rules: Rules, records: Sequence[Record]
         return []
     places = tuple(f"game {number}" for number in range(1, len(records) + 1))
     examples = make_examples(RecordedGames(tuple(records), places))
-    network, observe = network_for(config, rules.players), observer_for(config)
+    network, observe = network_for(config, records[0].rules.players), observer_for(config)
 
     @jax.jit
-    def errors_at(variables: Any, examples: Examples, index: jax.Array) -> jax.Array:
+    def errors_at(variables: Any, examples: Examples, index: jax.Array) -> tuple[jax.Array]:
         sample = take(examples, index, has_reply=False)
         targets = make_targets(sample, jnp.zeros(index.shape, jnp.int32))
         planes = jax.vmap(lambda state: observe(state, None))(targets.states)
         logits = network.evaluate(variables, planes).ownership
         assert logits is not None
-        return ownership_errors(logits, targets)
+        return (ownership_errors(logits, targets),)
 
     game, ply = fetch((examples.game, examples.position.ply))
-    count, parts = len(game), []
-    for first in range(0, count, _POSITIONS):
-        # The first positions again fill the last batch, so that one program serves all batches.
-        index = jnp.asarray((first + np.arange(_POSITIONS)) % count)
-        parts.append(errors_at(trained.variables, examples, index))
-    errors = np.concatenate(fetch(parts))[:count]
+    program = functools.partial(errors_at, trained.variables, examples)
+    (errors,) = in_batches(program, np.arange(len(game)), _POSITIONS)
     is_late = 2 * ply >= np.bincount(game)[game]
     return stats.by_game(errors[is_late], game[is_late], len(records)).tolist()
 
 
-def _data(attack: Attack) -> dict[str, Any]:
-    matches = attack.matches.items()
-    wins = {iterations: [each.counts for each in played] for iterations, played in matches}
-    ends = [
-        setting._asdict()
-        | {"wins": [each.counts for each in played]}
-        | {"win_rate_by_opening": [each.by_opening for each in played]}
-        for setting, played in attack.ends.items()
-    ]
-    figures = {"wins": wins, "selfplay": attack.selfplay, "ends": ends}
-    return figures | {"ownership_errors": attack.errors}
+def _rate_of(played: Sequence[PlayedMatch]) -> Estimate:
+    """The attacker's win rate over seeds, or over the games of one seed."""
+    return stats.over_seeds([each.rate for each in played], len(played[0].outcomes))
 
 
 def _table(attacks: Sequence[Attack]) -> Table:
@@ -368,86 +368,26 @@ def _table(attacks: Sequence[Attack]) -> Table:
     return Table("Victims at the end of the attack", [*heads, "iterations", "minutes"], rows)
 
 
-def _end_table(attacks: Sequence[Attack]) -> Table:
+def end_table(attacks: Sequence[Attack]) -> Table:
     """Trained adversaries beside the untrained copies."""
     rows = []
     for attack in attacks:
-        for setting, trained in attack.ends.items():
-            if not setting.is_trained:
-                continue
-            untrained = attack.ends[setting._replace(is_trained=False)]
-            row = [f"`{attack.victim.name}`", str(setting.simulations)]
-            for played in (trained, untrained):
-                row += _rate_of(played).cells()
-            rates = np.concatenate([match.by_opening for match in trained])
-            both, none = int((rates == 1).sum()), int((rates == 0).sum())
-            gain = attack.gain(setting.simulations).points()
-            rows.append([*row, gain, f"{both}, {none} of {len(rates)}"])
+        for simulations in [each.simulations for each in attack.ends if each.is_trained]:
+            ends = [attack.ends[Setting(is_trained, simulations)] for is_trained in (True, False)]
+            rates = [rate for match in ends[0] for rate in match.by_opening]
+            row = [f"`{attack.victim.name}`", str(simulations)]
+            row += [cell for played in ends for cell in _rate_of(played).cells()]
+            row += [attack.gain(simulations).points()]
+            rows.append([*row, f"{rates.count(1.0)}, {rates.count(0.0)} of {len(rates)}"])
     heads = ["victim", "attacker's simulations", "attack rate", "95 %", "untrained copy", "95 %"]
     heads += ["added by training, points", "openings won with both colours, with none"]
     return Table("What training adds to the attacker's search", heads, rows)
 
 
-def _rate_of(played: Sequence[PlayedMatch]) -> Estimate:
-    """The attacker's win rate over seeds, or over the games of one seed."""
-    return stats.over_seeds([each.rate for each in played], len(played[0].outcomes))
-
-
-def _curve_table(attacks: Sequence[Attack]) -> Table:
-    rows = [
-        [f"`{attack.victim.name}`", str(iterations), *rate.cells()]
-        for attack in attacks
-        for iterations, rate in attack.rates.items()
-    ]
-    heads = ("victim", "iterations", "attack rate", "95 %")
-    return Table("Attack rate over training", heads, rows)
-
-
-def _text(scale: AdversaryScale, attacks: Sequence[Attack]) -> list[str]:
-    is_one = scale.seeds == 1
-    what = "Wilson's or Student's over games" if is_one else stats.interval_kind(scale.seeds)
-    lines = [
-        *pages.paragraphs(__doc__),
-        f"Trained with {stats.count_of(scale.seeds)}. The victim searches "
-        f"{scale.victim_simulations} simulations, the adversary {scale.simulations} in matches, "
-        f"each of {scale.games} games from {scale.opening_plies} random plies; intervals: {what}.",
-    ]
-    lines += [
-        gain_line(attack, setting.simulations)
-        for attack in attacks
-        for setting in attack.ends
-        if setting.is_trained
-    ]
-    pairs = () if is_one else itertools.pairwise(attacks)
-    return lines + [gap_line(*pair) for pair in pairs]
-
-
-def gain_line(attack: Attack, simulations: int) -> str:
-    """What training adds to the untrained copy's win rate, as a sentence."""
-    gain = attack.gain(simulations)
-    word = "an attack is shown" if gain.low > 0 else "no attack is shown"
-    return (
-        f"Against `{attack.victim.name}` at {simulations} simulations training adds "
-        f"{gain.points()} points to the untrained copy's win rate: {word}."
-    )
-
-
 def gap_line(one: Attack, other: Attack) -> str:
     """A sentence on the gap between the attack rates of two victims, seed by seed."""
-    gap = stats.over_games(100 * (other.last_rates - one.last_rates))
-    word = "open" if gap.low <= 0 <= gap.high else "clear"
+    rates = ([match.rate for match in each.matches[max(each.matches)]] for each in (other, one))
     return (
-        f"`{other.victim.name}` is beaten {gap.mean:+.1f} points more often than "
-        f"`{one.victim.name}` ({gap.low:+.1f} to {gap.high:+.1f}), which is {word} at 95 %."
+        f"`{other.victim.name}` is beaten {stats.mean_gap(*rates).points()} points more often than "
+        f"`{one.victim.name}`."
     )
-
-
-def _picture(attacks: Sequence[Attack]) -> Picture:
-    figure = curves_figure(
-        [Curve(attack.victim.name, attack.rates) for attack in attacks],
-        title="Attack rate over training",
-        x_label="iterations of the adversary",
-        y_label="adversary's win rate",
-        is_share=True,
-    )
-    return Picture("attack", "bands: 95 % intervals", figure)

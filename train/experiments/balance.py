@@ -6,24 +6,34 @@ another seed's player would differ.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
 
 from train.arena.result import wilson_interval
-from train.experiments.lib import openings, pages, stats
-from train.experiments.lib.pages import Report, Table
+from train.experiments import openings
+from train.experiments.lib import pages, stats
+from train.experiments.lib.pages import Picture, Report, Table
 from train.experiments.lib.stats import Estimate
 from train.experiments.lib.work import SelfplayGames, Work, check_two_players, selfplay_games
+from train.experiments.openings import OpeningNode, OpeningTree, Plies, turned_actions
+from train.metrics.plot_style import GREY, INK, new_figure
 from train.runtime.host import fetch
 from wallgo_jax.board import bitboard
-from wallgo_jax.game.rules import PRESETS, Rules, named
+from wallgo_jax.game.rules import PRESETS, named
+from wallgo_jax.game.sizes import first_placement
+from wallgo_jax.notation import COLOURS, cell_name
 
 PAPER = {"wallzero-empty": 0.5357, "wallzero-4stone": 0.5037}
 """Red's win rate in 5,000 games of self-play each ("WallZero", Chen, Arjonilla, Wu, Wu, slide
 "Opening Strategy & Game Balance Analysis"); both ± 1.38 %."""
 _PAPER_HALF = 0.0138
+_LINES = 12
+"""Branches of the table of lines, each with its most common continuation."""
+_LEAVES, _NODES = 18, 60
+"""Most branches and plies of the tree that are shown."""
+_LEAST = 0.005  # share of the games that a shown ply must have
 _HEADS = ("player against itself", "rules", "games", "Red wins", "95 %", "paper", "draws", "plies")
 _HEADS += ("winner's share of cells", "winner's lead", "distinct setups", "most common setup")
 _HEADS += ("first eight plies unique",)
@@ -48,28 +58,31 @@ class Balance(NamedTuple):
 def report(work: Work) -> Report:
     """Play the games and describe them."""
     scale = work.scale.balance
-    rows, tables, pictures, text, data = [], [], [], pages.paragraphs(__doc__), {}
+    rows, tables, pictures, data = [], [], [], {}
     for player in scale.players:
         check_two_players(player)
     for player in scale.players:
         for simulations in scale.simulations:
             games = selfplay_games(work, player, simulations=simulations, games=scale.games)
-            name, rules = f"{player}@{simulations}", rules_name(games.rules)
+            presets = [preset for preset in PRESETS if named(preset) == games.rules]
+            rules = (*presets, f"{games.rules.size}×{games.rules.size}")[0]
+            name = f"{player}@{simulations}"
             tree = openings.tree_of(games, depth=scale.opening_depth)
-            balance = balance_of(games, tree, areas=areas_of(games))
+            owned = jnp.asarray(games.examples().outcome.owned)
+            areas = np.asarray(fetch(bitboard.to_mask(owned, games.rules.size))).sum(axis=-1)
+            balance = balance_of(games, tree, areas=areas)
             rows.append(_row(name, rules, balance))
-            text += _paper_line(name, rules, balance)
-            tables.append(openings.line_table(tree, title=f"Openings of {name}"))
-            tables.append(openings.tree_table(tree, title=f"The same as a tree, {name}"))
-            pictures += openings.placement_pictures(games, tree, name=name)
-            pictures += openings.tree_pictures(tree, name=name)
-            record = {"rules": rules, **balance._asdict(), "openings": openings.record(tree)}
-            data[name] = record
+            tables.append(line_table(tree, title=f"Openings of {name}"))
+            pictures += placement_pictures(games, tree, name=name)
+            pictures += tree_pictures(tree, name=name)
+            how = {"rules": rules, "openings": record(tree)}
+            data[name] = how | balance._asdict()
     main = Table("Balance", _HEADS, rows)
+    text = pages.paragraphs(__doc__)
     return Report("Balance and openings", text, [main, *tables], pictures, data)
 
 
-def balance_of(games: SelfplayGames, tree: openings.OpeningTree, *, areas: np.ndarray) -> Balance:
+def balance_of(games: SelfplayGames, tree: OpeningTree, *, areas: np.ndarray) -> Balance:
     """Count the games of two players.
 
     Args:
@@ -99,17 +112,6 @@ def balance_of(games: SelfplayGames, tree: openings.OpeningTree, *, areas: np.nd
     )
 
 
-def areas_of(games: SelfplayGames) -> np.ndarray:
-    """int[G, 2]: cells that each player owns at the end."""
-    owned = jnp.asarray(games.examples().outcome.owned)
-    return np.asarray(fetch(bitboard.to_mask(owned, games.rules.size))).sum(axis=-1)
-
-
-def rules_name(rules: Rules) -> str:
-    """The preset of rules, or their size in words."""
-    return next((name for name in PRESETS if named(name) == rules), f"{rules.size}×{rules.size}")
-
-
 def _row(name: str, rules: str, balance: Balance) -> Sequence[str]:
     paper, (_, red, low, high, *_) = PAPER.get(rules), balance
     return [
@@ -128,11 +130,161 @@ def _row(name: str, rules: str, balance: Balance) -> Sequence[str]:
     ]
 
 
-def _paper_line(name: str, rules: str, balance: Balance) -> list[str]:
-    """Whether Red's interval and the paper's overlap, where the paper has the rules."""
-    if rules not in PAPER:
+# How openings are told.
+
+
+class ShownPly(NamedTuple):
+    """A ply of the tree that is shown."""
+
+    path: Plies
+    node: OpeningNode
+    row: float  # of the drawing, from the top; a parent stands at the middle of its children
+
+
+def record(tree: OpeningTree) -> list[dict[str, Any]]:
+    """JSON-ready nodes that at least one game in two hundred passes, the most common first."""
+    least = max(2, tree.games // 200)
+    chosen = [(path, node) for path, node in tree.nodes.items() if node.games >= least]
+    chosen.sort(key=lambda item: (-item[1].games, item[0]))
+    return [
+        {"actions": list(path), "games": node.games, "red": node.points / node.games}
+        for path, node in chosen
+    ]
+
+
+def line_table(tree: OpeningTree, *, title: str) -> Table:
+    """The most common setups and the most common line after each, ply by ply, to the tree's
+    depth."""
+    rows, placements = [], max(len(tree.rules.order), 1)
+    # The most common first, then those with the smallest actions.
+    ordered = sorted(tree.nodes, key=lambda path: (-tree.nodes[path].games, path))
+    for path in [each for each in ordered if len(each) == placements][:_LINES]:
+        node, line = tree.nodes[path], path
+        for length in range(placements + 1, tree.depth + 1):
+            longer = (each for each in ordered if len(each) == length and each[:-1] == line)
+            line = next(longer, line)
+        shares = node.games / tree.games, node.points / node.games
+        after = tree.words(line[len(path) :]), stats.percent(tree.nodes[line].games / node.games)
+        rows.append([tree.words(path), *map(stats.percent, shares), *after])
+    heads = ("first plies", "share", "Red wins", "most common line after them", "share of these")
+    return Table(title, heads, rows)
+
+
+def most_common(tree: OpeningTree, *, leaves: int = _LEAVES, nodes: int = _NODES) -> list[ShownPly]:
+    """The most common plies, each after its parent and before less common siblings.
+
+    Args:
+      tree: of openings.
+      leaves: most branches.
+      nodes: most plies.
+    """
+    least = max(2, _LEAST * tree.games)
+    # A parent has at least the games of its child and is shorter, so it comes first.
+    ordered = sorted(tree.nodes, key=lambda path: (-tree.nodes[path].games, len(path), path))
+    children: dict[Plies, list[Plies]] = {(): []}
+    ends = 0
+    for path in ordered:
+        if tree.nodes[path].games < least or len(children) > nodes:
+            break
+        parent = path[:-1]
+        if parent not in children:
+            continue  # it was left out for its many siblings
+        more = bool(children[parent]) or not parent
+        if more and ends == leaves:
+            continue
+        ends += more
+        children[parent].append(path)
+        children[path] = []
+    shown: list[ShownPly] = []
+    rows = 0
+
+    def place(path: Plies) -> float:
+        nonlocal rows
+        below = []
+        for child in children[path]:
+            number = len(shown)
+            shown.append(ShownPly(child, tree.nodes[child], 0.0))
+            below.append(place(child))
+            shown[number] = shown[number]._replace(row=below[-1])
+        if not below:
+            rows += 1
+            return rows - 1.0
+        return (below[0] + below[-1]) / 2
+
+    place(())
+    return shown
+
+
+def tree_pictures(tree: OpeningTree, *, name: str) -> list[Picture]:
+    """The tree as a drawing: wide lines are common, colours say who wins."""
+    from matplotlib import colormaps
+
+    shown, colours = most_common(tree), colormaps["coolwarm"]
+    if not shown:
         return []
-    low, high = PAPER[rules] - _PAPER_HALF, PAPER[rules] + _PAPER_HALF
-    agrees = balance.low <= high and low <= balance.high
-    verb = "overlap" if agrees else "do not overlap"
-    return [f"`{name}` on `{rules}`: Red's interval and the paper's {verb}."]
+    depth, height = max(len(each.path) for each in shown), max(each.row for each in shown) + 1
+    figure = new_figure(size=(1.15 * depth + 1.2, 0.42 * height + 0.9), dpi=144)
+    axes = figure.add_subplot()
+    axes.set_axis_off()
+    axes.set_xlim(-0.1, depth + 0.55)
+    axes.set_ylim(height - 0.4, -0.6)
+    first = [each.row for each in shown if len(each.path) == 1]
+    rows = {each.path: each.row for each in shown} | {(): (first[0] + first[-1]) / 2}
+    for path, (games, points), row in shown:
+        share, red, x, parent = games / tree.games, points / games, len(path), rows[path[:-1]]
+        line = {"color": GREY, "linewidth": 0.4 + 8 * share, "solid_joinstyle": "round"}
+        ends = (x - 1, x - 0.6, x - 0.4, x), (parent, parent, row, row)
+        axes.plot(*ends, alpha=0.5, zorder=1, **line)
+        words = f"{tree.words(path[-1:])}\n{100 * share:.1f} · {100 * red:.0f}"
+        box = {"boxstyle": "round,pad=0.25", "edgecolor": GREY, "linewidth": 0.5}
+        box |= {"facecolor": colours(0.5 + (red - 0.5) * 0.8)}
+        place = {"ha": "center", "va": "center", "fontsize": 6.5}
+        axes.text(x, row, words, color=INK, zorder=2, bbox=box, **place)
+    axes.plot([0], [rows[()]], "o", color=INK, markersize=4)
+    caption = (
+        f"{name}, {tree.games:,} games, symmetry taken out; below each ply its share of the games "
+        "and Red's win rate in per cent, the redder the higher"
+    )
+    return [Picture(f"openings-{_plain(name)}", caption, figure)]
+
+
+def placement_counts(games: SelfplayGames) -> np.ndarray:
+    """float[P, N]: stones that each player placed on each cell, a game, symmetry taken out.
+
+    Each game counts with all its copies under the start's symmetries, so the map has them too.
+    """
+    rules, placements = games.rules, len(games.rules.order)
+    placed = np.array([record.actions[:placements] for record in games.recorded.records])
+    turned = turned_actions(rules, placed.reshape(len(placed), placements))
+    counts = np.zeros((rules.players, rules.size**2))
+    for column, player in enumerate(rules.order):
+        np.add.at(counts[player], turned[:, :, column].ravel() - first_placement(rules.size), 1.0)
+    return counts / (turned.shape[0] * turned.shape[1])
+
+
+def placement_pictures(games: SelfplayGames, tree: OpeningTree, *, name: str) -> list[Picture]:
+    """Heat maps of each player's placements; none where nobody places a stone."""
+    if not tree.rules.order:
+        return []
+    counts, size, players = placement_counts(games), tree.rules.size, tree.rules.players
+    figure = new_figure(size=(3.6 * players + 0.6, 3.9), dpi=144)
+    axes = figure.subplots(1, players, squeeze=False)[0]
+    for player, (plot, colour) in enumerate(zip(axes, COLOURS, strict=False)):
+        shares = counts[player].reshape(size, size)
+        image = plot.imshow(shares, cmap="viridis", vmin=0.0, vmax=counts.max())
+        for row, column in np.argwhere(shares >= 0.005):
+            ink = "#000000" if shares[row, column] > 0.6 * counts.max() else "#ffffff"
+            place = {"ha": "center", "va": "center", "fontsize": 7, "color": ink}
+            plot.text(column, row, f"{100 * shares[row, column]:.0f}", **place)
+        plot.set_xticks(range(size), [cell_name(i, grid=size)[0] for i in range(size)])
+        plot.set_yticks(range(size), [str(row + 1) for row in range(size)])
+        plot.set_title(f"{colour} places", loc="left", fontsize=11, color=INK)
+        if player == players - 1:
+            figure.colorbar(image, ax=list(axes), shrink=0.8, label="stones a game")
+    caption = f"{name}, {tree.games:,} games; numbers in per cent of games, symmetry taken out"
+    return [Picture(f"placements-{_plain(name)}", caption, figure)]
+
+
+def _plain(name: str) -> str:
+    """A player's name as a part of a file's name."""
+    return "".join(c if c.isalnum() else "-" for c in name)

@@ -77,11 +77,7 @@ def report(work: Work) -> Report:
 
 
 def block_variants(scale: BlocksScale, blocks: Sequence[str]) -> list[Variant]:
-    """The scale's config with each of these block strings.
-
-    Raises:
-      UsageError: a key or a value is not allowed.
-    """
+    """The scale's config with each of these block strings."""
     where = "blocks: config"
     base = trainings.base_config(scale, where=where)
     return [
@@ -116,4 +112,4 @@ def move_costs(
         return {variant.name: float(each) for variant, each in zip(variants, seconds, strict=True)}
 
     settings = {"simulations": simulations, "machine": machine(), "runs": [*map(list, runs)]}
-    return work.cache.cached("costs-in-turns", settings, measure)
+    return work.cached("costs-in-turns", settings, measure)

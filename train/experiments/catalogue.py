@@ -20,11 +20,9 @@ from train.experiments import (
     setups,
     transfer,
 )
-from train.experiments.lib.cache import ResultCache
 from train.experiments.lib.pages import PAGE, Report, write_report
 from train.experiments.lib.work import TaskMaker, Work
 from train.experiments.scales import Scales
-from train.runtime.devices import machine
 from train.runtime.files import check_writable, locked
 
 EXPERIMENTS: Mapping[str, Callable[[Work], Report]] = {
@@ -62,14 +60,14 @@ def run_experiment(
     Raises:
       UsageError: a player or a file is not allowed, or another process works in the folder.
     """
-    directory, cache = out / name, ResultCache(out, machine=machine())
+    directory, work = out / name, Work(scale, out, task)
     with contextlib.ExitStack() as stack:
         stack.enter_context(locked(directory))
         stack.callback(_remove_empty, directory)
         check_writable(directory / PAGE)
-        report = EXPERIMENTS[name](Work(scale, cache, task))
+        report = EXPERIMENTS[name](work)
         used = {"seed": scale.seed, name: dataclasses.asdict(getattr(scale, name))}
-        return report, write_report(report, directory, command=command, scale=used, cache=cache)
+        return report, write_report(report, directory, command=command, scale=used, work=work)
 
 
 def _remove_empty(directory: Path) -> None:

@@ -98,43 +98,41 @@ def read_changes(path: Path, only: Sequence[str] = ()) -> tuple[Change, ...]:
       UsageError: the file or a change is wrong: which, where, and what is allowed.
     """
     listed = validated(ChangeList, read_toml(path), where=str(path))
-    base = _read_base(path, dict(listed.base))
-    changes = {BASE: base}
+    fields = dict(listed.base)
+    named = fields.pop("config", None)
+    plain = config_to_dict(read_config(None if named is None else path.parent / str(named)))
+    base = config_from_dict(trainings.merge_tables(plain, fields), where=f"{path}: base")
+    about = named or "the quickstart"
+    changes = {BASE: Change(BASE, base, "", about, tuple(_lines(fields)), {})}
     for entry in listed.change:
-        where = f"{path}: change {entry.name!r}"
+        where, against = f"{path}: change {entry.name!r}", entry.against
         if entry.name in changes:
             raise UsageError(f"{where}: the name is taken")
-        if entry.against not in changes:
-            raise UsageError(
-                f"{where}: against {entry.against!r} is not earlier; allowed: {', '.join(changes)}"
-            )
+        if against not in changes:
+            allowed = ", ".join(changes)
+            raise UsageError(f"{where}: against {against!r} is not earlier; allowed: {allowed}")
         if not entry.keys:
             raise UsageError(f"{where}: changes nothing")
-        merged = trainings.merge_tables(config_to_dict(base.config), entry.keys)
+        merged = trainings.merge_tables(config_to_dict(base), entry.keys)
         config, keys = config_from_dict(merged, where=where), tuple(_lines(entry.keys))
-        changes[entry.name] = Change(entry.name, config, entry.against, entry.about, keys, {})
-    digest = functools.cache(_digest_or_none)
-    return tuple(
-        change._replace(weights=trainings.named_weights(change.config, digest))
-        for change in _selected(path, changes, only)
-    )
+        changes[entry.name] = Change(entry.name, config, against, entry.about, keys, {})
+    for name in only:
+        if name not in changes:
+            raise UsageError(f"{path}: no change {name!r}; there are: {', '.join(changes)}")
+    wanted = {BASE, *(only or changes)}
+    for change in reversed(changes.values()):  # each stands behind the one that it meets
+        if change.name in wanted and change.against:
+            wanted.add(change.against)
 
-
-def _digest_or_none(name: str) -> str:
-    """The checksum of a player's weights; empty where they cannot be read, which
-    `ablation.Ablation.check` refuses."""
-    try:
-        return trainings.digest_of(name)
-    except UsageError:
-        return ""
-
-
-def _read_base(path: Path, fields: dict[str, Any]) -> Change:
-    named = fields.pop("config", None)
-    plain = read_config(None if named is None else path.parent / str(named))
-    merged = trainings.merge_tables(config_to_dict(plain), fields)
-    config = config_from_dict(merged, where=f"{path}: base")
-    return Change(BASE, config, "", named or "the quickstart", tuple(_lines(fields)), {})
+    digest = functools.cache(trainings.digest_of)
+    chosen = [change for name, change in changes.items() if name in wanted]
+    for place, change in enumerate(chosen):
+        try:
+            weights = trainings.named_weights(change.config, digest)
+        except UsageError as error:
+            raise UsageError(f"ablation: {change.name}: {error}") from None
+        chosen[place] = change._replace(weights=weights)
+    return tuple(chosen)
 
 
 def _lines(fields: Mapping[str, Any], opening: str = "") -> list[str]:
@@ -146,17 +144,3 @@ def _lines(fields: Mapping[str, Any], opening: str = "") -> list[str]:
         else:
             lines.append(f"{opening}{key} = {json.dumps(value)}")
     return lines
-
-
-def _selected(path: Path, changes: dict[str, Change], only: Sequence[str]) -> list[Change]:
-    """The changes of these names, and those that they are matched against."""
-    for name in only:
-        if name not in changes:
-            raise UsageError(f"{path}: no change {name!r}; there are: {', '.join(changes)}")
-    wanted, rest = {BASE}, list(only or changes)
-    while rest:
-        name = rest.pop()
-        wanted.add(name)
-        if changes[name].against:
-            rest.append(changes[name].against)
-    return [change for name, change in changes.items() if name in wanted]

@@ -19,7 +19,9 @@ turned it lies, decides the half, and both places of a pair have shapes of the s
 the labels are the exact flood of the game.
 """
 
+import functools
 import hashlib
+import itertools
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -29,14 +31,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from train.experiments.lib.mazes import (
-    MazeBoard,
-    MazeTree,
-    draw_maze,
-    make_board,
-    shape_of,
-    walk,
-)
 from train.runtime.devices import broadcast_boards
 from train.runtime.files import write_lines
 from train.runtime.host import fetch
@@ -49,6 +43,8 @@ from wallgo_jax.game.state import State, initial_state
 from wallgo_jax.notation import cell_name
 
 MIN_SIZE = 5
+WINDOW = 2
+"""Cells at most this far apart in row and in column are near: a window of 5x5."""
 ALL, TRAINING, HELD_OUT = "all", "training", "held-out"
 MAX_DRAWS = 4000
 """Mazes in a row without a suitable pair of cuts, after which the search for one fails."""
@@ -95,9 +91,9 @@ def make_corridors(
     rng = np.random.default_rng(seed)
     pairs: list[_Pair] = []
     while len(pairs) < count // 2:
-        player = len(pairs) % 2
-        pair = _draw_pair(rules, rng, player=player, min_distance=min_distance, shapes=shapes)
-        keys = {_key(pair.stones, walls, pair.player, pair.cell) for walls in pair.walls}
+        pair = _draw_pair(rules, rng, len(pairs) % 2, min_distance, shapes)
+        who = pair.stones.tobytes() + bytes((pair.player, pair.cell))
+        keys = {who + walls.tobytes() for walls in pair.walls}
         if not keys & drawn:
             drawn |= keys
             pairs.append(pair)
@@ -108,7 +104,7 @@ def half_of(shape: Sequence[int]) -> str:
     """TRAINING or HELD_OUT, for ever the same: the half that a corridor's shape belongs to.
 
     Args:
-      shape: as `train.experiments.lib.mazes.shape_of` gives it.
+      shape: as `MazeTree.shape_to` gives it.
     """
     return (TRAINING, HELD_OUT)[hashlib.sha256(bytes(shape)).digest()[0] % 2]
 
@@ -121,38 +117,128 @@ def write_corridors(path: Path, corridors: Corridors) -> None:
     """
     leaves, tree = jax.tree.flatten(fetch(corridors.states))
     grid = corridors.states.grid
-    lines = []
-    for *state, cell, connected, distance in zip(*leaves, *corridors[1:], strict=True):
-        row = {
+    rows = [
+        {
             "diagram": diagram.draw(jax.tree.unflatten(tree, state)),
             "cell": cell_name(int(cell), grid=grid),
             "is_connected": bool(connected),
             "distance": int(distance),
         }
-        lines.append(json.dumps(row))
-    write_lines(path, lines)
+        for *state, cell, connected, distance in zip(*leaves, *corridors[1:], strict=True)
+    ]
+    write_lines(path, map(json.dumps, rows))
 
 
 def _check(rules: Rules, *, count: int, min_distance: int) -> None:
-    built = _num_walls(rules.size)
+    size, built = rules.size, rules.size**2 - 2 * rules.size + 2  # edges off a tree, and the cut
     wrong = {
-        f"the rules are for {rules.players} players on size {rules.size}, not for 2 on size "
-        f"{MIN_SIZE} or more": rules.players != 2 or rules.size < MIN_SIZE,
+        f"the rules are for {rules.players} players on size {size}, not for 2 on size "
+        f"{MIN_SIZE} or more": rules.players != 2 or size < MIN_SIZE,
         f"count is {count}, not an even number from 2 on": count < 2 or count % 2 != 0,
         f"min_distance is {min_distance}, not at least 1": min_distance < 1,
-        f"a maze of size {rules.size} takes {built} walls, more than two players with "
-        f"{rules.walls} each build before the end": (
-            rules.walls is not None and 2 * rules.walls <= built
-        ),
+        f"a maze of size {size} takes {built} walls, more than two players with {rules.walls} each "
+        "build before the end": rules.walls is not None and 2 * rules.walls <= built,
     }
     for complaint, is_wrong in wrong.items():
         if is_wrong:
             raise ValueError(f"corridors: {complaint}")
 
 
-def _num_walls(size: int) -> int:
-    """Number of inner edges outside a spanning tree, plus the cut."""
-    return 2 * size * (size - 1) - (size**2 - 1) + 1
+# Mazes: random spanning trees of the board's cells with long corridors.
+
+
+@functools.cache
+def _edges(size: int) -> tuple[tuple[int, int], ...]:
+    """The inner edges of a board: (lower cell, higher cell)."""
+    cells = range(size * size)
+    right = [(cell, cell + 1) for cell in cells if (cell + 1) % size]
+    return tuple(sorted(right + [(cell, cell + size) for cell in cells[:-size]]))
+
+
+@functools.cache
+def _neighbours(size: int) -> tuple[tuple[int, ...], ...]:
+    edges = _edges(size)
+    return tuple(
+        tuple(sum(edge) - cell for edge in edges if cell in edge) for cell in range(size * size)
+    )
+
+
+class MazeTree(NamedTuple):
+    """A maze from the queried cell outwards. The far cell of an edge names the edge."""
+
+    links: list[list[int]]  # for each cell, the neighbours that it is open to
+    order: list[int]  # cells, each after its parent
+    parent: list[int]
+    depth: list[int]
+
+    def beyond(self, cell: int) -> list[int]:
+        """The cells that a wall before this cell shuts off."""
+        inside = {cell}
+        for each in self.order:
+            if self.parent[each] in inside:
+                inside.add(each)
+        return sorted(inside)
+
+    def count_beyond(self, min_distance: int) -> list[int]:
+        """For each cell, how many cells that a wall before it shuts off are so far away."""
+        total = [int(depth >= min_distance) for depth in self.depth]
+        for cell in reversed(self.order[1:]):
+            total[self.parent[cell]] += total[cell]
+        return total
+
+    def is_far(self, cell: int, size: int) -> bool:
+        """Whether a cell is outside the queried one's window."""
+        row, column = np.subtract(divmod(cell, size), divmod(self.order[0], size))
+        return max(abs(row), abs(column)) > WINDOW
+
+    def shape_to(self, cell: int, size: int) -> tuple[int, ...]:
+        """The turns on the way to a cell: 0 straight on, 1 and 3 to the sides.
+
+        Ways that a shift, a turn or a mirror image of the board carries into each other have the
+        same shape.
+        """
+        way = [cell]
+        while way[-1] != self.order[0]:
+            way.append(self.parent[way[-1]])
+        # Quarter turns from the step to the right: its next one leads down a row.
+        quarters = {1: 0, size: 1, -1: 2, -size: 3}
+        steps = [quarters[later - before] for before, later in itertools.pairwise(way[::-1])]
+        turns = tuple((later - before) % 4 for before, later in itertools.pairwise(steps))
+        return min(turns, tuple(-turn % 4 for turn in turns))
+
+
+def draw_maze(size: int, rng: np.random.Generator) -> MazeTree:
+    """A maze by a random depth-first search, whose trees have long corridors, from a random cell
+    in breadth-first order."""
+    neighbours, count = _neighbours(size), size * size
+    waiting = [
+        [near for _, near in sorted(zip(ranks, around, strict=False))]
+        for ranks, around in zip(rng.random((count, 4)).tolist(), neighbours, strict=True)
+    ]
+    links: list[list[int]] = [[] for _ in range(count)]
+    path = [int(rng.integers(count))]
+    visited = {path[0]}
+    while path:
+        cell = path[-1]
+        near = waiting[cell].pop() if waiting[cell] else None
+        if near is None:
+            path.pop()
+        elif near not in visited:
+            visited.add(near)
+            links[cell].append(near)
+            links[near].append(cell)
+            path.append(near)
+    root = int(rng.integers(count))
+    order, parent, depth = [root], [root] * count, [0] * count
+    for cell in order:
+        for near in links[cell]:
+            if near != parent[cell]:
+                parent[near], depth[near] = cell, depth[cell] + 1
+                order.append(near)
+    return MazeTree(links, order, parent, depth)
+
+
+# Pairs of positions in a maze.
 
 
 class _Pair(NamedTuple):
@@ -167,93 +253,71 @@ class _Pair(NamedTuple):
 
 
 def _draw_pair(
-    rules: Rules, rng: np.random.Generator, *, player: int, min_distance: int, shapes: str
+    rules: Rules, rng: np.random.Generator, player: int, min_distance: int, shapes: str
 ) -> _Pair:
     """Draw a pair in which the queried stone belongs to `player`."""
-    board = make_board(rules.size)
     for _ in range(MAX_DRAWS):
-        links = draw_maze(board, rng)
-        tree = walk(links, int(rng.integers(len(links))))
-        cuts = _choose_cuts(
-            board, tree, rng, stones=rules.stones, min_distance=min_distance, shapes=shapes
-        )
-        if cuts is None:
+        tree = draw_maze(rules.size, rng)
+        choices = _cuts(rules, tree, min_distance, shapes)
+        if not choices:
             continue
-        friends, enemy = _choose_stones(tree, cuts[0], rng, rules.stones, min_distance=min_distance)
-        stones = np.array([friends, enemy] if player == 0 else [enemy, friends], np.int8)
-        if all(_can_step(links, cells, stones, tree, cuts) for cells in stones.tolist()):
-            return _build(rules, rng, stones, links, tree, cuts)
+        cuts = choices[rng.integers(len(choices))]
+        friends, enemy = _choose_stones(tree, cuts[0], rng, rules.stones, min_distance)
+        stones = [friends, enemy] if player == 0 else [enemy, friends]
+        if all(_can_step(cells, {*friends, *enemy}, tree, cuts) for cells in stones):
+            return _build(rules, rng, np.array(stones, np.int8), tree, cuts)
     raise ValueError(
         f"corridors: found no position of size {rules.size} with {rules.stones} stones a player "
         f"and enemies {min_distance} or more steps away; lower min_distance"
     )
 
 
-def _choose_cuts(
-    board: MazeBoard,
-    tree: MazeTree,
-    rng: np.random.Generator,
-    *,
-    stones: int,
-    min_distance: int,
-    shapes: str,
-) -> tuple[int, int] | None:
-    """Two similar edges, either of which could shut off all enemies and one own stone, down
-    corridors of the shapes that are asked for."""
-    room = tree.add_up([int(depth >= min_distance) for depth in tree.depth])
-    is_far = ~board.is_near[tree.order[0]]
+def _cuts(rules: Rules, tree: MazeTree, min_distance: int, shapes: str) -> list[tuple[int, int]]:
+    """The pairs of similar edges, either of which could shut off all enemies and one own stone,
+    down corridors of the shapes that are asked for."""
+    room, size = tree.count_beyond(min_distance), rules.size
     by_kind: dict[tuple[int, ...], list[int]] = {}
     for cell in tree.order[1:]:
-        before = tree.parent[cell]
-        if 2 * tree.depth[cell] < min_distance or not (is_far[cell] and is_far[before]):
+        before, depth = tree.parent[cell], tree.depth[cell]
+        is_far = tree.is_far(cell, size) and tree.is_far(before, size)
+        if 2 * depth < min_distance or not is_far:
             continue
-        if shapes in (ALL, half_of(shape_of(tree, cell))):
-            kind = (tree.depth[cell], tree.degree[before], tree.degree[cell])
+        if shapes in (ALL, half_of(tree.shape_to(cell, size))):
+            kind = (depth, len(tree.links[before]), len(tree.links[cell]))
             by_kind.setdefault(kind, []).append(cell)
-    choices = [
-        (cut, other)
+    return [
+        pair
         for cells in by_kind.values()
-        for cut in cells
-        for other in cells
-        if cut != other and min(room[cut], room[other]) > stones
+        for pair in itertools.permutations(cells, 2)
+        if min(room[cut] for cut in pair) > rules.stones
     ]
-    return choices[rng.integers(len(choices))] if choices else None
 
 
 def _choose_stones(
-    tree: MazeTree, cut: int, rng: np.random.Generator, stones: int, *, min_distance: int
+    tree: MazeTree, cut: int, rng: np.random.Generator, stones: int, min_distance: int
 ) -> tuple[list[int], list[int]]:
     """The cells of the player's stones, the queried one among them, and of the enemy's.
 
     All enemies and one of the player's stones stand beyond the cut, so that the game continues when
     a wall closes it.
     """
-    beyond = tree.beyond(cut)
+    beyond, queried = tree.beyond(cut), tree.order[0]
     deep = [cell for cell in beyond if tree.depth[cell] >= min_distance]
     enemy = rng.permutation(deep)[:stones].tolist()
-    queried = tree.order[0]
     with_them = rng.permutation([cell for cell in beyond if cell not in enemy])[:1].tolist()
     taken = {queried, *enemy, *with_them}
     free = rng.permutation([cell for cell in tree.order if cell not in taken]).tolist()
-    friends = [queried, *with_them, *free][:stones]
-    return rng.permutation(friends).tolist(), enemy
+    return rng.permutation([queried, *with_them, *free][:stones]).tolist(), enemy
 
 
-def _can_step(
-    links: list[list[int]],
-    cells: list[int],
-    stones: np.ndarray,
-    tree: MazeTree,
-    cuts: tuple[int, int],
-) -> bool:
+def _can_step(cells: list[int], taken: set[int], tree: MazeTree, cuts: tuple[int, int]) -> bool:
     """Whether one of a player's stones has a free neighbour with either cut, and so a legal turn
     under all rules."""
-    taken = set(stones.ravel().tolist())
     cut_edges = [{cut, tree.parent[cut]} for cut in cuts]
     return any(
         near not in taken and {cell, near} not in cut_edges
         for cell in cells
-        for near in links[cell]
+        for near in tree.links[cell]
     )
 
 
@@ -261,63 +325,49 @@ def _build(
     rules: Rules,
     rng: np.random.Generator,
     stones: np.ndarray,
-    links: list[list[int]],
     tree: MazeTree,
     cuts: tuple[int, int],
 ) -> _Pair:
     """Build the walls of the maze, half of them by each player at random; if their number is odd,
     the player who does not move next built one more."""
-    edges = [edge for edge in make_board(rules.size).edges if edge[1] not in links[edge[0]]]
+    edges = [edge for edge in _edges(rules.size) if edge[1] not in tree.links[edge[0]]]
     first = int(rng.integers(2))
     builders = rng.permutation((np.arange(len(edges) + 1) + first) % 2).tolist()
     built = (builders.count(0), builders.count(1))
     player = first if built[0] == built[1] else int(np.argmin(built))
-    last_edges = [tuple(sorted((tree.parent[cut], cut))) for cut in cuts]
-    walls = np.stack([_pack_walls([*edges, last], builders, rules.size) for last in last_edges])
-    return _Pair(stones, walls, built, player, tree.order[0], tree.depth[cuts[0]])
-
-
-def _pack_walls(edges: list[tuple[int, ...]], builders: list[int], size: int) -> np.ndarray:
-    """uint32[P, 2, W] as a position holds them."""
-    sets = [[0, 0], [0, 0]]
-    for (low, high), builder in zip(edges, builders, strict=True):
-        sets[builder][VERTICAL if high == low + 1 else HORIZONTAL] |= 1 << low
-    words = range(bitboard.num_words(size))
-    return np.array(
-        [
+    words = range(bitboard.num_words(rules.size))
+    walls = np.zeros((2, 2, 2, len(words)), np.uint32)
+    for place, cut in enumerate(cuts):
+        sets = [[0, 0], [0, 0]]
+        last = (min(tree.parent[cut], cut), max(tree.parent[cut], cut))
+        for (low, high), builder in zip([*edges, last], builders, strict=True):
+            sets[builder][VERTICAL if high == low + 1 else HORIZONTAL] |= 1 << low
+        walls[place] = [
             [[bits >> 32 * word & 0xFFFFFFFF for word in words] for bits in of_player]
             for of_player in sets
-        ],
-        np.uint32,
-    )
-
-
-def _key(stones: np.ndarray, walls: np.ndarray, player: int, cell: int) -> bytes:
-    return stones.tobytes() + walls.tobytes() + bytes((player, cell))
+        ]
+    return _Pair(stones, walls, built, player, tree.order[0], tree.depth[cuts[0]])
 
 
 def _assemble(rules: Rules, pairs: list[_Pair], rng: np.random.Generator) -> Corridors:
     """The positions as one batch, with the referee's labels."""
-    count = 2 * len(pairs)
     first = rng.integers(2, size=len(pairs))
     version = np.stack([first, 1 - first], axis=1).ravel()  # [N] index into a pair's walls
-    pair_of = np.arange(count) // 2
-    built = np.array([pair.built for pair in pairs])[pair_of]
-    cell = np.array([pair.cell for pair in pairs])[pair_of]
-    fresh = initial_state(rules)
-    variant, blank = broadcast_boards(fresh, count)
+    stones, walls, built, player, cell, distance = (
+        np.repeat(np.array(column), 2, axis=0) for column in zip(*pairs, strict=True)
+    )
+    variant, blank = broadcast_boards(initial_state(rules), len(version))
     position = blank._replace(
-        stones=jnp.asarray(np.stack([pair.stones for pair in pairs])[pair_of]),
-        walls=jnp.asarray(np.stack([pair.walls for pair in pairs])[pair_of, version]),
+        stones=jnp.asarray(stones),
+        walls=jnp.asarray(walls[np.arange(len(version)), version]),
         walls_left=blank.walls_left - jnp.asarray(built, jnp.int16),
-        player=jnp.asarray(np.array([pair.player for pair in pairs], np.int8)[pair_of]),
+        player=jnp.asarray(player, jnp.int8),
         ply=jnp.asarray(len(rules.order) + built.sum(axis=1), jnp.int16),
     )
     labels = _label(State(variant, position), jnp.asarray(cell))
     is_connected, is_over = fetch(labels)
     assert (is_connected == version).all(), "the referee's flood contradicts the maze"
     states = State(variant, position._replace(terminated=jnp.asarray(is_over)))
-    distance = np.array([pair.distance for pair in pairs])[pair_of]
     return Corridors(states, cell, is_connected, distance)
 
 

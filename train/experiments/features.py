@@ -37,21 +37,31 @@ def report(work: Work) -> Report:
     trained = trainings.train_all(work, variants, seeds=scale.seeds)
     meetings = trainings.round_robin(work, variants, trained, scale)
     tables = [_table(scale, meetings, blocks, base) for blocks in scale.blocks]
+    interval = stats.interval_head(scale.seeds)
     rates = {(n["planes"], n["blocks"]): stats.mean_rate(meetings, _name(**n)) for n in networks}
     if len(scale.blocks) > 1:
-        heads = ("planes", "blocks", "mean win rate", stats.interval_head(scale.seeds))
+        heads = ("planes", "blocks", "mean win rate", interval)
         rows = [[f"`{key[0]}`", f"`{key[1]}`", *rate.cells()] for key, rate in rates.items()]
         tables.append(Table("All variants against all others", heads, rows))
     among = {
         f"{p}, {blocks}": stats.mean_rate(_among(meetings, scale.planes, blocks), _name(p, blocks))
         for p, blocks in rates
     }
-    title = "Plane sets against the others with the same blocks"
-    interval = stats.interval_head(scale.seeds).replace("95 %", "95 % intervals")
-    figure = pages.rates_figure(among, title=title, x_label=f"mean win rate, {interval}")
+    figure = pages.rates_figure(
+        among,
+        title="Plane sets against the others with the same blocks",
+        x_label=f"mean win rate, {interval.replace('95 %', '95 % intervals')}",
+    )
+    preset = next((name for name in PRESETS if named(name) == base.rules), "other rules")
+    summary = (
+        f"Each set was trained with {stats.count_of(scale.seeds)} on `{preset}` for "
+        f"{base.iterations} iterations; {scale.games} games a pair at {scale.simulations} "
+        f"simulations from {scale.opening_plies} random plies. "
+        f"Intervals are {stats.interval_kind(scale.seeds)}."
+    )
     return Report(
         title="Ablation of plane sets",
-        text=_text(scale, meetings, base),
+        text=[*pages.paragraphs(__doc__), summary],
         tables=tables,
         pictures=[pages.Picture("plane_sets", stats.count_of(scale.seeds), figure)],
         data={"meetings": meetings, "trainings": trained, "paper": PAPER},
@@ -89,25 +99,3 @@ def _table(
     heads = ["planes", "mean win rate", interval, "over the set above, points"]
     heads += ["against the paper's sets alone", interval] if has_more else []
     return Table(f"Blocks `{blocks}`: against the other sets", [*heads, "paper"], rows)
-
-
-def _text(scale: FeaturesScale, meetings: Sequence[MatchCounts], base: RunConfig) -> list[str]:
-    preset = next((name for name in PRESETS if named(name) == base.rules), "other rules")
-    lines = [
-        *pages.paragraphs(__doc__),
-        f"Each set was trained with {stats.count_of(scale.seeds)} on `{preset}` for "
-        f"{base.iterations} iterations; {scale.games} games a pair at {scale.simulations} "
-        f"simulations from {scale.opening_plies} random plies. "
-        f"Intervals are {stats.interval_kind(scale.seeds)}.",
-    ]
-    for blocks in scale.blocks:
-        same = _among(meetings, scale.planes, blocks)
-        for lower, higher in (("B", "BT"), ("BT", "BTR"), ("BTR", "BTRH")):
-            if {lower, higher} <= set(scale.planes) and scale.seeds > 1:
-                gap = stats.difference(same, _name(higher, blocks), _name(lower, blocks))
-                word = "agrees" if gap.low > 0 else "does not" if gap.high < 0 else "is open"
-                lines.append(
-                    f"Blocks `{blocks}`: that `{higher}` is stronger than `{lower}`, as in the "
-                    f"paper, {word} ({100 * gap.low:+.1f} to {100 * gap.high:+.1f} points)."
-                )
-    return lines

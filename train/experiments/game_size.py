@@ -78,21 +78,26 @@ def report(work: Work) -> Report:
         games = selfplay_games(work, player, **settings)
         by_rules = next((name for name in scale.rules if named(name) == games.rules), player)
         examples = games.examples()
-        game = np.asarray(examples.game)
-        descents = _joined(_legal_counts(states_of(examples)), game, len(games.plies))
+        game, count = np.asarray(examples.game), len(games.plies)
+        (legal,) = in_batches(lambda some: (_legal_of(some),), states_of(examples), 8 * _BATCH)
+        logs = np.bincount(game, np.log10(np.maximum(legal, 1)), minlength=count)
+        sums = np.bincount(game, legal, minlength=count).astype(int)
+        descents = Descents(logs, np.bincount(game, minlength=count), sums)
         strong = size_of(descents, seed=work.seed)
         sizes.setdefault(by_rules, {})[f"{player}@{scale.simulations}"] = strong
-    counts = work.cache.cached("positions", {"rules": SOLVED.to_dict()}, _solved_counts)
+    # Reachable positions of 3×3 that a game goes on from, by plies played.
+    counts = work.cached(
+        "positions",
+        {"rules": SOLVED.to_dict()},
+        lambda: {"by_ply": [len(level.position.ply) for level in reachable_levels(SOLVED)]},
+    )
     return Report(
         title="How large the game is",
-        text=_text(sizes),
+        text=pages.paragraphs(__doc__),
         tables=[_tree_table(sizes), _position_table(scale.rules, sum(counts["by_ply"]))],
         pictures=[_picture(sizes)],
         data={
-            "estimates": {
-                rules: {play: size._asdict() for play, size in kinds.items()}
-                for rules, kinds in sizes.items()
-            },
+            "estimates": sizes,
             "paper_exponent": PAPER_EXPONENT,
             "positions_of_3x3": counts,
         },
@@ -112,7 +117,7 @@ def _random_size(work: Work, name: str) -> TreeSize:
         return list(size_of(joined, seed=seed))
 
     settings = {"rules": rules.to_dict(), "games": games, "seed": seed}
-    return TreeSize(*work.cache.cached(f"random-play-{name}", settings, make))
+    return TreeSize(*work.cached(f"random-play-{name}", settings, make))
 
 
 def random_descents(rules: Rules, games: int, seed: int, first: int = 0) -> Descents:
@@ -159,19 +164,6 @@ def _legal_of(states: State) -> jax.Array:
     return _bits(jax.vmap(actions.legal_words)(states))
 
 
-def _legal_counts(states: State) -> np.ndarray:
-    """int32[N]: legal slots of states [N]."""
-    return in_batches(lambda some: (_legal_of(some),), states, 8 * _BATCH)[0]
-
-
-def _joined(legal: np.ndarray, game: np.ndarray, games: int) -> Descents:
-    return Descents(
-        np.bincount(game, np.log10(np.maximum(legal, 1)), minlength=games),
-        np.bincount(game, minlength=games),
-        np.bincount(game, legal, minlength=games).astype(int),
-    )
-
-
 def size_of(descents: Descents, *, seed: int) -> TreeSize:
     """Estimates with 95 % intervals by resampling whole games (percentile bootstrap)."""
     rng, games = np.random.default_rng(seed), len(descents.logs)
@@ -189,43 +181,42 @@ def _figures(descents: Descents, chosen: np.ndarray) -> tuple[float, float, floa
     return branching, float(plies.mean()), float(logs.mean()), knuth
 
 
-def _solved_counts() -> dict[str, Any]:
-    """Reachable positions of 3×3 that a game goes on from, by plies played."""
-    return {"by_ply": [len(level.position.ply) for level in reachable_levels(SOLVED)]}
-
-
 def upper_bound(rules: Rules) -> float:
     """Decimal logarithm of a number that positions, walls without colours, cannot exceed.
 
     Stones of a player are alike; any set of inner edges may be walled; any player may be to move.
     """
-    cells, total = rules.size**2, 0.0
-    for player in range(rules.players):
-        total += math.log10(math.comb(cells - player * rules.stones, rules.stones))
     edges = 2 * rules.size * (rules.size - 1)
-    return total + edges * math.log10(2) + math.log10(rules.players)
+    stones = [rules.stones] * rules.players
+    return _arrangements(rules.size**2, stones) + math.log10(2**edges * rules.players)
 
 
 def lower_bound(rules: Rules) -> float:
     """Decimal logarithm of the number of positions in which all stones are placed, all reached."""
-    cells, total = rules.size**2 - len(rules.start), 0.0
-    for player in range(rules.players):
-        placed = rules.order.count(player)
-        total += math.log10(math.comb(cells, placed))
-        cells -= placed
+    placed = [rules.order.count(player) for player in range(rules.players)]
+    return _arrangements(rules.size**2 - len(rules.start), placed)
+
+
+def _arrangements(cells: int, stones: Sequence[int]) -> float:
+    """Decimal logarithm of the number of ways that players' stones stand on cells."""
+    total = 0.0
+    for count in stones:
+        total += math.log10(math.comb(cells, count))
+        cells -= count
     return total
 
 
 def _tree_table(sizes: Sizes) -> Table:
+    heads = ("legal actions a ply", "plies a game", "exponent of a typical game")
+    heads += ("exponent by Knuth's estimate",)
     rows = [
         [f"`{rules}`", play, f"{size.games:,}"]
         + [f"{middle:.2f} ({low:.2f} to {high:.2f})" for middle, low, high in size[1:]]
         for rules, kinds in sizes.items()
         for play, size in kinds.items()
     ]
-    heads = ["rules", "play", "games", "legal actions a ply", "plies a game"]
-    heads += ["exponent of a typical game", "exponent by Knuth's estimate"]
-    return Table("The game tree, as powers of ten, with 95 % intervals", heads, rows)
+    title = "The game tree, as powers of ten, with 95 % intervals"
+    return Table(title, ("rules", "play", "games", *heads), rows)
 
 
 def _position_table(presets: Sequence[str], exact: int) -> Table:
@@ -237,28 +228,13 @@ def _position_table(presets: Sequence[str], exact: int) -> Table:
     return Table(title, ("rules", "positions", "exponent", ""), rows)
 
 
-def _text(sizes: Sizes) -> list[str]:
-    lines = pages.paragraphs(__doc__)
-    for rules, kinds in sizes.items():
-        for play, size in kinds.items():
-            if rules.startswith("wallzero"):
-                low, high = size.typical[1], size.knuth[2]
-                side = "within" if low <= PAPER_EXPONENT <= high else "outside"
-                lines.append(
-                    f"`{rules}`, {play}: 10^{PAPER_EXPONENT} lies {side} the span from a typical "
-                    f"game to Knuth's estimate ({low:.1f} to {high:.1f})."
-                )
-    return lines
-
-
 def _picture(sizes: Sizes) -> Picture:
-    rows = [
-        Interval(f"{rules}, {play}", *size.knuth)
-        for rules, kinds in sizes.items()
-        for play, size in kinds.items()
-    ]
     figure = intervals_figure(
-        rows,
+        [
+            Interval(f"{rules}, {play}", *size.knuth)
+            for rules, kinds in sizes.items()
+            for play, size in kinds.items()
+        ],
         title="Size of the game tree by Knuth's estimator",
         x_label="decimal exponent of the number of games; dashed: the paper's 87",
         middle=PAPER_EXPONENT,

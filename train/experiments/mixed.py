@@ -18,7 +18,7 @@ from train.experiments.lib.pages import Report, Table
 from train.experiments.lib.stats import MatchCounts
 from train.experiments.lib.trainings import Trained, Variant
 from train.experiments.lib.work import Work, counts_of, play_games
-from train.experiments.pace import iterations_within, measure_pace, measure_pace_in_turns
+from train.experiments.pace import iterations_within, measure_pace
 from train.experiments.scales import MixedScale
 from train.players.registry import make_player
 from train.runtime.errors import UsageError
@@ -35,20 +35,26 @@ def report(work: Work) -> Report:
     for name in scale.opponents:
         make_player(name, unseen_rules)  # refused now, not after the trainings
     specialists, mixed = _variants(work, rule_sets)
-    variants = [*specialists.values(), *mixed]
-    trained = trainings.train_all(work, variants, seeds=scale.seeds)
+    trained = trainings.train_all(work, [*specialists.values(), *mixed], seeds=scale.seeds)
     meetings = {
         name: [
-            trainings.meet(work, (network, only), trained, seed, scale, rules=only.config.rules)
+            trainings.meet(work, (network, only), trained, seed, scale)
             for network in mixed
             for seed in range(scale.seeds)
         ]
         for name, only in specialists.items()
     }
     unseen = _play_unseen(work, trained[AS_ALL], unseen_rules)
+    of_one, of_all = (trainings.mean_minutes(trained[name]) for name in (AS_ONE, AS_ALL))
+    summary = (
+        f"Specialists had {scale.minutes:g} minutes each by the pace that was measured; the mixed "
+        f"network {of_one} and {of_all} minutes. Networks have {scale.simulations} simulations and "
+        f"begin after {scale.opening_plies} random plies; a draw counts as half. Intervals are "
+        f"{stats.interval_kind(scale.seeds)}."
+    )
     return Report(
         title="One network for several rule sets",
-        text=_text(scale, trained),
+        text=[*pages.paragraphs(__doc__), summary],
         tables=[_table(specialists, meetings, trained), _unseen_table(scale, unseen)],
         pictures=[],
         data={"meetings": meetings, "unseen": unseen, "trainings": trained},
@@ -76,7 +82,7 @@ def _variants(
     def variant(name: str, config: RunConfig) -> Variant:
         return Variant(name, dataclasses.replace(config, iterations=lengths[name]))
 
-    specialists = {name: variant(_only(name), config) for name, config in alone.items()}
+    specialists = {name: variant(f"only-{name}", config) for name, config in alone.items()}
     return specialists, (variant(AS_ONE, both), variant(AS_ALL, both))
 
 
@@ -85,11 +91,6 @@ def specialist_config(base: RunConfig, rules: Rules) -> RunConfig:
     td_steps = min(base.learner.td_steps, rules.max_plies - 1)
     learner = dataclasses.replace(base.learner, td_steps=td_steps)
     return dataclasses.replace(base.alone(rules), learner=learner)
-
-
-def _only(rule_set: str) -> str:
-    """The name of a specialist's training."""
-    return f"only-{rule_set}"
 
 
 def _lengths(work: Work, mixed: RunConfig, alone: Mapping[str, RunConfig]) -> dict[str, int]:
@@ -105,9 +106,9 @@ def _lengths(work: Work, mixed: RunConfig, alone: Mapping[str, RunConfig]) -> di
         first, lengths = next(iter(alone.values())), {}
         with work.task("pace of each training", len(alone) + 1, "trainings") as on_progress:
             base = measure_pace(first).seconds
-            configs = {AS_ONE: mixed} | {_only(name): config for name, config in alone.items()}
+            configs = {AS_ONE: mixed} | {f"only-{name}": config for name, config in alone.items()}
             for done, (name, config) in enumerate(configs.items(), start=1):
-                pace = measure_pace_in_turns(config, first, base).seconds
+                pace = measure_pace(config, first, base).seconds
                 lengths[name] = iterations_within(config, pace, 60 * minutes)
                 if name == AS_ONE:
                     lengths[AS_ALL] = iterations_within(config, pace, 60 * minutes * len(alone))
@@ -116,7 +117,7 @@ def _lengths(work: Work, mixed: RunConfig, alone: Mapping[str, RunConfig]) -> di
                 on_progress(done)
         return lengths
 
-    return work.cache.cached("mixed-iterations", settings, measure)
+    return work.cached("mixed-iterations", settings, measure)
 
 
 def _play_unseen(work: Work, runs: Sequence[Trained], rules: Rules) -> list[MatchCounts]:
@@ -141,20 +142,9 @@ def _play_unseen(work: Work, runs: Sequence[Trained], rules: Rules) -> list[Matc
                 return counts_of(play_games(work, players, rules, **sizes))
 
             piece = f"mixed-unseen-{opponent.replace(':', '-')}-{seed}"
-            counts = work.cache.cached(piece, settings, play)
+            counts = work.cached(piece, settings, play)
             meetings.append(MatchCounts(AS_ALL, opponent, seed, *counts))
     return meetings
-
-
-def _text(scale: MixedScale, trained: Mapping[str, Sequence[Trained]]) -> list[str]:
-    of_one, of_all = (trainings.mean_minutes(trained[name]) for name in (AS_ONE, AS_ALL))
-    summary = (
-        f"Specialists had {scale.minutes:g} minutes each by the pace that was measured; the mixed "
-        f"network {of_one} and {of_all} minutes. Networks have {scale.simulations} simulations and "
-        f"begin after {scale.opening_plies} random plies; a draw counts as half. Intervals are "
-        f"{stats.interval_kind(scale.seeds)}."
-    )
-    return [*pages.paragraphs(__doc__), summary]
 
 
 def _table(

@@ -10,12 +10,13 @@ which a pass would turn the game; the solved board counts them exactly.
 import functools
 import hashlib
 import json
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import jax
 import numpy as np
 
+from train.analysis.late_positions import legal_slots
 from train.experiments import plays
 from train.experiments.game_size import SOLVED
 from train.experiments.lib import pages, stats
@@ -36,6 +37,7 @@ from train.experiments.plays import (
     POSITIONS,
     THIRDS,
     TURNS,
+    Plays,
     kinds_of,
     plays_of,
     reach_of,
@@ -48,13 +50,14 @@ from train.runtime.host import fetch
 from train.solver.exact_player import tables_of
 from train.solver.positions import reachable_levels
 from train.solver.tablebase import value_of
-from wallgo_jax.game import actions
 from wallgo_jax.game.state import State
+
+_AHEAD = tuple(f"ahead_{turns}" for turns in range(1, TURNS + 1))
 
 
 def report(work: Work) -> Report:
     """Look at games of the player against itself, and search some of them again."""
-    scale, cached = work.scale.mobility, work.cache.cached
+    scale, cached = work.scale.mobility, work.cached
     check_two_players(scale.player)
     games = selfplay_games(work, scale.player, simulations=scale.simulations, games=scale.games)
     settings = {
@@ -73,9 +76,16 @@ def report(work: Work) -> Report:
     }
     searched = cached("searched-plays", digest | searched_by, lambda: _search(work, games, player))
     turns = cached("solved", {"rules": SOLVED.to_dict()}, _solved_turns)
+    text = [
+        *pages.paragraphs(__doc__),
+        f"{curves['games']:,} games of `{scale.player}` against itself at {scale.simulations} "
+        "simulations, placements left out.",
+        *pages.paragraphs(plays.__doc__)[1:],
+        "The intervals count games; all games are of one training.",
+    ]
     return Report(
         title="Reachability control and passing",
-        text=_text(work, curves),
+        text=text,
         tables=[
             _curve_table(curves),
             _kind_table(kinds),
@@ -87,39 +97,51 @@ def report(work: Work) -> Report:
     )
 
 
+def _by_third(
+    third: np.ndarray, game: np.ndarray, games: int
+) -> Iterator[tuple[str, np.ndarray, Callable[[np.ndarray, np.ndarray], Estimate]]]:
+    """For each third of a game its name, bool[N] the plays in it, and a function that gives the
+    mean of values [N] where a condition bool[N] holds, over games."""
+
+    def mean(values: np.ndarray, where: np.ndarray) -> Estimate:
+        return stats.over_games(stats.by_game(values[where], game[where], games))
+
+    for number, when in enumerate(THIRDS):
+        yield when, third == number, mean
+
+
 def _curves(work: Work, games: SelfplayGames) -> dict[str, Any]:
     """The winner's lead in reach, by third of the game and by play."""
     played, count = plays_of(games), len(games.plies)
     with work.task("mobility", len(played.slot), "positions"):
         reach = reach_of(played.states)
     reward = games.rewards[:, 0][played.game]
-    is_won = reward != 0
+    is_won, of_winner = reward != 0, (reward > 0) == (played.mover == 0)
     ahead = np.sign(reward)[:, None] * (reach.cells[:, :, 0] - reach.cells[:, :, 1])
-    of_winner = (reward > 0) == (played.mover == 0)
+    leads = dict(zip(_AHEAD, ahead.T, strict=True))
     thirds = []
-    for third, when in enumerate(THIRDS):
-        here = (played.third == third) & is_won
-        game = played.game[here]
-        row: dict[str, Any] = {"when": when}
-        for turns in range(TURNS):
-            row[f"ahead_{turns + 1}"] = stats.over_games(
-                stats.by_game(ahead[here][:, turns], game, count)
-            )
+    for when, here, mean in _by_third(played.third, played.game, count):
+        here = here & is_won
         winner, loser = (
             stats.by_game(reach.legal[here & mask], played.game[here & mask], count)
             for mask in (of_winner, ~of_winner)
         )
-        row["legal_ahead"] = stats.over_games(winner - loser)
-        row |= {"legal_winner": float(np.nanmean(winner)), "legal_loser": float(np.nanmean(loser))}
-        thirds.append(row)
+        thirds.append(
+            {
+                "when": when,
+                **{key: mean(lead, here) for key, lead in leads.items()},
+                "legal_ahead": stats.over_games(winner - loser),
+                "legal_winner": float(np.nanmean(winner)),
+                "legal_loser": float(np.nanmean(loser)),
+            }
+        )
     number = np.asarray(played.states.position.ply) - len(games.rules.order)
     by_ply = []
     for play in range(int(number.max()) + 1):
         here = (number == play) & is_won
         if here.sum() >= max(10, count // 50):
             row = {"play": play, "games": int(here.sum())}
-            for turns in range(TURNS):
-                row[f"ahead_{turns + 1}"] = stats.over_games(ahead[here][:, turns])
+            row |= {key: stats.over_games(lead[here]) for key, lead in leads.items()}
             row["legal_winner"] = stats.over_games(reach.legal[here & of_winner])
             row["legal_loser"] = stats.over_games(reach.legal[here & ~of_winner])
             by_ply.append(row)
@@ -139,13 +161,8 @@ def _kinds(work: Work, games: SelfplayGames) -> dict[str, Any]:
         ("implicit pass", kinds.passes),
     ):
         is_kind, is_possible = masks[chosen], np.asarray(masks.any(axis=1))
-        for third, when in enumerate(THIRDS):
-            here = played.third == third
+        for when, here, mean in _by_third(played.third, played.game, count):
             possible = here & is_possible
-
-            def mean(values: np.ndarray, where: np.ndarray) -> Estimate:
-                return stats.over_games(stats.by_game(values[where], played.game[where], count))
-
             rows.append(
                 {
                     "kind": name,
@@ -161,31 +178,19 @@ def _kinds(work: Work, games: SelfplayGames) -> dict[str, Any]:
     return {"rows": rows}
 
 
-class _Searched(NamedTuple):
-    """Searches of positions [N]; win chances are those of the player to move, by the best play."""
-
-    slot: np.ndarray  # int[N], the best play
-    best: np.ndarray  # float[N]
-    without_passes: np.ndarray  # float[N]
-    without_best: np.ndarray  # float[N]
-    handed_over: np.ndarray  # float[N], where the other side had to move; NaN where it cannot
-
-
-@jax.jit
-def _legal_masks(states: State) -> jax.Array:
-    return jax.vmap(actions.legal_slots)(states)
-
-
 def _searches(
     player: Player,
     simulations: int,
     states: State,
     passes: np.ndarray,
     on_progress: Callable[[int], Any],
-) -> _Searched:
+) -> tuple[np.ndarray, ...]:
+    """Searches of positions [N]: int[N] the best play, and float[N] win chances of the player to
+    move: by it, without passes, without it, and where the other side had to move, NaN where it
+    cannot."""
     search, position = make_search_among(player, simulations), states.position
     handed = State(states.variant, position._replace(player=1 - np.asarray(position.player)))
-    can_move = np.asarray(_legal_masks(handed)).any(axis=1)
+    can_move = np.asarray(legal_slots(handed)).any(axis=1)
     parts, count = [], len(passes)
     for first in range(0, count, POSITIONS):
         place, key = np.arange(first, first + POSITIONS) % count, jax.random.key(first)
@@ -194,44 +199,34 @@ def _searches(
         slot, value = fetch(search(player.variables, some, everything, key))
         but_best = everything.copy()
         but_best[np.arange(POSITIONS), slot] = False
-        others = [
-            search(player.variables, some, ~passes[place], key)[1],
-            search(player.variables, some, but_best, key)[1],
-            search(player.variables, other, everything, key)[1],
-        ]
+        asked = (some, ~passes[place]), (some, but_best), (other, everything)
+        others = [search(player.variables, *each, key)[1] for each in asked]
         parts.append((slot, value, *fetch(others)))
         on_progress(min(first + POSITIONS, count))
     slot, *values = (np.concatenate(part)[:count] for part in zip(*parts, strict=True))
     best, without_passes, without_best, after = (player.chance(each) for each in values)
     handed_over = np.where(can_move, 1 - after, np.nan)
-    return _Searched(slot.astype(int), best, without_passes, without_best, handed_over)
+    return slot.astype(int), best, without_passes, without_best, handed_over
 
 
 def _search(work: Work, games: SelfplayGames, player: Player) -> dict[str, Any]:
     """Search positions again: all plays, without implicit passes, without the best play, and with
     the other side to move."""
     scale, played = work.scale.mobility, plays_of(games)
-    chosen = np.flatnonzero(played.game < scale.searched_games)
-    states = jax.tree.map(lambda x: np.asarray(x)[chosen], played.states)
-    kinds = kinds_of(states)
-    with work.task("searching without implicit passes", len(chosen), "positions") as on_progress:
-        searched = _searches(player, scale.search_simulations, states, kinds.passes, on_progress)
-    best = np.arange(len(chosen)), searched.slot
-    game, third, count = played.game[chosen], played.third[chosen], scale.searched_games
-    legal, is_pass = np.asarray(_legal_masks(states)), kinds.passes[best]
-    has_other = (legal & ~kinds.passes).any(axis=1)
-    lost = searched.best - searched.without_passes
-    burden = searched.handed_over - searched.without_passes
+    some = played.game < scale.searched_games
+    played = Plays(*jax.tree.map(lambda x: np.asarray(x)[some], played))
+    count, kinds = len(played.slot), kinds_of(played.states)
+    with work.task("searching without implicit passes", count, "positions") as on_progress:
+        how = scale.search_simulations, played.states, kinds.passes, on_progress
+        slot, chance, without_passes, without_best, handed_over = _searches(player, *how)
+    best, legal = (np.arange(count), slot), np.asarray(legal_slots(played.states))
+    is_pass, has_other = kinds.passes[best], (legal & ~kinds.passes).any(axis=1)
+    lost, burden = chance - without_passes, handed_over - without_passes
     rows = []
-    for number, when in enumerate(THIRDS):
-        here = third == number
+    for when, here, mean in _by_third(played.third, played.game, scale.searched_games):
         passing = here & is_pass & has_other
         # Another best play that has an alternative: what it costs to lose a best play at all.
         plain = here & ~is_pass & (legal.sum(axis=1) > 1)
-
-        def mean(values: np.ndarray, where: np.ndarray) -> Estimate:
-            return stats.over_games(stats.by_game(values[where], game[where], count))
-
         rows.append(
             {
                 "when": when,
@@ -241,11 +236,11 @@ def _search(work: Work, games: SelfplayGames, player: Player) -> dict[str, Any]:
                 "passing": int(passing.sum()),
                 "cost": mean(lost, passing),
                 "costs_a_tenth": mean(lost >= 0.1, passing),
-                "control": mean(searched.best - searched.without_best, plain),
+                "control": mean(chance - without_best, plain),
                 "moving_loses": mean(burden >= BURDEN, passing & ~np.isnan(burden)),
             }
         )
-    return {"rows": rows, "games": count, "simulations": scale.search_simulations}
+    return {"rows": rows, "games": scale.searched_games, "simulations": scale.search_simulations}
 
 
 def _solved_turns() -> dict[str, Any]:
@@ -255,16 +250,13 @@ def _solved_turns() -> dict[str, Any]:
     counts = np.zeros((3, 3), np.int64)
     for level in reachable_levels(SOLVED):
         in_play = np.asarray(level.position.ply) >= len(SOLVED.order)
-        if not in_play.any():
-            continue
         level = jax.tree.map(lambda x, at=in_play: np.asarray(x)[at], level)
         for some, count in batches(level, 1 << 13):
             position = some.position
-            other = position._replace(player=1 - position.player)
-            now = fetch(values(some))[:count]
-            # The value to the player of now, if the other had to move.
-            then = -fetch(values(State(some.variant, other)))[:count]
-            np.add.at(counts, (now.astype(int) + 1, then.astype(int) + 1), 1)
+            other = State(some.variant, position._replace(player=1 - position.player))
+            # Both to the player of now, in the second the other had to move.
+            now, then = (fetch(values(each))[:count].astype(int) for each in (some, other))
+            np.add.at(counts, (now + 1, 1 - then), 1)
     return {"counts": counts.tolist()}
 
 
@@ -272,13 +264,13 @@ def _curve_table(curves: dict[str, Any]) -> Table:
     rows = [
         [
             row["when"],
-            *(Estimate(*row[f"ahead_{turns}"]).text() for turns in range(1, TURNS + 1)),
+            *(Estimate(*row[key]).text() for key in _AHEAD),
             f"{row['legal_winner']:.1f}, {row['legal_loser']:.1f}",
             Estimate(*row["legal_ahead"]).text(),
         ]
         for row in curves["thirds"]
     ]
-    heads = ["plays", *(f"reach {turns}" for turns in range(1, TURNS + 1))]
+    heads = ["plays", *(key.replace("ahead_", "reach ") for key in _AHEAD)]
     heads += ["legal actions: winner, loser", "difference"]
     title = "Cells by which the winner's reach is larger, and its legal actions (95 % over games)"
     return Table(title, heads, rows)
@@ -299,7 +291,7 @@ def _kind_table(kinds: dict[str, Any]) -> Table:
 def _searched_table(searched: dict[str, Any]) -> Table:
     rows = []
     for row in searched["rows"]:
-        cost, control = (Estimate(*row[key]).share(ends_at=(-1, 1)) for key in ("cost", "control"))
+        cost, control = (Estimate(*row[key]).share(least=-1) for key in ("cost", "control"))
         gives_up, passes, tenth, loses = (
             Estimate(*row[key]).share()
             for key in ("best_gives_up", "best_passes", "costs_a_tenth", "moving_loses")
@@ -320,32 +312,16 @@ def _solved_table(turns: dict[str, Any]) -> Table:
     counts, names = np.array(turns["counts"]), ("lost", "drawn", "won")
     total = counts.sum()
     rows = [
-        [name, *(f"{each:,} ({stats.percent(each / total)})" for each in counts[now])]
-        for now, name in enumerate(names)
+        [name, *(f"{each:,} ({stats.percent(each / total)})" for each in row)]
+        for name, row in zip(names, counts, strict=True)
     ]
     heads = ("to move", *(f"{name} if the other had to move" for name in names))
     title = f"3×3, one stone each, solved: all {total:,} positions after the placements"
     return Table(title, heads, rows)
 
 
-def _text(work: Work, curves: dict[str, Any]) -> list[str]:
-    scale = work.scale.mobility
-    middle = Estimate(*curves["thirds"][1][f"ahead_{TURNS}"])
-    agrees = (
-        "is larger" if middle.low > 0 else "is smaller" if middle.high < 0 else "does not differ"
-    )
-    return [
-        *pages.paragraphs(__doc__),
-        f"{curves['games']:,} games of `{scale.player}` against itself at {scale.simulations} "
-        "simulations, placements left out.",
-        *pages.paragraphs(plays.__doc__)[1:],
-        f"In the middle of a game the winner's reach within {TURNS} turns {agrees}.",
-        "The intervals count games; all games are of one training.",
-    ]
-
-
 def _picture(curves: dict[str, Any], name: str) -> Picture:
-    ahead = {row["play"]: Estimate(*row[f"ahead_{TURNS}"]) for row in curves["by_ply"]}
+    ahead = {row["play"]: Estimate(*row[_AHEAD[-1]]) for row in curves["by_ply"]}
     figure = curves_figure(
         [Curve("", ahead)],
         title=f"{name}: how much farther the winner reaches",

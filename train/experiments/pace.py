@@ -44,52 +44,36 @@ class Pace(NamedTuple):
 
 
 def measure_pace(
-    config: RunConfig, *, on_progress: Callable[[int], None] = lambda done: None
-) -> Pace:
-    """Time iterations of each stage on this machine, learning at its full number of steps.
-
-    Args:
-      config: the run; its length does not matter.
-      on_progress: called with the number of iterations done.
-
-    Raises:
-      UsageError: the run does not fit the machine.
-    """
-    timed = _Timed(config, on_progress)
-    seconds = {
-        stage: statistics.fmean(timed.seconds(stage) for _ in range(TIMED))
-        for stage in timed.first_of
-    }
-    return Pace(seconds, timed.compile_seconds, timed.done)
-
-
-def measure_pace_in_turns(
     config: RunConfig,
-    base: RunConfig,
-    base_seconds: Mapping[Stage, float],
+    base: RunConfig | None = None,
+    base_seconds: Mapping[Stage, float] | None = None,
     *,
     on_progress: Callable[[int], None] = lambda done: None,
 ) -> Pace:
-    """Time iterations of each stage as multiples of a base's, which take turns with them.
+    """Time iterations of each stage on this machine, learning at its full number of steps.
 
-    A machine that is shared changes its speed from minute to minute; the ratio of both times in a
-    turn does not depend on it.
+    With a base its iterations take turns with them, and the result is the median ratio of both
+    times at the machine's speed when the base was timed: a machine that is shared changes its speed
+    from minute to minute, and the ratio of a turn does not depend on it.
 
     Args:
       config: the run; its length does not matter.
       base: the run that it is compared with.
-      base_seconds: the base's pace. The result is the pace at the machine's speed of then.
+      base_seconds: the base's pace.
       on_progress: called with the number of iterations of `config` done.
 
     Raises:
       UsageError: a run does not fit the machine.
     """
-    timed, rival = _Timed(config, on_progress), _Timed(base, lambda done: None)
-    last = list(rival.first_of)[-1]
-    seconds = {}
+    timed, seconds = _Timed(config, on_progress), {}
+    rival = None if base is None else _Timed(base, lambda done: None)
     for stage in timed.first_of:
-        ratios = [timed.seconds(stage) / rival.seconds(last) for _ in range(TURNS)]
-        seconds[stage] = statistics.median(ratios) * base_seconds[last]
+        if rival is None or base_seconds is None:
+            seconds[stage] = statistics.fmean(timed.seconds(stage) for _ in range(TIMED))
+        else:
+            last = list(rival.first_of)[-1]
+            ratios = [timed.seconds(stage) / rival.seconds(last) for _ in range(TURNS)]
+            seconds[stage] = statistics.median(ratios) * base_seconds[last]
     return Pace(seconds, timed.compile_seconds, timed.done)
 
 

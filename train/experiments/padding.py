@@ -30,19 +30,15 @@ from wallgo_jax.game import actions, chance, referee
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import State, initial_state
 
-OWN, PLANE, WALLS = "grid of its own", "plane of playable cells", "padding walls"
+KINDS = OWN, PLANE, WALLS = "grid of its own", "plane of playable cells", "padding walls"
 
 
 class Views(NamedTuple):
-    """The same boards as three kinds of states, or what belongs to these."""
+    """The same boards as three kinds of states, in the order of KINDS, or what belongs to these."""
 
     own: Any
     plane: Any
     walls: Any
-
-    def of(self, name: str) -> Any:
-        """The states of a kind."""
-        return {OWN: self.own, PLANE: self.plane, WALLS: self.walls}[name]
 
 
 def report(work: Work) -> Report:
@@ -59,7 +55,7 @@ def report(work: Work) -> Report:
             "simulations": scale.simulations,
             "seed": work.seed,
         }
-        answers = work.cache.cached("padding", settings, functools.partial(_ask, work, name, rules))
+        answers = work.cached("padding", settings, functools.partial(_ask, work, name, rules))
         networks.append({"player": name} | answers)
     text = [
         *pages.paragraphs(__doc__),
@@ -132,7 +128,7 @@ def _ask(work: Work, name: str, rules: Rules) -> dict[str, Any]:
     scale, trained = work.scale.padding, load_network(name)
     config = trained.config
     check_two_players(name)
-    kinds = (OWN, PLANE, WALLS) if config.network.playable else (OWN, WALLS)
+    kinds = KINDS if config.network.playable else (OWN, WALLS)
     evaluate = evaluator_for(config.network, rules)
     search = make_search(evaluate, as_player(config.search, scale.simulations), explores=False)
     heads = jax.jit(lambda states: evaluate(trained.variables, states))
@@ -143,8 +139,10 @@ def _ask(work: Work, name: str, rules: Rules) -> dict[str, Any]:
     with work.task(f"{name}: positions", len(plies), "plies") as on_progress:
         for number, ply in enumerate(plies):
             views = jax.tree.map(lambda x, ply=ply: x[ply], shown)
-            for kind in kinds:
-                (logits, value), slot = fetch((heads(views.of(kind)), move(views.of(kind))))
+            for kind, states in zip(KINDS, views, strict=True):
+                if kind not in kinds:
+                    continue
+                (logits, value), slot = fetch((heads(states), move(states)))
                 policy = np.asarray(jax.nn.softmax(logits))[:, : scale.stones * PLAYS_PER_STONE]
                 answers[kind].append((policy, value[:, 0], slot))
             on_progress(number + 1)

@@ -61,12 +61,12 @@ class ProbeResult(NamedTuple):
     @property
     def accuracy(self) -> float:
         """The share of correct answers; unknown ones count as incorrect."""
-        return self.correct / self.total if self.total else 0.0
+        return self.correct / max(self.total, 1)
 
     @property
     def sign_accuracy(self) -> float:
         """The share of scores on the right side of 0."""
-        return self.sign_correct / self.total if self.total else 0.0
+        return self.sign_correct / max(self.total, 1)
 
     @property
     def unknown_share(self) -> float:
@@ -143,17 +143,7 @@ def verdict(scores: np.ndarray, labels: np.ndarray) -> ProbeResult:
 
 def add_results(results: Iterable[ProbeResult]) -> ProbeResult:
     """The counts of all."""
-    none = ProbeResult(0, 0, 0, 0)
-    return ProbeResult(*(sum(counts) for counts in zip(none, *results, strict=True)))
-
-
-def add_answers(answers: Iterable[Answers]) -> Answers:
-    """The counts of all, by distance."""
-    by_distance: dict[int, list[ProbeResult]] = {}
-    for each in answers:
-        for distance, result in each.items():
-            by_distance.setdefault(distance, []).append(result)
-    return {distance: add_results(by_distance[distance]) for distance in sorted(by_distance)}
+    return ProbeResult(*np.sum([(0, 0, 0, 0), *results], axis=0).tolist())
 
 
 def read_features(features_of: Features, corridors: Corridors, *, read: str) -> np.ndarray:

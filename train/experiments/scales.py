@@ -23,20 +23,16 @@ from train.experiments.lib.scale import (
 )
 from train.runtime.errors import UsageError
 from train.runtime.files import read_toml
-from wallgo_jax.game.rules import PRESETS, Rules
+from wallgo_jax.game.rules import Rules, named
 
 _T = TypeVar("_T")
 
 
 def _distinct(values: tuple[_T, ...]) -> tuple[_T, ...]:
-    if len(set(values)) < len(values):
+    names = [getattr(value, "name", value) for value in values]
+    if len(set(names)) < len(names):
         raise ValueError("each must be named once")
     return values
-
-
-def _named_once(cases: "tuple[TransferCase, ...]") -> "tuple[TransferCase, ...]":
-    _distinct(tuple(case.name for case in cases))
-    return cases
 
 
 def _rising(values: tuple[int, ...]) -> tuple[int, ...]:
@@ -46,17 +42,12 @@ def _rising(values: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _preset(name: str) -> str:
-    if name not in PRESETS:
-        raise ValueError(f"known presets: {', '.join(sorted(PRESETS))}")
+    named(name)
     return name
 
 
-def _known_preset(name: str) -> str:
-    return name and _preset_for_two(name)
-
-
 def _preset_for_two(name: str) -> str:
-    if PRESETS[_preset(name)].players != 2:
+    if name and named(name).players != 2:
         raise ValueError("must be for two players")
     return name
 
@@ -160,7 +151,7 @@ class TransferCase(Scale):
 class TransferScale(TrainingScale):
     """Warm starts against training from nothing. The network is that of a source that is named."""
 
-    cases: Annotated[tuple[TransferCase, ...], Field(min_length=1), AfterValidator(_named_once)]
+    cases: Annotated[tuple[TransferCase, ...], Field(min_length=1), AfterValidator(_distinct)]
     opponent: Name  # a player that needs no weights, against which the curves are drawn
     points: Games  # of a curve, the last one included
     curve_games: Pairs  # of each of its matches
@@ -245,7 +236,9 @@ class SetupsScale(Scale):
     """
 
     players: SomeNames  # networks
-    rules: Annotated[str, AfterValidator(_known_preset)]  # preset; empty for what they have learned
+    rules: Annotated[
+        str, AfterValidator(_preset_for_two)
+    ]  # preset; empty for what they have learned
     beam: tuple[Plies, ...]
     frontier: tuple[Plies, ...]
     rounds: Count  # of searches, at most
@@ -293,7 +286,10 @@ def read_scales(source: Path | Mapping[str, Any] | None = None) -> Scales:
       UsageError: the file cannot be read, or a key or value is not allowed.
     """
     is_file = isinstance(source, Path)
-    fields, given = read_toml(_shipped()), read_toml(source) if is_file else source or {}
+    shipped = Path(__file__).with_name("cpu.toml")  # in an installed package, else of a clone
+    if not shipped.exists():
+        shipped = Path(__file__).parents[2] / "configs/study/cpu.toml"
+    fields, given = read_toml(shipped), read_toml(source) if is_file else source or {}
     for key, value in given.items():
         is_table = isinstance(value, Mapping) and isinstance(fields.get(key), dict)
         fields[key] = {**fields[key], **value} if is_table else value
@@ -311,9 +307,3 @@ def with_players(scales: Scales, name: str, players: tuple[str, ...]) -> Scales:
         raise UsageError(f"experiment: --players is not for {name}")
     fields = dataclasses.asdict(table) | {"players": players}
     return dataclasses.replace(scales, **{name: validated(type(table), fields, where=name)})
-
-
-def _shipped() -> Path:
-    """The scale of a CPU: in the installed package, or in a clone."""
-    installed = Path(__file__).with_name("cpu.toml")
-    return installed if installed.exists() else Path(__file__).parents[2] / "configs/study/cpu.toml"

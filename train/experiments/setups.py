@@ -22,10 +22,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from train.arena.openings import Positions
-from train.experiments.lib import placements, stats
+from train.experiments import openings
+from train.experiments.lib import stats
 from train.experiments.lib.pages import Picture, Report, Table, paragraphs
 from train.experiments.lib.stats import Estimate
-from train.experiments.lib.work import Work, check_two_players, check_without_budget, play_games
+from train.experiments.lib.work import Work, check_two_players, play_games
 from train.metrics.intervals import Interval, intervals_figure
 from train.players.registry import common_rules, make_player
 from train.ratings.pool import identity
@@ -51,6 +52,13 @@ _CANDIDATES = 4  # setups that are searched for each of the book
 _PLACED = "#f3e3a9"  # tiles of the placed stones
 
 
+class Rate(NamedTuple):
+    """Red's win rate in the games from a start."""
+
+    estimate: Estimate  # over pairs of games
+    distinct: int  # games
+
+
 class Networks(NamedTuple):
     """The networks that value setups and play games from them."""
 
@@ -68,7 +76,7 @@ class Networks(NamedTuple):
 
         @jax.jit
         def value(cells: jax.Array) -> tuple[jax.Array]:
-            states = placements.place(self.rules, cells)
+            states = openings.place(self.rules, cells)
             if simulations:
                 search = make_reporting_search(
                     player.evaluate, player.search, simulations=simulations
@@ -90,27 +98,35 @@ class Networks(NamedTuple):
                     found = in_batches(value, some, batch, lambda done: on_progress(first + done))
                     return [round(float(each), 4) for each in found[0]]
 
-                parts.append(self.work.cache.cached("setup-values", how, make))
+                parts.append(self.work.cached("setup-values", how, make))
         return (1 + np.concatenate(parts)) / 2
 
-    def games(self, cells: np.ndarray | None, *, games: int) -> tuple[np.ndarray, np.ndarray]:
-        """Play games from setups.
+    def rates(self, cells: np.ndarray | None, *, games: int) -> list[Rate]:
+        """Red's win rate from each setup.
 
         Args:
           cells: int32[K, D], of the setups; None where the players place the stones.
           games: at least this many from each setup, shared by all pairs of networks.
-
-        Returns:
-          float[K, R], Red's points, from 0 to 1, of R pairs of games, and int[K], distinct games.
         """
+        points, distinct = self._games(cells, games=games)
+        return [Rate(stats.over_games(p), int(d)) for p, d in zip(points, distinct, strict=True)]
+
+    def rate(self, cells: np.ndarray | None, *, games: int) -> Rate:
+        """Red's win rate from all setups together."""
+        points, distinct = self._games(cells, games=games)
+        return Rate(stats.over_games(points.ravel()), int(distinct.sum()))
+
+    def _games(self, cells: np.ndarray | None, *, games: int) -> tuple[np.ndarray, np.ndarray]:
+        """float[K, R], Red's points, from 0 to 1, of R pairs of games, and int[K], distinct
+        games."""
         scale, pairs = self.work.scale.setups, list(itertools.combinations(self.names, 2))
         pairs = pairs or [(self.names[0],) * 2]
         count = 1 if cells is None else len(cells)
         openings_each = -(-games // (2 * len(pairs)))
-        options = {"transfer": True, "temperature": scale.temperature}
-
-        def play(pair: Sequence[str]) -> Sequence[Sequence[Any]]:
+        played = []
+        for pair in pairs:
             names = [f"{name}@{scale.game_simulations}" for name in pair]
+            options = {"transfer": True, "temperature": scale.temperature}
             players = [make_player(name, self.rules, **options) for name in names]
             settings = {
                 "players": [identity(*each) for each in zip(names, players, strict=True)],
@@ -121,7 +137,7 @@ class Networks(NamedTuple):
                 "seed": self.work.seed,
             }
 
-            def make() -> list[list[Any]]:
+            def make(players: Sequence[Any] = players) -> list[list[Any]]:
                 start = None if cells is None else positions_of(self.rules, cells)
                 total = 2 * openings_each * count
                 result = play_games(self.work, players, self.rules, games=total, positions=start)
@@ -130,103 +146,96 @@ class Networks(NamedTuple):
                 distinct = np.bincount([setup for setup, _ in different], minlength=count)
                 return [points.reshape(openings_each, count).T.tolist(), distinct.tolist()]
 
-            return self.work.cache.cached("setup-games", settings, make)
-
-        played = [play(pair) for pair in pairs]
+            played.append(self.work.cached("setup-games", settings, make))
         points = [np.array(points) for points, _ in played]
         return np.concatenate(points, axis=1), np.sum([distinct for _, distinct in played], axis=0)
 
 
-class Rate(NamedTuple):
-    """Red's win rate in the games from a start."""
+class Minimax(NamedTuple):
+    """The setups, their values, and the line after each choice of the first turn."""
 
-    estimate: Estimate  # over pairs of games
-    distinct: int  # games
+    rules: Rules
+    tree: list[openings.Turn]
+    raw: np.ndarray  # float[N, M], by the networks alone
+    values: np.ndarray  # the same, searched where setups decide
+    is_searched: np.ndarray  # bool[M]
+    first: np.ndarray  # int[...], choices of the first turn, the best for Red first
+    lines: np.ndarray  # int[...], the setups to which they lead
+
+    @property
+    def cells(self) -> np.ndarray:
+        """int32[M, D]: the setups."""
+        return self.tree[-1].cells
 
 
 def report(work: Work) -> Report:
     """Value the setups, search those that decide, choose a book, play games."""
     scale = work.scale.setups
     for name in scale.players:
-        check_without_budget(name)
         check_two_players(name)
     rules = named(scale.rules) if scale.rules else common_rules(scale.players)
     assert rules is not None  # Networks have learned some.
-    networks, turns = Networks(work, rules, scale.players), len(placements.turns_of(rules))
+    networks, turns = Networks(work, rules, scale.players), len(openings.turns_of(rules))
     if not len(scale.beam) + 1 == len(scale.frontier) == turns:
         raise UsageError(
             f"experiment: the placements of {name_of(rules)} have {turns} turns: beam needs "
             f"{turns - 1} numbers, frontier {turns}"
         )
-    tree = placements.place_by_turns(
+    tree = openings.place_by_turns(
         rules, scale.beam, lambda cells: networks.values(cells, RAW).mean(axis=0)
     )
-    raw, setups = networks.values(tree[-1].cells, RAW), tree[-1].cells
+    raw = networks.values(tree[-1].cells, RAW)
     values, is_searched = search_frontier(networks, tree, raw)
-    lines = placements.line_of_each_first(tree, values.mean(axis=0))
-    order = np.argsort(-values.mean(axis=0)[lines], kind="stable")
+    lines = openings.line_of_each_first(tree, values.mean(axis=0))
+    first = np.argsort(-values.mean(axis=0)[lines], kind="stable")
+    lines = lines[first]
+    best = Minimax(rules, tree, raw, values, is_searched, first, lines)
     book, balance = choose_book(networks, tree, raw)
-    rates = _rates(networks, setups[lines[order[: scale.lines]]], book)
+    played = best.cells[lines[: scale.lines]]
+    names = [openings.in_words(rules, line) for line in played]
+    rates = dict(zip(names, networks.rates(played, games=scale.games), strict=True)) | {
+        f"book of {len(book)}": networks.rate(book, games=scale.book_games),
+        "placed by the players": networks.rate(None, games=scale.games),
+    }
     caption = f"{name_of(rules)}, @{scale.game_simulations}, temperature {scale.temperature:g}"
+    rows = (book + first_placement(rules.size)).tolist(), balance.tolist()
     return Report(
         f"Setups of {name_of(rules)}",
-        [*paragraphs(__doc__)[:-1], *_summary(tree, raw, is_searched, rates)],
-        [
-            _line_table(rules, tree, raw, values, is_searched, order),
-            _network_table(networks, tree, raw),
-            _games_table(rates),
-        ],
-        [
-            Picture("setups", "", _drawing(rules, setups[lines[order]], values[:, lines[order]])),
-            Picture("games", caption, _games_figure(rates)),
-        ],
+        [*paragraphs(__doc__)[:-1], _summary(best)],
+        [_line_table(best), _network_table(networks, best), _games_table(rates)],
+        [Picture("setups", "", _drawing(best)), Picture("games", caption, _games_figure(rates))],
         {
-            "setups": len(setups),
+            "setups": len(is_searched),
             "searched": int(is_searched.sum()),
             "games": rates,
             "lines": [
                 {
-                    "cells": setups[i].tolist(),
+                    "cells": best.cells[i].tolist(),
                     "raw": raw[:, i].tolist(),
                     "red": values[:, i].tolist(),
                 }
-                for i in lines[order]
+                for i in lines
             ],
         },
-        files={BOOK: _book_lines(rules, book, balance)},
+        files={BOOK: book_lines(rules, *rows)},
     )
-
-
-def _rates(networks: Networks, lines: np.ndarray, book: np.ndarray) -> dict[str, Rate]:
-    """Red's win rate from setups of lines, from those of a book, and where the players place."""
-    scale = networks.work.scale.setups
-
-    def rate(points: np.ndarray, distinct: Any) -> Rate:
-        return Rate(stats.over_games(points.ravel()), int(np.sum(distinct)))
-
-    names = [placements.in_words(networks.rules, line) for line in lines]
-    each = zip(*networks.games(lines, games=scale.games), strict=True)
-    return {name: rate(*played) for name, played in zip(names, each, strict=True)} | {
-        f"book of {len(book)}": rate(*networks.games(book, games=scale.book_games)),
-        "placed by the players": rate(*networks.games(None, games=scale.games)),
-    }
 
 
 def positions_of(rules: Rules, cells: np.ndarray) -> Positions:
     """Setups int32[K, D] for a match to begin with."""
-    position = fetch(jax.jit(placements.place, static_argnums=0)(rules, cells).position)
+    position = fetch(jax.jit(openings.place, static_argnums=0)(rules, cells).position)
     return Positions(position, cells + first_placement(rules.size), has_games=True)
 
 
 def search_frontier(
-    networks: Networks, tree: Sequence[placements.Turn], raw: np.ndarray
+    networks: Networks, tree: Sequence[openings.Turn], raw: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Values float[N, M] with searched ones in place of raw ones where they decide, and bool[M],
     which are searched."""
     scale, values = networks.work.scale.setups, raw.copy()
     is_searched = np.zeros(raw.shape[1], bool)
     for _ in range(scale.rounds):
-        deciding = placements.best_lines(tree, values.mean(axis=0), scale.frontier)
+        deciding = openings.best_lines(tree, values.mean(axis=0), scale.frontier)
         new = deciding[~is_searched[deciding]]
         if not len(new):
             break
@@ -236,7 +245,7 @@ def search_frontier(
 
 
 def choose_book(
-    networks: Networks, tree: Sequence[placements.Turn], raw: np.ndarray
+    networks: Networks, tree: Sequence[openings.Turn], raw: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Setups int32[K, D] that every network finds balanced, raw and searched, no two turned copies
     of one another, and their searched values float[K]; candidates are equally many for each first
@@ -248,18 +257,17 @@ def choose_book(
     share = -(-_CANDIDATES * scale.book // len(tree[0].cells))
     order = np.lexsort((np.abs(raw - 0.5).max(axis=0), first))
     rank = np.arange(len(order)) - np.searchsorted(first[order], first[order])
-    candidates = placements.distinct(networks.rules, cells[order[rank < share]])
+    candidates = openings.distinct(networks.rules, cells[order[rank < share]])
     values = networks.values(candidates, scale.simulations)
     best = np.argsort(np.abs(values - 0.5).max(axis=0), kind="stable")[: scale.book]
     return candidates[best], values.mean(axis=0)[best]
 
 
-def _book_lines(rules: Rules, book: np.ndarray, values: np.ndarray) -> str:
-    """The book as records of games that have just their placements."""
-    rows = (book + first_placement(rules.size)).tolist(), values.tolist()
+def book_lines(rules: Rules, games: Sequence[Sequence[int]], values: Sequence[float]) -> str:
+    """Setups and their values as records of games that have just their placements."""
     return "".join(
         records.to_json(Record(rules, tuple(actions), extra={"red": round(value, 4)})) + "\n"
-        for actions, value in zip(*rows, strict=True)
+        for actions, value in zip(games, values, strict=True)
     )
 
 
@@ -269,72 +277,51 @@ def _range(values: np.ndarray) -> str:
     return f"{mean:.1f}" if len(values) == 1 else f"{mean:.1f} ({low:.1f} to {high:.1f})"
 
 
-def _summary(
-    tree: Sequence[placements.Turn],
-    raw: np.ndarray,
-    is_searched: np.ndarray,
-    rates: dict[str, Rate],
-) -> list[str]:
-    """How much was valued, how far networks agree, and which start is nearest to even."""
-    name, rate = min(rates.items(), key=lambda item: abs(item[1].estimate.mean - 0.5))
-    said = [f"{len(is_searched):,} setups are valued, {is_searched.sum():,} of them searched."]
-    if len(raw) > 1:
-        replies = np.stack([placements.back_up(tree, each)[-2] for each in raw])
-        between = np.corrcoef(replies)[np.triu_indices(len(raw), 1)]
-        said.append(
-            "The values of all positions before the last turn correlate between two networks by "
-            f"{between.min():.2f} to {between.max():.2f}."
-        )
-    return [" ".join([*said, f"Nearest to even in games: {name}, {rate.estimate.share()}."])]
-
-
-def _line_table(
-    rules: Rules,
-    tree: Sequence[placements.Turn],
-    raw: np.ndarray,
-    values: np.ndarray,
-    is_searched: np.ndarray,
-    order: np.ndarray,
-) -> Table:
-    """The line after each first choice, as all networks see it, and how far they agree."""
-    mean, own = raw.mean(axis=0), [placements.line_of_each_first(tree, each) for each in raw]
-    lines, by_mean = (
-        placements.line_of_each_first(tree, each) for each in (values.mean(axis=0), mean)
+def _summary(best: Minimax) -> str:
+    """How much was valued, and how far networks agree."""
+    said = f"{len(best.is_searched):,} setups are valued, {best.is_searched.sum():,} of them"
+    said += " searched."
+    if len(best.raw) == 1:
+        return said
+    replies = np.stack([openings.back_up(best.tree, each)[-2] for each in best.raw])
+    between = np.corrcoef(replies)[np.triu_indices(len(best.raw), 1)]
+    return (
+        f"{said} The values of all positions before the last turn correlate between two networks "
+        f"by {between.min():.2f} to {between.max():.2f}."
     )
+
+
+def _line_table(best: Minimax) -> Table:
+    """The line after each first choice, as all networks see it, and how far they agree."""
+    rules, tree, raw = best.rules, best.tree, best.raw
+    mean, before = raw.mean(axis=0), tree[-1].parent
+    own = [openings.line_of_each_first(tree, each) for each in raw]
+    by_mean = openings.line_of_each_first(tree, mean)
     rows = []
-    for first in order:
-        line, before = lines[first], tree[-1].parent
-        replies = [before[each[first]] == before[line] for each in own]
-        rows.append(
-            [
-                *placements.in_words(rules, tree[-1].cells[line]).split(", "),
-                _range(np.array([each[of[first]] for each, of in zip(raw, own, strict=True)])),
-                f"{100 * mean[by_mean[first]]:.1f}",
-                _range(values[:, line]) if is_searched[line] else "",
-                f"{sum(replies)} of {len(own)}",
-            ]
-        )
-    heads = [COLOURS[player] for player, _ in placements.turns_of(rules)]
-    heads += [
-        "minimax of each network, raw",
-        "of their mean, raw",
-        "line, searched",
-        "same replies",
-    ]
+    for first, line in zip(best.first, best.lines, strict=True):
+        alone = np.array([each[of[first]] for each, of in zip(raw, own, strict=True)])
+        replies = sum(before[each[first]] == before[line] for each in own)
+        row = [*openings.in_words(rules, best.cells[line]).split(", "), _range(alone)]
+        row += [f"{100 * mean[by_mean[first]]:.1f}"]
+        row += [_range(best.values[:, line]) if best.is_searched[line] else ""]
+        rows.append([*row, f"{replies} of {len(own)}"])
+    heads = [COLOURS[player] for player, _ in openings.turns_of(rules)]
+    heads += ["minimax of each network, raw", "of their mean, raw", "line, searched"]
     title = "Lines of best placements: Red's expected score in %, with the range over networks"
-    return Table(title, heads, rows)
+    return Table(title, [*heads, "same replies"], rows)
 
 
-def _network_table(networks: Networks, tree: Sequence[placements.Turn], raw: np.ndarray) -> Table:
+def _network_table(networks: Networks, best: Minimax) -> Table:
     """What each network's own line is worth to it and to the others."""
-    lines = np.concatenate([placements.best_lines(tree, each, (1,) * len(tree)) for each in raw])
-    searched = networks.values(tree[-1].cells[lines], networks.work.scale.setups.simulations)
+    widths = (1,) * len(best.tree)
+    lines = np.concatenate([openings.best_lines(best.tree, each, widths) for each in best.raw])
+    searched = networks.values(best.cells[lines], networks.work.scale.setups.simulations)
     rows = []
     for own, (name, line) in enumerate(zip(networks.names, lines, strict=True)):
-        others = [other for other in range(len(raw)) if other != own]
-        rows.append([f"`{name}`", placements.in_words(networks.rules, tree[-1].cells[line])])
-        for values in (raw[:, line], searched[:, own]):
-            rows[-1] += [f"{100 * values[own]:.1f}", _range(values[others]) if others else ""]
+        rows.append([f"`{name}`", openings.in_words(networks.rules, best.cells[line])])
+        for values in (best.raw[:, line], searched[:, own]):
+            others = np.delete(values, own)
+            rows[-1] += [f"{100 * values[own]:.1f}", _range(others) if len(others) else ""]
     heads = ("network", "its line by raw values", "raw", "raw, others", "searched")
     return Table("Each network's line, as the others see it", (*heads, "searched, others"), rows)
 
@@ -357,15 +344,17 @@ def _games_figure(rates: dict[str, Rate]) -> Any:
     return intervals_figure(rows, title=title, x_label="per cent, 95 % intervals", middle=50)
 
 
-def _drawing(rules: Rules, cells: np.ndarray, values: np.ndarray) -> str:
-    """Boards of setups [K] with Red's score, the cells of the placed stones painted, as SVG."""
-    states, panels = fetch(placements.place(rules, cells)), []
-    for number, (placed, red) in enumerate(zip(cells, values.T, strict=True)):
-        tiles = [theme.LIGHT.tile] * rules.size**2
+def _drawing(best: Minimax) -> str:
+    """Boards of the lines with Red's score, the cells of the placed stones painted, as SVG."""
+    cells = best.cells[best.lines]
+    states, panels = fetch(openings.place(best.rules, cells)), []
+    for number, (placed, line) in enumerate(zip(cells, best.lines, strict=True)):
+        tiles = [theme.LIGHT.tile] * best.rules.size**2
         for cell in placed:
             tiles[cell] = _PLACED
         snapshot = take_snapshot(jax.tree.map(lambda x, i=number: x[i], states))
-        caption = f"{placements.in_words(rules, placed)}: Red {_range(red)} %"
+        red = _range(best.values[:, line])
+        caption = f"{openings.in_words(best.rules, placed)}: Red {red} %"
         panels.append(Panel(snapshot, caption, tuple(tiles), None, None, None))
     return contact_sheet.draw_panels(
         panels,

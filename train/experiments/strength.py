@@ -13,10 +13,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import isotonic_regression
 
-from train.arena.result import count_games, wilson_interval
+from train.arena.result import count_games
 from train.config import CheckpointConfig, EvaluationConfig, RunConfig
-from train.experiments.lib.stats import Estimate
-from train.loop.run_directory import STAGES_FILE
+from train.experiments.lib.stats import rate_over_games
 from train.loop.start import code_in_words, code_of, stages_of
 from train.metrics.rows import METRICS_FILE, read_rows
 from train.metrics.text_table import Table
@@ -88,8 +87,6 @@ def measure(
     run: Path,
     config: RunConfig,
     *,
-    opponent: str = OPPONENT,
-    simulations: int = SIMULATIONS,
     games: int,
     opening_plies: int,
     on_match: Callable[[Entrant, int, int], Callable[[int], None]],
@@ -101,8 +98,6 @@ def measure(
     Args:
       run: its directory.
       config: of the run.
-      opponent: a player of the registry.
-      simulations: of the checkpoints' search.
       games: of each match.
       opening_plies: random plies that both games of a pair start with.
       on_match: (checkpoint, its number from 0, number of checkpoints) -> a function of the games
@@ -112,8 +107,8 @@ def measure(
       UsageError: no checkpoint or metrics are kept, or the opponent cannot play.
     """
     rules, seed = config.rules, config.seed
-    entrants = pool.entrants_of_run(run, rules, name=run.name, simulations=simulations)
-    (against,) = pool.entrants_of_names([opponent], rules, heuristics=config.heuristics)
+    entrants = pool.entrants_of_run(run, rules, name=run.name, simulations=SIMULATIONS)
+    (against,) = pool.entrants_of_names([OPPONENT], rules, heuristics=config.heuristics)
     settings = pool.settings_of(rules, opening_plies=opening_plies, seed=seed)
     cache = ResultsCache(run / CACHE_FILE, settings | {"games": games})
     earlier = _earlier(run)
@@ -124,10 +119,9 @@ def measure(
         results = cache.of(players)
         if not results:
             on_games = on_match(entrant, number, len(entrants))
-            play = pool.make_play(
-                rules, games=games, opening_plies=opening_plies, seed=seed, on_games=on_games
-            )
-            results = [count_games(play((entrant, against), 0), players)]
+            how = {"games": games, "opening_plies": opening_plies, "seed": seed}
+            match = pool.make_play(rules, **how, on_games=on_games)((entrant, against), 0)
+            results = [count_games(match, players)]
             cache.add(results[0])
         result, iteration = results[0], entrant.iteration
         assert iteration is not None
@@ -135,12 +129,10 @@ def measure(
             raise UsageError(f"{run}: {METRICS_FILE} has no row of iteration {iteration}")
         rate = result.wins[0] / result.games
         points.append(StrengthPoint(iteration, minutes[iteration], rate, result.games))
-    passings = tuple(passing(points, level) for level in LEVELS)
-    code = code_in_words(code_of(run))
-    curve = StrengthCurve(
-        tuple(points), passings, max(minutes.values()), compile_minutes, earlier, code
-    )
-    how = {"opponent": against.name, "simulations": simulations, "opening_plies": opening_plies}
+    passings, code = tuple(passing(points, level) for level in LEVELS), code_in_words(code_of(run))
+    whole = max(minutes.values())
+    curve = StrengthCurve(tuple(points), passings, whole, compile_minutes, earlier, code)
+    how = {"opponent": against.name, "simulations": SIMULATIONS, "opening_plies": opening_plies}
     write_json(run / CURVE_FILE, {**how, "seed": seed, **plain_data(curve)})
     return curve
 
@@ -181,44 +173,35 @@ def _time_at(minutes: np.ndarray, rates: np.ndarray, games: np.ndarray, level: f
 
 
 def _earlier(run: Path) -> EarlierStages:
-    minutes, compile_minutes, unrecorded = 0.0, 0.0, []
-    try:
-        for stage in stages_of(run):
-            hours = stage.get("hours")
-            if hours is None:
-                unrecorded.append(str(stage.get("run") or stage.get("source")))
-            else:
-                minutes += 60 * hours["training"]
-                compile_minutes += 60 * hours["compiling"]
-    except (AttributeError, KeyError, TypeError) as error:
-        raise UsageError(f"{run / STAGES_FILE}: cannot be read for the time: {error}") from None
-    return EarlierStages(minutes, compile_minutes, tuple(unrecorded))
+    stages = stages_of(run)
+    hours = [stage["hours"] for stage in stages if stage.get("hours") is not None]
+    unknown = [stage for stage in stages if stage.get("hours") is None]
+    return EarlierStages(
+        60 * sum(each["training"] for each in hours),
+        60 * sum(each["compiling"] for each in hours),
+        tuple(str(stage.get("run") or stage.get("source")) for stage in unknown),
+    )
 
 
 def _minutes(run: Path, earlier: EarlierStages) -> tuple[dict[int, float], float]:
     """Minutes of training by iterations done, and those of compiling, both since the first stage
     began."""
-    try:
-        rows = read_rows(run / METRICS_FILE)
-        total, minutes = 60 * earlier.minutes, {}
-        for row in rows:
-            total += row["selfplay_seconds"] + row["learn_seconds"]
-            minutes[row["iteration"]] = total / 60
-    except (OSError, KeyError, TypeError) as error:
-        raise UsageError(f"{run / METRICS_FILE}: cannot be read for the time: {error}") from None
-    if not minutes:
-        raise UsageError(f"{run / METRICS_FILE}: holds no iteration")
+    if not (run / METRICS_FILE).exists():
+        raise UsageError(f"{run}: has no {METRICS_FILE}, which the minutes are read from")
+    rows = read_rows(run / METRICS_FILE)
+    seconds = [row["selfplay_seconds"] + row["learn_seconds"] for row in rows]
+    minutes = earlier.minutes + np.cumsum(seconds) / 60
     compile_seconds = sum(row.get("compile_seconds") or 0.0 for row in rows)
-    return minutes, earlier.compile_minutes + compile_seconds / 60
+    by_iteration = zip((row["iteration"] for row in rows), minutes.tolist(), strict=True)
+    return dict(by_iteration), earlier.compile_minutes + compile_seconds / 60
 
 
 def table(curve: StrengthCurve, *, title: str) -> Table:
     """The curve's checkpoints."""
-    rows = []
-    for point in curve.points:
-        ends = wilson_interval(point.rate, point.games)
-        cells = Estimate(point.rate, *ends, point.games).cells()
-        rows.append([str(point.iteration), f"{point.minutes:.2f}", *cells])
+    rows = [
+        [str(iteration), f"{minutes:.2f}", *rate_over_games(rate, games).cells()]
+        for iteration, minutes, rate, games in curve.points
+    ]
     return Table(title, ("iteration", "minutes", "win rate", "95 % interval"), rows)
 
 

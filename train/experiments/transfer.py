@@ -56,9 +56,13 @@ def report(work: Work) -> Report:
     for case in scale.cases:
         _check(scale, base, case)
     results = [train_case(work, base, case) for case in scale.cases]
+    text = (
+        f"Each training was made with {stats.count_of(scale.seeds)}. Intervals are "
+        f"{stats.interval_kind(scale.seeds)}."
+    )
     return Report(
         title="Warm starts",
-        text=_text(scale, results),
+        text=[*pages.paragraphs(__doc__), text, *map(_about, results)],
         tables=[_table(scale, result) for result in results],
         pictures=[_picture(scale, result) for result in results],
         data={result.case.name: result._replace(case=result.case.source) for result in results},
@@ -73,8 +77,8 @@ def _check(scale: TransferScale, base: RunConfig, case: TransferCase) -> None:
             source = load_network(case.source).config
             base = dataclasses.replace(base, network=source.network)
         else:
-            source = _changed(scale, base, case.source_config, case)
-        config = _changed(scale, base, case.config, case)
+            source = trainings.config_for_matches(base, case.source_config, scale, where=where)
+        config = trainings.config_for_matches(base, case.config, scale, where=where)
         network = network_for(config.network, config.rules.players, size=config.grid_side)
         learner = dataclasses.replace(config.learner, freeze=case.freeze)
         frozen_steps(network.shapes.params, learner)
@@ -84,28 +88,19 @@ def _check(scale: TransferScale, base: RunConfig, case: TransferCase) -> None:
         raise UsageError(f"{where}: its source learns games of {source.rules.players} players")
 
 
-def _changed(
-    scale: TransferScale, base: RunConfig, changes: Mapping[str, Any], case: TransferCase
-) -> RunConfig:
-    where = f"transfer: {case.name}"
-    config = trainings.changed_config(base, changes, where=where)
-    return trainings.config_for_matches(config, scale, where=where)
-
-
 def train_case(work: Work, base: RunConfig, case: TransferCase) -> CaseResult:
     """Train a case from nothing, from its source, and from the source with groups frozen."""
-    scale, source, sources = work.scale.transfer, case.source, []
+    scale, source, sources, where = work.scale.transfer, case.source, [], case.name
     if source:
         learned = load_network(source)
         base = dataclasses.replace(base, network=learned.config.network)
         source_by: Any = trainings.weights_of(learned)
     else:
-        config = _changed(scale, base, case.source_config, case)
-        variant = trainings.variant(f"{case.name}-source", config, {}, where=case.name)
-        source_by = trainings.settings_of(variant, 0)
+        variant = trainings.variant(f"{where}-source", base, case.source_config, where=where)
+        source_by = variant.settings(0)
         sources = trainings.train_all(work, [variant], seeds=scale.seeds)[variant.name]
         source = str(work.runs / variant.run_name("{seed}"))
-    scratch = _changed(scale, base, case.config, case)
+    scratch = trainings.changed_config(base, case.config, where=where)
     configs = {SCRATCH: scratch, WARM: dataclasses.replace(scratch, init_from=source)}
     if case.freeze:
         learner = dataclasses.replace(scratch.learner, freeze=case.freeze)
@@ -124,7 +119,7 @@ def train_case(work: Work, base: RunConfig, case: TransferCase) -> CaseResult:
     )
     variants = [
         Variant(
-            f"{case.name}-{name}",
+            f"{where}-{name}",
             config,
             evaluation,
             made_by=warm_by if config.init_from else others or None,
@@ -153,7 +148,7 @@ def _curve(work: Work, run: Trained) -> list[CurvePoint]:
         except (OSError, ValueError, KeyError, IndexError) as error:
             raise UsageError(f"{directory}: its matches cannot be read: {error}") from None
 
-    points = work.cache.cached(f"curve-{run.run}", {"run": list(run)}, read)
+    points = work.cached(f"curve-{run.run}", {"run": list(run)}, read)
     return [CurvePoint(*point) for point in points]
 
 
@@ -181,24 +176,19 @@ def _table(scale: TransferScale, result: CaseResult) -> Table:
     return Table(f"{name}: after equal training", heads, rows)
 
 
-def _text(scale: TransferScale, results: Sequence[CaseResult]) -> list[str]:
-    lines = [
-        *pages.paragraphs(__doc__),
-        f"Each training was made with {stats.count_of(scale.seeds)}. Intervals are "
-        f"{stats.interval_kind(scale.seeds)}.",
-    ]
-    for case, sources, _, curves, meetings in results:
-        words = f"its source is `{case.source}`"
-        if sources:
-            words = f"its sources took {trainings.mean_minutes(sources)} minutes each"
-        frozen = f"; `frozen` begins with {', '.join(case.freeze)}" if case.freeze else ""
-        lines.append(f"`{case.name}`: {words}, which are not counted{frozen}.")
-        for name in curves:
-            if name != f"{case.name}-{SCRATCH}":
-                gap = stats.difference(meetings, name, f"{case.name}-{SCRATCH}").points()
-                words = "less that of training from nothing, in points"
-                lines.append(f"The mean win rate of `{name}` {words}: {gap}.")
-    return lines
+def _about(result: CaseResult) -> str:
+    """The source of a case, and what starts from it are worth."""
+    case, sources, _, curves, meetings = result
+    words = f"its source is `{case.source}`"
+    if sources:
+        words = f"its sources took {trainings.mean_minutes(sources)} minutes each"
+    frozen = f"; `frozen` begins with {', '.join(case.freeze)}" if case.freeze else ""
+    scratch, *others = curves
+    gaps = (f"`{name}` {stats.difference(meetings, name, scratch).points()}" for name in others)
+    return (
+        f"`{case.name}`: {words}, which are not counted{frozen}. Mean win rates less that of "
+        f"training from nothing, in points: {', '.join(gaps)}."
+    )
 
 
 def _picture(scale: TransferScale, result: CaseResult) -> Picture:

@@ -22,8 +22,7 @@ from train.analysis.accuracy import (
     value_accuracy,
     value_kept,
 )
-from train.arena.result import wilson_interval
-from train.players.basic import Player
+from train.players.basic import Player, make_random_player
 from train.runtime.batches import batches
 from train.runtime.errors import UsageError
 from train.solver.exact_player import tables_of
@@ -127,14 +126,14 @@ def test_a_batch_is_no_larger_than_what_it_can_hold(monkeypatch, whole, levels):
     for positions in (whole, levels):
         monkeypatch.setattr(lib, "reachable_levels", lambda rules, seed, held=positions: held)
         with pytest.raises(AskedError) as asked:
-            value_accuracy("random", RULES, batch=10**8, is_quiet=True)
+            value_accuracy(make_random_player(), RULES, batch=10**8, is_quiet=True)
         most = max(len(level.position.ply) for level in positions)
         assert asked.value.args == (of_one * max(most, lib.DEFAULT_BATCH),)
 
 
 def test_board_that_is_not_solved_is_refused():
     with pytest.raises(UsageError, match="3x3 with at most 2"):
-        value_accuracy("random", Rules(), is_quiet=True)
+        value_accuracy(make_random_player(), Rules(), is_quiet=True)
 
 
 SAMPLE = Sample(positions=150, min_walls=2, seed=3)
@@ -167,23 +166,6 @@ def test_sampled_shares_agree_with_the_tables(sampled):
     np.testing.assert_array_equal(sampled.kept, best[np.arange(150), legal.argmax(axis=1)])
     np.testing.assert_array_equal(sampled.number, states.position.ply)
     assert 0.1 < sampled.kept[sampled.can_err].mean() < 0.9
-
-
-def test_table_and_record_say_the_sampled_shares(sampled):
-    record = json.loads(json.dumps(sampled.record()))["positions"]
-    kept, strict = sampled.kept.mean(), sampled.kept[sampled.can_err].mean()
-    assert record["all"]["kept"] == kept
-    assert record["all"]["kept_where_one_can_err"] == strict
-    assert record["all"]["interval_95"] == list(wilson_interval(kept, 150))
-    by_walls = [figures["total"] for name, figures in record.items() if "walls" in name]
-    assert sum(by_walls) == record["all"]["total"] == 150
-    console = Console(width=80, record=True, file=io.StringIO())
-    console.print(sampled.table())
-    text = console.export_text()
-    assert f"{kept:.2%}" in text
-    assert f"{strict:.2%}" in text
-    assert "150 positions of random games" in text
-    assert "stopped" not in text
 
 
 def test_stopped_work_counts(measure, sampled):

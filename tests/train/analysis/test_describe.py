@@ -13,7 +13,6 @@ from rich.console import Console
 
 from tests.support.learner import saved, tiny
 from train.analysis.describe import Description, describe, describe_record, describe_report
-from train.config import RunConfig
 from train.network import NetworkConfig, census, compute_dtype, count_parameters, make_network
 from train.runtime.errors import UsageError
 from wallgo_jax import planes as planes_lib
@@ -114,14 +113,6 @@ def test_config_file_is_described():
     assert "100.0%" in footer
 
 
-def test_without_a_target_it_is_the_default_config():
-    description = describe(None, measure=False)
-    assert description.config == RunConfig()
-    assert "the default config" in " ".join(shown(description).split())
-    names = [part.name for part in description.parts]
-    assert names == ["stem", "block 1 W", "policy", "value", "ownership", "destination"]
-
-
 def test_run_directory_is_measured(run, monkeypatch):
     """By runs too short to mean anything."""
     monkeypatch.setattr("train.analysis.describe.RUN_SECONDS", 0.01)
@@ -139,15 +130,6 @@ def test_run_directory_is_measured(run, monkeypatch):
     assert f"batch 8 · {speed.dtype} · {speed.device}" in page
     measured = describe_record(description)["speed"]
     assert json.loads(json.dumps(measured)) == measured and measured["batch"] == 8
-
-
-def test_record_is_json_and_adds_up(run):
-    record = describe_record(describe(run, measure=False))
-    assert json.loads(json.dumps(record)) == record
-    assert record["network"] == dataclasses.asdict(tiny.config().network)
-    assert (record["size"], record["players"], record["speed"]) == (3, 2, None)
-    for figure in ("parameters", "multiply_adds"):
-        assert record[figure] == sum(part[figure] for part in record["parts"])
 
 
 @pytest.mark.parametrize("dtype", ["auto", "bfloat16"])
@@ -179,8 +161,3 @@ def test_refusals(tmp_path, target, said):
     with pytest.raises(UsageError, match=said) as caught:
         describe(target)
     assert "\n" not in str(caught.value)
-
-
-def test_a_batch_of_none_is_refused():
-    with pytest.raises(UsageError, match="batch"):
-        describe(None, batch=0)

@@ -11,11 +11,11 @@ import pytest
 from train.experiments.corridor_positions import (
     HELD_OUT,
     TRAINING,
+    WINDOW,
     Corridors,
     make_corridors,
     write_corridors,
 )
-from train.experiments.lib.mazes import WINDOW
 from wallgo_jax import observation
 from wallgo_jax.formats import diagram
 from wallgo_jax.game import actions
@@ -297,8 +297,3 @@ def test_file_comes_back(small, tmp_path):
             "is_connected": bool(expected.is_connected),
             "distance": int(expected.distance),
         }
-
-
-def test_a_full_disk_leaves_no_half_file(small, tmp_path, full_disk):
-    path = tmp_path / "corridors.jsonl"
-    full_disk(path, lambda: write_corridors(path, small))

@@ -7,7 +7,6 @@ from tests.support.learner.commands import command, complaint
 from train.config import RunConfig
 from train.experiments import corridors
 from train.experiments.corridors import TrunkAnswers, TrunkGroup
-from train.experiments.lib.cache import ResultCache
 from train.experiments.lib.work import Work
 from train.experiments.probe import CELL, ProbeResult, Trunk
 from train.experiments.scales import read_scales
@@ -30,7 +29,7 @@ def test_intervals_are_over_trainings_where_there_are_several():
     """Means over heads of 0.1, 0.2 and 0.3: standard error 0.1/√3, 4.303 of it."""
     heads = [[answers(1), answers(3)], [answers(4), answers(4)], [answers(5), answers(7)]]
     asked = TrunkAnswers(TrunkGroup("R", [LEARNED] * 3), CELL, heads)
-    mean = asked.mean(lambda result: result.accuracy)
+    mean = asked.mean("accuracy")
     assert mean.mean == pytest.approx(0.2)
     assert mean.high - mean.mean == pytest.approx(min(0.1 / 3**0.5 * 4.3027, 0.8), rel=1e-4)
     assert asked.unit == "3 trainings"
@@ -39,7 +38,7 @@ def test_intervals_are_over_trainings_where_there_are_several():
 def test_intervals_of_one_training_are_over_its_heads_and_called_that():
     """0.1 and 0.2: standard error 0.05, 12.706 of it."""
     asked = TrunkAnswers(TrunkGroup("R", [LEARNED]), CELL, [[answers(2), answers(4)]])
-    mean = asked.mean(lambda result: result.accuracy)
+    mean = asked.mean("accuracy")
     assert (mean.mean, mean.low) == (pytest.approx(0.15), 0.0)
     assert mean.high == pytest.approx(0.15 + 0.05 * 12.7062, rel=1e-4)
     assert asked.unit == "2 heads of one training"
@@ -51,14 +50,15 @@ def test_ranges_hold_about_equally_many():
         distance: ProbeResult(number, 0, 0, 0)
         for distance, number in ((5, 20), (6, 10), (7, 10), (8, 15), (9, 5), (12, 20), (20, 20))
     }
-    assert corridors.bins_of(counts) == [(5, 5), (6, 7), (8, 9), (10, 12), (13, 20)]
+    asked = TrunkAnswers(TrunkGroup("R", [LEARNED]), CELL, [[counts]])
+    assert corridors.bins_of([asked]) == [(5, 5), (6, 7), (8, 9), (10, 12), (13, 20)]
 
 
 def test_runs_that_differ_in_name_and_seed_are_one_trunk(tmp_path):
     runs = [str(saved.save_run(tmp_path / name, seeds={1: seed})) for seed, name in enumerate("ab")]
     named = [*runs, "pretrained:wallzero-4stone"]
     scale = read_scales({"corridors": {"trunks": named, "blocks": []}})
-    work = Work(scale, ResultCache(tmp_path, machine="here"))
+    work = Work(scale, tmp_path)
     first, second = corridors.trained_groups(work)
     assert [trunk.name for trunk in first.trunks] == ["a", "b"]
     assert first.trunks[0].digest != first.trunks[1].digest

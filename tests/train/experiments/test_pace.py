@@ -80,7 +80,7 @@ def test_a_pace_beside_another_does_not_feel_the_machine(monkeypatch):
     monkeypatch.setattr(pace_lib, "make_step", Step)
     monkeypatch.setattr(pace_lib, "run_iteration", iterate)
     monkeypatch.setattr(pace_lib, "_most_warm_up", lambda config: 1)
-    found = pace_lib.measure_pace_in_turns(change, base, {searching(2): 1.5})
+    found = pace_lib.measure_pace(change, base, {searching(2): 1.5})
     assert found.seconds == {searching(2): 3.0}
     assert found.iterations == 1 + pace_lib.TURNS
 

@@ -13,7 +13,6 @@ from train.config import RunConfig, config_to_dict
 from train.experiments import adversary, transfer
 from train.experiments.blocks import block_variants
 from train.experiments.lib import trainings
-from train.experiments.lib.cache import ResultCache
 from train.experiments.lib.trainings import Variant, train_all
 from train.experiments.lib.work import Work
 from train.experiments.scales import Scales, TransferCase, read_scales
@@ -49,7 +48,7 @@ def players(tmp_path_factory) -> list[Path]:
 
 
 def work_in(folder: Path, scale: Scales | None = None) -> Work:
-    return Work(scale or read_scales(), ResultCache(folder, machine="here"))
+    return Work(scale or read_scales(), folder)
 
 
 def put(player: Path, at: Path) -> None:
@@ -133,10 +132,8 @@ def test_hours_count_what_was_done_before_an_interruption(trained, tmp_path):
     """The run took two hours before the last start, which its stand-in ends at once."""
     run, work = tmp_path / "runs" / "R-seed0", work_in(tmp_path)
     run.mkdir(parents=True)
-    (run / "config.json").write_text(
-        json.dumps(config_to_dict(trainings.run_config(variant(3), 0)))
-    )
+    (run / "config.json").write_text(json.dumps(config_to_dict(variant(3).run_config(0))))
     rows = [{"iteration": n, "elapsed_seconds": 3600.0 * n} for n in (1, 2)]
     (run / METRICS_FILE).write_text("".join(json.dumps(row) + "\n" for row in rows))
     train_all(work, [variant(3)], seeds=1)
-    assert trained and work.cache.hours == pytest.approx(2, abs=0.01)
+    assert trained and work.hours == pytest.approx(2, abs=0.01)

@@ -5,15 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import compiling
 from tests.support.learner import tiny
 from tests.support.learner.commands import command, complaint
 from train.arena.result import Counts
 from train.checkpoints import card_page
 from train.checkpoints.weights import TrainedNetwork
-from train.config import read_config
 from train.experiments import strength
-from train.experiments.strength import EarlierStages, StrengthPoint, passing
+from train.experiments.strength import StrengthPoint, passing
 from train.loop.run_directory import STAGES_FILE, STARTS_FILE
 from train.loop.start import _stages
 from train.metrics.rows import METRICS_FILE
@@ -21,7 +19,6 @@ from train.network import Variables
 from train.ratings import pool
 from train.ratings.pool import Entrant
 from train.ratings.results_cache import ResultsCache
-from train.runtime.errors import UsageError
 from wallgo_jax import __version__
 
 
@@ -57,24 +54,13 @@ def test_fewer_games_tell_less():
     assert few.low < many.low and (few.high is None or few.high > many.high)
 
 
-def test_the_caption_names_the_rules_where_there_are_several():
-    of_one, of_six = (
-        strength.caption(read_config(compiling.ROOT / "configs" / name), games=20, opening_plies=4)
-        for name in ("quickstart.toml", "mixed.toml")
-    )
-    assert of_one.endswith("20 games a checkpoint · 4 random opening plies · seed 0")
-    assert of_six.endswith("seed 0 · rules wallzero-4stone, the first of 6")
-
-
 @pytest.mark.parametrize(
     ("words", "word"),
     [
         (["--what", "strength,env"], "alone"),
         (["--what", "strength", "--games", "0"], "games"),
-        (["--what", "strength", "--opening-plies", "500"], "opening_plies"),
         (["--what", "strength", "--trained", "no-run"], "no-run"),
         (["--trained", "no-run"], "--trained"),
-        (["--what", "strength", "--minutes", "8"], "--minutes"),
         ([tiny.PATH, "--what", "strength", "--trained", "no-run"], "leave out"),
         (["--seed", "3", "--what", "strength", "--trained", "no-run"], "--seed 3"),
     ],
@@ -82,11 +68,6 @@ def test_the_caption_names_the_rules_where_there_are_several():
 def test_wrong_options_are_one_line(words, word, monkeypatch):
     monkeypatch.setattr("train.loop.training.train", lambda *_, **__: pytest.fail("it trained"))
     assert word in complaint(command("bench", *words))
-
-
-def test_run_without_metrics_is_named(tmp_path):
-    with pytest.raises(UsageError, match=r"metrics\.jsonl"):
-        strength._minutes(tmp_path, EarlierStages(0.0, 0.0, ()))
 
 
 ROWS = [
@@ -165,9 +146,3 @@ def test_a_stage_without_hours_is_told(tmp_path, monkeypatch):
     found = measured(make_run(tmp_path / "run", stages), monkeypatch)
     assert [point.minutes for point in found.points] == pytest.approx([7.5, 9.0])
     assert strength.time_line(found).endswith("; not counted, for no hours are recorded: old, m/x")
-
-
-def test_stages_that_are_none_are_named(tmp_path, monkeypatch):
-    run = make_run(tmp_path / "run", [{"hours": {"all": 1.0}}])
-    with pytest.raises(UsageError, match=r"stages\.json"):
-        measured(run, monkeypatch)

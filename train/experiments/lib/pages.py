@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 from rich.console import Group
 from rich.text import Text
 
-from train.experiments.lib.cache import ResultCache
 from train.experiments.lib.stats import Estimate
+from train.experiments.lib.work import Work
 from train.metrics.intervals import Interval, intervals_figure
 from train.metrics.plot_style import save_figure
 from train.metrics.text_table import Table
@@ -19,7 +19,6 @@ from wallgo_jax import render
 from wallgo_jax._version import __version__
 
 PAGE, DATA = "README.md", "result.json"
-FORMATS = ("svg", "png")
 
 
 class Picture(NamedTuple):
@@ -66,7 +65,7 @@ def paragraphs(docstring: str | None) -> list[str]:
 
 
 def write_report(
-    report: Report, directory: Path, *, command: str, scale: Mapping[str, Any], cache: ResultCache
+    report: Report, directory: Path, *, command: str, scale: Mapping[str, Any], work: Work
 ) -> list[Path]:
     """Write an experiment's page, figures and pictures.
 
@@ -75,7 +74,7 @@ def write_report(
       directory: of the experiment.
       command: that makes it again.
       scale: the seed and the experiment's scale, JSON-ready.
-      cache: of its work, for machines and hours.
+      work: the experiment's, for machines and hours.
 
     Returns:
       The files.
@@ -85,14 +84,14 @@ def write_report(
     """
     written = [directory / PAGE, directory / DATA]
     for picture in report.pictures:
-        for ending in FORMATS:
-            written.append(directory / f"{picture.name}.{ending}")
-            if not isinstance(picture.figure, str):
-                save_figure(picture.figure, written[-1], caption=picture.caption)
-            elif ending == "svg":
-                replace_text(written[-1], picture.figure)
-            else:
-                replace_bytes(written[-1], render.png(picture.figure))
+        paths = [directory / f"{picture.name}.{ending}" for ending in ("svg", "png")]
+        written += paths
+        if isinstance(picture.figure, str):
+            replace_text(paths[0], picture.figure)
+            replace_bytes(paths[1], render.png(picture.figure))
+        else:
+            for path in paths:
+                save_figure(picture.figure, path, caption=picture.caption)
     for name, content in report.files.items():
         written.append(directory / name)
         replace_text(written[-1], content)
@@ -100,8 +99,8 @@ def write_report(
         "command": command,
         "scale": plain_data(scale),
         "version": __version__,
-        "machines": cache.noted("where"),
-        "hours": round(cache.hours, 3),
+        "machines": work.noted("where"),
+        "hours": round(work.hours, 3),
         "day": datetime.datetime.now(datetime.UTC).date().isoformat(),
     }
     where = (

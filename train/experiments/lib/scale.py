@@ -10,8 +10,6 @@ from pydantic import AfterValidator, Field
 from train.runtime.errors import UsageError, validation_errors
 
 _T = TypeVar("_T")
-
-
 _SET = ("name", "seed", "evaluation", "checkpoint", "tracking", "init_from")
 
 

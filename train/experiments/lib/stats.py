@@ -44,12 +44,10 @@ class Estimate(NamedTuple):
             return ""
         return f"{self.mean:.2f} ({self.low:.2f} to {self.high:.2f})"
 
-    def share(self, *, ends_at: tuple[float, float] = (0.0, 1.0)) -> str:
-        """As `53.60 % (52.20 to 55.00)`; the interval ends at the least and largest share."""
-        if math.isnan(self.mean):
-            return ""
-        low, high = max(self.low, ends_at[0]), min(self.high, ends_at[1])
-        return f"{100 * self.mean:.2f} % ({100 * low:.2f} to {100 * high:.2f})"
+    def share(self, *, least: float = 0.0) -> str:
+        """As `53.60 % (52.20 to 55.00)`; the interval ends at the least share and at 1."""
+        percents = (100 * each for each in (self.mean, max(self.low, least), min(self.high, 1.0)))
+        return "" if math.isnan(self.mean) else "{:.2f} % ({:.2f} to {:.2f})".format(*percents)
 
     def points(self) -> str:
         """A difference of shares in points, as `+2.3 (+1.2 to +3.4)`, without unknown ends."""
@@ -80,7 +78,12 @@ class MatchCounts(NamedTuple):
     @property
     def estimate(self) -> Estimate:
         """The win rate with Wilson's interval over games."""
-        return Estimate(self.rate, *wilson_interval(self.rate, self.games), self.games)
+        return rate_over_games(self.rate, self.games)
+
+
+def rate_over_games(rate: float, games: int) -> Estimate:
+    """A win rate with Wilson's interval over games."""
+    return Estimate(rate, *wilson_interval(rate, games), games)
 
 
 def over_seeds(rates: Sequence[float], games: int) -> Estimate:
@@ -93,11 +96,10 @@ def over_seeds(rates: Sequence[float], games: int) -> Estimate:
       rates: one win rate a seed, at least one.
       games: of each.
     """
-    mean, count = float(np.mean(rates)), len(rates)
-    if count == 1:
-        return Estimate(mean, *wilson_interval(mean, games), count)
-    half = _half_width(np.asarray(rates))
-    return Estimate(mean, max(0.0, mean - half), min(1.0, mean + half), count)
+    if len(rates) == 1:
+        return rate_over_games(float(rates[0]), games)._replace(number=1)
+    mean, low, high, number = over_games(np.array(rates))
+    return Estimate(mean, max(0.0, low), min(1.0, high), number)
 
 
 def over_games(values: np.ndarray) -> Estimate:
@@ -105,14 +107,9 @@ def over_games(values: np.ndarray) -> Estimate:
     values = values[~np.isnan(values)]
     if len(values) < 2:
         return Estimate(math.nan, math.nan, math.nan, len(values))
-    mean, half = float(values.mean()), _half_width(values)
-    return Estimate(mean, mean - half, mean + half, len(values))
-
-
-def _half_width(values: np.ndarray) -> float:
-    """Half the width of Student's 95 % interval of the mean of values [N]."""
     error = values.std(ddof=1) / math.sqrt(len(values))
-    return float(student.ppf(0.975, len(values) - 1) * error)
+    mean, half = float(values.mean()), float(student.ppf(0.975, len(values) - 1) * error)
+    return Estimate(mean, mean - half, mean + half, len(values))
 
 
 def by_game(values: np.ndarray, game: np.ndarray, games: int) -> np.ndarray:
@@ -137,41 +134,30 @@ def interval_head(seeds: int) -> str:
     return f"95 % {'over seeds' if seeds > 1 else 'over the games of one seed'}"
 
 
-def rate_of(meetings: Sequence[MatchCounts], name: str, seed: int, against: str = "") -> float:
-    """A player's win rate in a seed's meetings, draws as half; against one other, if named."""
-    points = games = 0.0
-    for meeting in _of(meetings, name, against):
-        if meeting.seed == seed:
-            wins = meeting.wins if name == meeting.first else meeting.losses
-            points += wins + meeting.draws / 2
-            games += meeting.games
-    return points / games
+def rate_of(meetings: Sequence[MatchCounts], name: str, seed: int) -> float:
+    """A player's win rate in a seed's meetings, draws as half."""
+    own = [each for each in meetings if each.seed == seed and name in each[:2]]
+    points = sum((m.wins if name == m.first else m.losses) + m.draws / 2 for m in own)
+    return points / sum(meeting.games for meeting in own)
 
 
-def mean_rate(meetings: Sequence[MatchCounts], name: str, against: str = "") -> Estimate:
+def mean_rate(meetings: Sequence[MatchCounts], name: str) -> Estimate:
     """The mean over seeds of `rate_of`, as `over_seeds`."""
     seeds = sorted({meeting.seed for meeting in meetings})
-    games = sum(meeting.games for meeting in _of(meetings, name, against))
-    rates = [rate_of(meetings, name, seed, against) for seed in seeds]
-    return over_seeds(rates, games // len(seeds))
+    games = sum(meeting.games for meeting in meetings if name in meeting[:2])
+    return over_seeds([rate_of(meetings, name, seed) for seed in seeds], games // len(seeds))
 
 
 def difference(meetings: Sequence[MatchCounts], name: str, other: str) -> Estimate:
-    """The mean over seeds of one player's mean rate less another's, with Student's interval; of one
-    seed, which has none, ends that are NaN."""
+    """The mean over seeds of one player's mean rate less another's, see `mean_gap`."""
     seeds = sorted({meeting.seed for meeting in meetings})
-    gaps = [rate_of(meetings, name, seed) - rate_of(meetings, other, seed) for seed in seeds]
-    mean, count = float(np.mean(gaps)), len(gaps)
-    if count == 1:
-        return Estimate(mean, math.nan, math.nan, 1)
-    half = _half_width(np.array(gaps))
-    return Estimate(mean, max(-1.0, mean - half), min(1.0, mean + half), count)
+    gap = mean_gap(*([rate_of(meetings, each, seed) for seed in seeds] for each in (name, other)))
+    low, high = np.clip(gap[1:3], -1, 1)
+    return gap._replace(low=float(low), high=float(high))
 
 
-def _of(meetings: Sequence[MatchCounts], name: str, against: str) -> list[MatchCounts]:
-    """A player's meetings; with one other alone, if named."""
-    return [
-        meeting
-        for meeting in meetings
-        if name in meeting[:2] and (not against or against in meeting[:2])
-    ]
+def mean_gap(rates: Sequence[float], others: Sequence[float]) -> Estimate:
+    """The mean difference of two rates a seed, with Student's interval; of one seed, which has
+    none, ends that are NaN."""
+    gaps = np.subtract(rates, others)
+    return over_games(gaps)._replace(mean=float(gaps.mean()))

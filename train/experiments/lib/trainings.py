@@ -36,7 +36,6 @@ from train.metrics.rows import METRICS_FILE, elapsed_seconds, read_rows
 from train.players.registry import load_network, make_player
 from train.runtime.errors import UsageError
 from train.runtime.files import locked, writing
-from wallgo_jax.game.rules import Rules
 
 NO_MATCHES = EvaluationConfig(every=0, opponents=(), anchors=())
 _CHECKPOINTS = 4
@@ -62,6 +61,34 @@ class Variant(NamedTuple):
             return f"{self.name}-seed{seed}"
         text = json.dumps(self.made_by, sort_keys=True)
         return f"{self.name}-{hashlib.sha256(text.encode()).hexdigest()[:6]}-seed{seed}"
+
+    @property
+    def iterations(self) -> list[int]:
+        """The iterations of its checkpoints."""
+        every, last = max(1, self.config.iterations // _CHECKPOINTS), self.config.iterations
+        return [*range(every, last, every), last]
+
+    def run_config(self, seed: int) -> RunConfig:
+        """The config of a training."""
+        config, every = self.config, self.iterations[0]
+        opponent = config.selfplay.opponent.replace("{seed}", str(seed))
+        return dataclasses.replace(
+            config,
+            selfplay=dataclasses.replace(config.selfplay, opponent=opponent),
+            name=self.run_name(seed),
+            seed=seed,
+            init_from=config.init_from.replace("{seed}", str(seed)),
+            evaluation=self.evaluation,
+            checkpoint=CheckpointConfig(
+                every=every, keep=1, keep_best=0, keep_every=every if self.keeps_all else 0
+            ),
+        )
+
+    def settings(self, seed: int) -> dict[str, Any]:
+        """All that decides a training, JSON-ready."""
+        fields = config_to_dict(self.run_config(seed))
+        settings = {key: fields[key] for key in fields if key not in ("name", "tracking")}
+        return settings if self.made_by is None else settings | {"made_by": self.made_by}
 
 
 class Trained(NamedTuple):
@@ -115,16 +142,18 @@ def base_config(scale: TrainingScale, *, where: str) -> RunConfig:
     Raises:
       UsageError: a key or a value is not allowed.
     """
-    config = changed_config(RunConfig(), scale.config, where=where)
-    return config_for_matches(config, scale, where=where)
+    return config_for_matches(RunConfig(), scale.config, scale, where=where)
 
 
-def config_for_matches(config: RunConfig, scale: TrainingScale, *, where: str) -> RunConfig:
-    """The config, if its players can meet as the scale says.
+def config_for_matches(
+    base: RunConfig, changes: Mapping[str, Any], scale: TrainingScale, *, where: str
+) -> RunConfig:
+    """A config with some of its keys changed, if its players can meet as the scale says.
 
     Raises:
-      UsageError: they cannot.
+      UsageError: they cannot, or a key or a value is not allowed.
     """
+    config = changed_config(base, changes, where=where)
     if config.rules.players != 2:
         raise UsageError(f"{where}: rules must be for two players, who meet in matches")
     try:
@@ -180,40 +209,6 @@ def named_weights(config: RunConfig, digest: Callable[[str], str] = digest_of) -
     return digests
 
 
-def kept_iterations(iterations: int) -> list[int]:
-    """The iterations of the checkpoints of a variant that keeps them all."""
-    every = _every(iterations)
-    return [*range(every, iterations, every), iterations]
-
-
-def _every(iterations: int) -> int:
-    return max(1, iterations // _CHECKPOINTS)
-
-
-def run_config(variant: Variant, seed: int) -> RunConfig:
-    """The config of a variant's training with a seed."""
-    config, every = variant.config, _every(variant.config.iterations)
-    opponent = config.selfplay.opponent.replace("{seed}", str(seed))
-    return dataclasses.replace(
-        config,
-        selfplay=dataclasses.replace(config.selfplay, opponent=opponent),
-        name=variant.run_name(seed),
-        seed=seed,
-        init_from=config.init_from.replace("{seed}", str(seed)),
-        evaluation=variant.evaluation,
-        checkpoint=CheckpointConfig(
-            every=every, keep=1, keep_best=0, keep_every=every if variant.keeps_all else 0
-        ),
-    )
-
-
-def settings_of(variant: Variant, seed: int) -> dict[str, Any]:
-    """All that decides a variant's training with a seed, JSON-ready."""
-    fields = config_to_dict(run_config(variant, seed))
-    settings = {key: fields[key] for key in fields if key not in ("name", "tracking")}
-    return settings if variant.made_by is None else settings | {"made_by": variant.made_by}
-
-
 def train_all(work: Work, variants: Sequence[Variant], *, seeds: int) -> dict[str, list[Trained]]:
     """Train each variant with seeds 0, 1, ...; finished trainings are not repeated.
 
@@ -224,14 +219,18 @@ def train_all(work: Work, variants: Sequence[Variant], *, seeds: int) -> dict[st
     trainings = [(variant, seed) for seed in range(seeds) for variant in variants]
     # Refused first: runs of other settings are hours of work, and players are found by them.
     for variant, seed in trainings:
-        run = work.runs / run_config(variant, seed).name
-        if run.is_dir() and not _is_of(run, variant, seed):
-            raise UsageError(
-                f"{run}: a training of other settings; choose another --out, or remove it"
-            )
+        config = variant.run_config(seed)
+        run = work.runs / config.name
+        # A directory without a config was left before it was written.
+        if (run / CONFIG_FILE).exists():
+            saved = read_saved_config(run)
+            if dataclasses.replace(saved, tracking=config.tracking) != config:
+                raise UsageError(
+                    f"{run}: a training of other settings; choose another --out, or remove it"
+                )
     trained: dict[str, list[Trained]] = {variant.name: [] for variant in variants}
     for variant, seed in trainings:
-        trained[variant.name].append(train_variant(work, variant, seed, settings_of(variant, seed)))
+        trained[variant.name].append(train_variant(work, variant, seed, variant.settings(seed)))
     return trained
 
 
@@ -248,9 +247,8 @@ def train_variant(work: Work, variant: Variant, seed: int, settings: Mapping[str
       KeyboardInterrupt: the training was interrupted and saved.
       UsageError: the variant cannot be trained.
     """
-    config = run_config(variant, seed)
+    config = variant.run_config(seed)
     run = work.runs / config.name
-    piece = f"training-{config.name}"
 
     def train() -> list[Any]:
         _remove_unbegun(run)
@@ -272,34 +270,19 @@ def train_variant(work: Work, variant: Variant, seed: int, settings: Mapping[str
         code = [dict(each) for each in code_of(run)]
         return [config.name, config.iterations, seconds, compiling, games, positions, code]
 
-    return Trained(*work.cache.cached(piece, settings, train, seconds_before=_seconds_of(run)))
-
-
-def _seconds_of(run: Path) -> float:
-    """The time that a run has been trained so far, over all its starts."""
-    try:
-        return max(elapsed_seconds(read_rows(run / METRICS_FILE)), default=0.0)
-    except OSError:
-        return 0.0
+    rows = read_rows(run / METRICS_FILE) if (run / METRICS_FILE).exists() else []
+    before = max(elapsed_seconds(rows), default=0.0)
+    piece = f"training-{config.name}"
+    return Trained(*work.cached(piece, settings, train, seconds_before=before))
 
 
 def _remove_unbegun(run: Path) -> None:
     """Remove a run's directory that was left before its config was written and that holds no
     checkpoint, so that the training starts anew."""
-    folders = [run / kind for kind in (store.WEIGHTS, store.RESUME)]
-    checkpoints = [entry for folder in folders if folder.is_dir() for entry in folder.iterdir()]
+    checkpoints = [each for kind in (store.WEIGHTS, store.RESUME) for each in run.glob(f"{kind}/*")]
     if run.is_dir() and not (run / CONFIG_FILE).exists() and not checkpoints:
         with locked(run), writing(run):
             shutil.rmtree(run)
-
-
-def _is_of(run: Path, variant: Variant, seed: int) -> bool:
-    """Whether a run's directory is of this training, wherever it is tracked."""
-    config = run_config(variant, seed)
-    try:
-        return dataclasses.replace(read_saved_config(run), tracking=config.tracking) == config
-    except UsageError:
-        return not (run / CONFIG_FILE).exists()  # it was left before its config was written
 
 
 def player_of(work: Work, trained: Trained, simulations: int) -> str:
@@ -338,21 +321,17 @@ def meet(
     seed: int,
     scale: TrainingScale,
     *,
-    rules: Rules | None = None,
     simulations: Mapping[str, int] | None = None,
 ) -> MatchCounts:
-    """The games of two variants' players of a seed; the rest is as in `round_robin`.
-
-    Args:
-      rules: which both have learned; by default those of the first one's config.
-    """
-    played = rules or pair[0].config.rules
+    """The games of two variants' players of a seed by the second one's rules, which the first has
+    learned, too; the rest is as in `round_robin`."""
+    played, games, plies = pair[1].config.rules, scale.games, scale.opening_plies
     budgets = [(simulations or {}).get(each.name, scale.simulations) for each in pair]
     settings: dict[str, Any] = {
-        "trained": [settings_of(each, seed) for each in pair],
+        "trained": [each.settings(seed) for each in pair],
         "simulations": budgets,
-        "games": scale.games,
-        "opening_plies": scale.opening_plies,
+        "games": games,
+        "opening_plies": plies,
         "seed": work.seed,
     }
     if played != pair[0].config.rules:
@@ -361,10 +340,8 @@ def meet(
     def play() -> list[int]:
         runs = zip((trained[each.name][seed] for each in pair), budgets, strict=True)
         players = [make_player(player_of(work, run, budget), played) for run, budget in runs]
-        plies = scale.opening_plies
-        result = play_games(work, players, played, games=scale.games, opening_plies=plies)
-        return counts_of(result)
+        return counts_of(play_games(work, players, played, games=games, opening_plies=plies))
 
     names = [each.name for each in pair]
     piece = f"match-{'-'.join(names)}-{seed}"
-    return MatchCounts(names[0], names[1], seed, *work.cache.cached(piece, settings, play))
+    return MatchCounts(names[0], names[1], seed, *work.cached(piece, settings, play))

@@ -1,11 +1,15 @@
-"""An experiment's work: its scale, its cached results, its progress, and the games that it plays.
+"""An experiment's work: its scale, its finished pieces, its progress, and the games that it plays.
 
 G games, P players.
 """
 
 import contextlib
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+import datetime
+import hashlib
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,20 +20,21 @@ from train.arena.match import MatchOptions, play_match, play_meeting
 from train.arena.openings import Positions
 from train.arena.result import MatchResult
 from train.data.record_dataset import Examples, RecordedGames, make_examples
-from train.experiments.lib.cache import ResultCache
 from train.players.basic import Player
 from train.players.names import read_name, read_network_name
 from train.players.registry import make_player, network_config
 from train.ratings.pool import identity
 from train.review.own_games import own_rounds
 from train.review.player import make_analysis_player
+from train.runtime.devices import machine
 from train.runtime.errors import UsageError
+from train.runtime.files import read_json, replace_text, writing
 from train.runtime.host import fetch
 from wallgo_jax.formats.records import Record
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import State
 
-RUNS = "runs"
+PIECES, RUNS = "pieces", "runs"
 ROUND = 256
 """Games of a network against itself that are played at once and cached together."""
 _BATCH = 200
@@ -49,17 +54,18 @@ def no_task(title: str, total: int, unit: str) -> Iterator[Task]:
 
 @dataclasses.dataclass(frozen=True)
 class Work:
-    """An experiment's work.
+    """An experiment's work. Each finished piece is a file of its own, which the next call reuses.
 
     Attributes:
       scale: how much each experiment does, see `train.experiments.scales.Scales`.
-      cache: finished pieces.
+      directory: of all experiments, which share its folders of pieces and of trainings.
       task: shows a bar.
     """
 
     scale: Any
-    cache: ResultCache
+    directory: Path
     task: TaskMaker = no_task
+    _used: dict[Path, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
 
     @property
     def seed(self) -> int:
@@ -69,7 +75,71 @@ class Work:
     @property
     def runs(self) -> Path:
         """The directory of the trainings."""
-        return self.cache.directory / RUNS
+        return self.directory / RUNS
+
+    def find(self, name: str, settings: Mapping[str, Any]) -> Any:
+        """The result of a finished piece, or None.
+
+        Raises:
+          UsageError: its file is damaged.
+        """
+        path = self._path(name, settings)
+        if not path.exists():
+            return None
+        self._used[path] = read_json(path)
+        return self._used[path]["result"]
+
+    def cached(
+        self,
+        name: str,
+        settings: Mapping[str, Any],
+        make: Callable[[], Any],
+        *,
+        seconds_before: float = 0.0,
+    ) -> Any:
+        """The result of a finished piece, or of one that is made now.
+
+        Args:
+          name: the beginning of its file's name.
+          settings: all that decides the result, JSON-ready.
+          make: returns the result, JSON-ready.
+          seconds_before: time that interrupted calls have spent on it, of which `make` does the
+            rest.
+
+        Raises:
+          UsageError: a file is damaged or cannot be written.
+        """
+        finished = self.find(name, settings)
+        if finished is not None:
+            return finished
+        began = time.perf_counter()
+        result = make()
+        piece = {
+            "settings": settings,
+            "seconds": seconds_before + time.perf_counter() - began,
+            "where": machine(),
+            "day": datetime.datetime.now(datetime.UTC).date().isoformat(),
+            "result": result,
+        }
+        path = self._path(name, settings)
+        with writing(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+        replace_text(path, f"{json.dumps(piece)}\n")
+        return self.find(name, settings)
+
+    @property
+    def hours(self) -> float:
+        """Hours that the used pieces took, whenever they were made."""
+        return sum(piece["seconds"] for piece in self._used.values()) / 3600
+
+    def noted(self, key: str) -> list[str]:
+        """The machines (`where`) or the days (`day`) of the used pieces."""
+        return sorted({piece[key] for piece in self._used.values() if key in piece})
+
+    def _path(self, name: str, settings: Mapping[str, Any]) -> Path:
+        text = json.dumps(settings, sort_keys=True)
+        digest = hashlib.sha256(text.encode()).hexdigest()[:12]
+        return self.directory / PIECES / f"{name}-{digest}.json"
 
 
 def play_games(
@@ -98,9 +168,7 @@ def play_games(
     with work.task(title, games, "games") as on_progress:
         if key is not None:
             return play_match(players, rules, options, key=key, on_progress=on_progress)
-        return play_meeting(
-            players, rules, options, seed=work.seed, before=0, on_progress=on_progress
-        )
+        return play_meeting(players, rules, options, seed=work.seed, on_progress=on_progress)
 
 
 def counts_of(result: MatchResult) -> list[int]:
@@ -142,18 +210,16 @@ def check_without_budget(name: str) -> None:
 
 
 def check_two_players(name: str) -> None:
-    """Refuse a network whose rules have more players, and no single loser, with a UsageError."""
+    """Refuse the name of no network, one with simulations, and a network whose rules are for more
+    than two players, with a UsageError."""
+    check_without_budget(name)
     players = network_config(read_network_name(name)).rules.players
     if players != 2:
         raise UsageError(f"experiment: {name} has learned rules for {players} players, not 2")
 
 
 def analysis_player(name: str, simulations: int) -> Player:
-    """The network of a name as it plays against itself, with the rules that it has learned.
-
-    Raises:
-      UsageError: it is no network, or names a budget.
-    """
+    """The network of a name as it plays against itself, with the rules that it has learned."""
     check_without_budget(name)
     read = read_network_name(name)
     return make_analysis_player(read.full, network_config(read).rules, simulations=simulations)
@@ -170,22 +236,19 @@ def selfplay_games(work: Work, name: str, *, simulations: int, games: int) -> Se
       name: of the network.
       simulations: of each move.
       games: at least 1.
-
-    Raises:
-      UsageError: the player is no network, or a file is damaged.
     """
     player = analysis_player(name, simulations)
     options = dataclasses.asdict(player.search)
     digest = identity(player.name, make_player(player.name, player.rules), options)
+    settings = {"player": digest, "rules": player.rules.to_dict(), "seed": work.seed}
     records: list[Record] = []
     with work.task(f"{name}@{simulations} against itself", games, "games") as on_progress:
         for first in range(0, games, ROUND):
             count = min(ROUND, games - first)
-            settings = {"player": digest, "rules": player.rules.to_dict(), "seed": work.seed}
 
             def play(first: int = first, count: int = count) -> list[list[Any]]:
                 seed = int(np.random.SeedSequence([work.seed, first]).generate_state(1)[0])
-                rounds = own_rounds(
+                (played,) = own_rounds(
                     player,
                     games=count,
                     boards=count,
@@ -194,13 +257,12 @@ def selfplay_games(work: Work, name: str, *, simulations: int, games: int) -> Se
                     seed=seed % 2**31,
                     on_progress=lambda over: on_progress(first + over),
                 )
-                played = next(iter(rounds)).records
-                return [[list(record.actions), list(record.result or ())] for record in played]
+                return [[list(each.actions), list(each.result or ())] for each in played.records]
 
-            settings |= {"first": first, "games": count}
+            how = settings | {"first": first, "games": count}
             records += [
                 Record(rules=player.rules, actions=tuple(actions), result=tuple(result))
-                for actions, result in work.cache.cached(f"games-{simulations}", settings, play)
+                for actions, result in work.cached(f"games-{simulations}", how, play)
             ]
             on_progress(len(records))
     places = tuple(f"own game {number}" for number in range(1, len(records) + 1))

@@ -1,25 +1,121 @@
-"""The placements of a game turn by turn, and minimax over them.
+"""Openings with the board's symmetries taken out: trees of first plies, and placements turn by turn
+with minimax over them.
+
+Symmetries are those of the rules' start: turned by one of them, it has the same stones. A sequence
+of plies stands for all its turned copies; its representative has the smallest action numbers.
 
 A turn is all placements of one player between two of the other; the boards after the last turn are
 the setups. Values are Red's expected score.
 
-M positions, D placements.
+G games, D plies or placements, K symmetries, M positions.
 """
 
+import collections
 import itertools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
-from train.experiments.lib import openings
+from train.experiments.lib.work import SelfplayGames
 from train.runtime.devices import broadcast_boards
-from wallgo_jax.game import referee
+from train.runtime.host import fetch
+from wallgo_jax.board.geometry import NUM_SYMMETRIES
+from wallgo_jax.game import referee, symmetry
+from wallgo_jax.game.actions import NO_ACTION
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.sizes import first_placement
-from wallgo_jax.game.state import State, initial_state
-from wallgo_jax.notation import cell_name
+from wallgo_jax.game.state import State, initial_state, make_variant
+from wallgo_jax.notation import cell_name, format_action
+
+Plies = tuple[int, ...]
+
+
+class OpeningNode(NamedTuple):
+    """Games that share their first plies."""
+
+    games: int
+    points: float  # Red's wins, a draw as half
+
+
+class OpeningTree(NamedTuple):
+    """The openings of some games."""
+
+    rules: Rules
+    games: int
+    depth: int  # most plies of a node
+    nodes: dict[Plies, OpeningNode]  # by first plies, representatives
+    setups: dict[Plies, int]  # by placements in any order, representatives
+
+    def words(self, path: Sequence[int]) -> str:
+        """Plies in the notation of moves."""
+        return " ".join(format_action(action, grid=self.rules.size) for action in path)
+
+
+def start_symmetries(rules: Rules) -> list[int]:
+    """The symmetries that leave each player's stones of the start where they are."""
+    variant = jax.tree.map(jnp.asarray, make_variant(rules))
+
+    turned = [
+        symmetry.turn_cells(variant.start, jnp.int32(number), variant)
+        for number in range(NUM_SYMMETRIES)
+    ]
+    alike = (np.sort(turned) == np.sort(variant.start)).reshape(NUM_SYMMETRIES, -1).all(axis=1)
+    return np.flatnonzero(alike).tolist()
+
+
+def turned_actions(rules: Rules, actions: np.ndarray) -> np.ndarray:
+    """int32[K, G, D]: actions [G, D] under each symmetry of the start; NO_ACTION stays."""
+    variant = jax.tree.map(jnp.asarray, make_variant(rules))
+    is_action = actions != NO_ACTION
+    filled = jnp.asarray(np.where(is_action, actions, 0))
+    turned = [
+        fetch(symmetry.turn_action(filled, jnp.int32(number), variant))
+        for number in start_symmetries(rules)
+    ]
+    return np.where(is_action, np.stack(turned), NO_ACTION)
+
+
+def tree_of(games: SelfplayGames, *, depth: int) -> OpeningTree:
+    """Count openings.
+
+    Args:
+      games: finished ones.
+      depth: plies that the tree goes down to; it goes down to the last placement at least.
+    """
+    rules, placements = games.rules, len(games.rules.order)
+    depth = max(depth, placements)
+    table = np.full((len(games.plies), depth), NO_ACTION, np.int32)
+    for row, record in enumerate(games.recorded.records):
+        first = record.actions[:depth]
+        table[row, : len(first)] = first
+    turned = turned_actions(rules, table)
+    points = (1 + games.rewards[:, 0].clip(-1, 1)) / 2
+    nodes: dict[Plies, OpeningNode] = {}
+    setups: collections.Counter[Plies] = collections.Counter()
+    for row, gained in enumerate(points):
+        copies = [tuple(int(action) for action in copy[row]) for copy in turned]
+        best = min(copies)
+        for length in range(1, depth + 1):
+            path = best[:length]
+            if path[-1] == NO_ACTION:
+                break
+            # A prefix of the smallest copy is the smallest copy of the prefix.
+            old = nodes.get(path, OpeningNode(0, 0.0))
+            nodes[path] = OpeningNode(old.games + 1, old.points + float(gained))
+        setups[min(setup_of(rules, copy[:placements]) for copy in copies)] += 1
+    return OpeningTree(rules, len(points), depth, nodes, dict(setups))
+
+
+def setup_of(rules: Rules, placed: Sequence[int]) -> Plies:
+    """The placements in any order, sorted: player, cell, player, cell, ..."""
+    pairs = sorted(zip(rules.order, placed, strict=False))
+    return tuple(number for pair in pairs for number in pair)
+
+
+# Placements turn by turn.
 
 
 class Turn(NamedTuple):
@@ -56,7 +152,7 @@ def place_by_turns(
     cells, tree = np.zeros((1, 0), np.int32), []
     for (player, count), width in zip(turns_of(rules), (*beam, 0), strict=True):
         cells, parent = _expand(rules, cells, count)
-        kept = np.arange(len(cells)) if tree else _representatives(rules, cells)
+        kept = np.arange(len(cells)) if tree else representatives(rules, cells)
         if width:
             kept = kept[best_of_each(parent[kept], value(cells[kept]), player, width)]
             kept = np.sort(kept)
@@ -76,9 +172,9 @@ def _expand(rules: Rules, cells: np.ndarray, count: int) -> tuple[np.ndarray, np
     return np.concatenate([cells[parent], free[:, chosen].reshape(-1, count)], axis=1), parent
 
 
-def _representatives(rules: Rules, cells: np.ndarray) -> np.ndarray:
+def representatives(rules: Rules, cells: np.ndarray) -> np.ndarray:
     """int[...]: the first of each set of positions [M] that a symmetry turns into one another."""
-    turned = openings.turned_actions(rules, cells + first_placement(rules.size))
+    turned = turned_actions(rules, cells + first_placement(rules.size))
     copies = np.sort(turned, axis=2).astype(np.int64)
     codes = (copies * rules.size ** (8 * np.arange(copies.shape[2])[::-1])).sum(axis=2)
     return np.flatnonzero(codes[0] == codes.min(axis=0))
@@ -123,8 +219,8 @@ def line_of_each_first(tree: Sequence[Turn], red: np.ndarray) -> np.ndarray:
 
 def distinct(rules: Rules, cells: np.ndarray) -> np.ndarray:
     """The setups [K, D] without those that are turned copies of earlier ones."""
-    turned = openings.turned_actions(rules, cells + first_placement(rules.size)).swapaxes(0, 1)
-    keys = [min(openings.setup_of(rules, copy) for copy in copies) for copies in turned.tolist()]
+    turned = turned_actions(rules, cells + first_placement(rules.size)).swapaxes(0, 1)
+    keys = [min(setup_of(rules, copy) for copy in copies) for copies in turned.tolist()]
     return cells[sorted({key: row for row, key in reversed([*enumerate(keys)])}.values())]
 
 

@@ -13,6 +13,7 @@ from train.analysis.late_positions import (
     TakeOptions,
     plies_left,
     read_growing,
+    states_of,
     to_line,
 )
 from train.data.record_dataset import (
@@ -25,7 +26,7 @@ from train.metrics.text_table import Table
 from train.runtime import files
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
-from train.solver.boards import LOSS, board_of, plays
+from train.solver.boards import board_of
 from train.solver.late import Refusal, check_provable, prove
 from wallgo_jax.formats import records
 from wallgo_jax.formats.files import UNREADABLE
@@ -124,20 +125,19 @@ def _check_same(out: Path, games: Sequence[LateGame], rules: Rules, options: Pro
     """Refuse a file whose games have other rules, or whose tables would mix positions that were
     taken in several ways."""
     for number, game in enumerate(games, start=1):
-        complaint = ""
+        where = f"{out}, line {number}: "
         if game.record.rules != rules:
             complaint = "its rules differ from those of the games to prove; choose another --late"
+            raise UsageError(where + complaint)
         recorded = {} if game.options is None else game.options._asdict()
         recorded |= {"node_limit": game.node_limit} if game.node_limit else {}
         for key, old in recorded.items():
-            new, option = getattr(options, key), key.replace("_", "-")
-            if old != new and not complaint:
-                complaint = (
-                    f"{key} was {old} when the game was proven and is {new} now; choose another "
-                    f"--late, or --{option} {old}"
+            if old != getattr(options, key):
+                raise UsageError(
+                    f"{where}{key} was {old} when the game was proven and is "
+                    f"{getattr(options, key)} now; choose another --late, or "
+                    f"--{key.replace('_', '-')} {old}"
                 )
-        if complaint:
-            raise UsageError(f"{out}, line {number}: {complaint}")
 
 
 def _prove_game(record: Record, examples: Examples, index: int, options: ProofOptions) -> LateGame:
@@ -164,19 +164,9 @@ def _prove_game(record: Record, examples: Examples, index: int, options: ProofOp
 
 def telling_positions(games: Sequence[LateGame]) -> set[tuple[int, int]]:
     """The proven positions in which some legal play loses value, as `spread` takes them."""
-    places = set()
-    for index, game in enumerate(games):
-        recorded = RecordedGames((game.record,), (f"game {index + 1}",))
-        moved = [each for each in game.proven if each.value != LOSS]
-        if not moved:
-            continue
-        examples = fetch(make_examples(recorded))
-        size = game.record.rules.size
-        for each in moved:
-            position = jax.tree.map(lambda x, at=each.ply: x[at], examples.position)
-            if len(plays(board_of(position, size), size)) > len(each.best):
-                places.add((index, each.ply))
-    return places
+    places = [(index, each.ply) for index, game in enumerate(games) for each in game.proven]
+    can_err = states_of(games).can_err if places else ()
+    return {place for place, can in zip(places, can_err, strict=True) if can}
 
 
 def proofs_table(games: Sequence[LateGame]) -> Table:
