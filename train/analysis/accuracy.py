@@ -313,9 +313,9 @@ def sampled_accuracy(
     search, rows = AlphaBeta(rules), []
     for row, slot in enumerate(map(int, slots)):
         board = board_of(jax.tree.map(lambda x, row=row: x[row], states.position), search.size)
-        value, walls = search.value(board), board.num_walls(search.size)
-        kept = search.keeps(board, slot, value)
-        rows.append((value, search.can_err(board, value), kept, walls))
+        value, best = search.solve(board)
+        can_err = len(best) < len(search.plays(board))
+        rows.append((value, can_err, slot in best, board.num_walls(search.size)))
         on_progress(len(rows))
         if should_stop():
             break

@@ -2,25 +2,45 @@
 
 A transposition table keeps bounds of positions by walls and stones, up to the eight symmetries; the
 colours of walls do not matter. The search tries first the plies after which the player is nearer to
-more cells than the opponent. On 4x4 a board without walls takes about half a minute of one CPU core
-(400,000 nodes), one with two walls less than ten seconds, one with five a fifth of a second.
+more cells than the opponent. A 4x4 board without walls takes 400,000 nodes: less than a second of
+one CPU core where numba is installed, which compiles the search as it stands, else about a minute.
+
+Sets of cells are the bits of integers, openings as in `train.solver.contest`.
 """
 
 import functools
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from train.runtime.errors import UsageError
+from train.solver import compiled
 from train.solver.boards import DRAW, LOSS, WIN, Board, LegalPlay, plays
-from train.solver.contest import flood, step
+from train.solver.contest import ends, flood, popcount, step, walls_at
 from wallgo_jax.board.geometry import NUM_SYMMETRIES, turn_cell
 from wallgo_jax.game.rules import MOVER_LOSES, Rules
 
 NODE_LIMIT = 3_000_000
+_OTHER, _AGAIN = 2, 3
+"""Who moves after a play, where a game that is over has its value: the other player, or the same
+again."""
+_LEVELS = WIN - LOSS + 1
+_UNKNOWN = _LEVELS * (WIN - LOSS)
+"""The bounds LOSS and WIN, as `known` keeps them: (low - LOSS) + _LEVELS * (high - LOSS)."""
 
 
-class _Bounds(NamedTuple):
-    low: int
-    high: int
+class _Solver(NamedTuple):
+    """The rules, the turned sets, and what is known: plain values and what numba has of them."""
+
+    size: int
+    needs_room: bool  # whether a stone must walk
+    tie: int  # value of a level end for the player who moved
+    down: Any  # int[8, 2 ** cells], a set of vertical openings turned by each symmetry, see `_key`
+    right: Any  # int[8, 2 ** cells], of horizontal ones
+    cell: Any  # int[8, cells], each cell turned
+    known: Any  # int -> int, the bounds of positions by `_key`
+    nodes: Any  # int[2], the nodes of the last call, and the most that it may have
 
 
 class AlphaBeta:
@@ -31,18 +51,30 @@ class AlphaBeta:
     Args:
       rules: of `check_solvable`.
       node_limit: most positions that one call may search.
+      is_compiled: whether compiled code searches; None for where numba is installed. The result is
+        the same.
     """
 
-    def __init__(self, rules: Rules, *, node_limit: int = NODE_LIMIT) -> None:
+    def __init__(
+        self, rules: Rules, *, node_limit: int = NODE_LIMIT, is_compiled: bool | None = None
+    ) -> None:
         self.rules = rules
         self.size = rules.size
-        self.node_limit = node_limit
-        self.nodes = 0  # of the last call
-        self._built = 0  # walls of the last call's board
-        self._known: dict[int, _Bounds] = {}
-        self._turns = _make_turns(rules.size)
-        self._needs_room = rules.stay_needs_room
-        self._tie = LOSS if MOVER_LOSES in rules.tie else DRAW
+        if is_compiled is None:
+            is_compiled = compiled.is_available(rules.size)
+        self._find: Callable[..., int] = _compiled_search() if is_compiled else _search
+        self._make_known: Callable[[], Any] = compiled.make_dict if is_compiled else dict
+        tables = (*_make_turns(rules.size), [0, node_limit])
+        down, right, cell, nodes = map(np.array, tables) if is_compiled else tables
+        tie, known = LOSS if MOVER_LOSES in rules.tie else DRAW, self._make_known()
+        self._solver = _Solver(
+            rules.size, rules.stay_needs_room, tie, down, right, cell, known, nodes
+        )
+
+    @property
+    def nodes(self) -> int:
+        """Positions that the last call searched."""
+        return int(self._solver.nodes[0])
 
     def value(self, board: Board) -> int:
         """WIN, DRAW or LOSS of the player to move, who must have a legal turn.
@@ -50,135 +82,205 @@ class AlphaBeta:
         Raises:
           UsageError: the search exceeds the limit of nodes.
         """
-        self._begin(board)
-        return self._search(board, LOSS, WIN)
+        return self.solve(board, needs_plays=False)[0]
 
     def optimal_slots(self, board: Board) -> list[int]:
         """The slots of all plays that keep the value, in rising order. Raises as `value` does."""
-        self._begin(board)
-        value, best = self._search(board, LOSS, WIN), self.plays(board)
-        if value > LOSS:
-            best = [play for play in best if self._keeps(play.board, value)]
-        return [play.slot for play in best]
+        return self.solve(board)[1]
 
-    def keeps(self, board: Board, slot: int, value: int) -> bool:
-        """Whether a legal play keeps the value, which is that of `value`. Raises as that does."""
-        self._begin(board)
-        after = next(play.board for play in self.plays(board) if play.slot == slot)
-        return value == LOSS or self._keeps(after, value)
-
-    def can_err(self, board: Board, value: int) -> bool:
-        """Whether some legal play loses value, which is that of `value`. Raises as that does."""
-        self._begin(board)
-        if value == LOSS:
-            return False
-        return not all(self._keeps(after, value) for after in reversed(self._ordered(board)))
+    def solve(self, board: Board, *, needs_plays: bool = True) -> tuple[int, list[int]]:
+        """The `value` of a board and, if they are needed, its `optimal_slots`."""
+        if len(self._solver.known) > self._solver.nodes[1]:
+            self._solver = self._solver._replace(known=self._make_known())
+        solver, (own, other) = self._solver, _stones(board)
+        solver.nodes[0] = 0
+        try:
+            value = self._find(solver, board.down, board.right, own, other, LOSS, WIN)
+            best = self.plays(board) if needs_plays else []
+            if value > LOSS:
+                best = [play for play in best if self._keeps(play.board, value)]
+        except OverflowError:
+            raise UsageError(
+                f"solver: a position with {board.num_walls(self.size)} walls on "
+                f"{self.size}x{self.size} cells needs more than {solver.nodes[1]:,} nodes of "
+                "alpha-beta search"
+            ) from None
+        return value, [play.slot for play in best]
 
     def plays(self, board: Board) -> list[LegalPlay]:
         """Every legal play of the player to move, in order of slots."""
-        if self._needs_room and not self._has_room(board, board.player):
+        own, other = _stones(board)
+        if self._solver.needs_room and not _can_walk(
+            board.down, board.right, own, other, self.size
+        ):
             return []
         return plays(board, self.size)
 
-    def _begin(self, board: Board) -> None:
-        self.nodes, self._built = 0, board.num_walls(self.size)
-        if len(self._known) > self.node_limit:
-            self._known.clear()
+    def key(self, board: Board) -> int:
+        """One number for a board and its symmetries."""
+        return int(_key(self._solver, board.down, board.right, *_stones(board)))
 
-    def _keeps(self, board: Board, value: int) -> bool:
-        return self._after(board, value - 1, value) >= value
+    def _keeps(self, after: Board, value: int) -> bool:
+        """Whether a play to this board is worth at least that value for the player who made it."""
+        other, own = _stones(after)
+        solver, low = self._solver, value - 1
+        then = _turn_after(solver, after.down, after.right, own, other)
+        if then == _OTHER:
+            then = -self._find(solver, after.down, after.right, other, own, -value, -low)
+        elif then == _AGAIN:
+            then = self._find(solver, after.down, after.right, own, other, low, value)
+        return then >= value
 
-    def _search(self, board: Board, low: int, high: int) -> int:
+
+def _stones(board: Board) -> tuple[int, int]:
+    """The stones of the player to move and of the other, as sets."""
+    own, other = (board.stones[player][0] for player in (board.player, 1 - board.player))
+    return 1 << own, 1 << other
+
+
+def _make_search(compile_function: Callable[[Any], Any]) -> Callable[..., int]:
+    """The search, as it stands or compiled; it calls itself by the name that it has here."""
+
+    @compile_function
+    def search(
+        solver: _Solver, down: int, right: int, own: int, other: int, low: int, high: int
+    ) -> int:
         """The value for the player to move if it lies strictly between the bounds, else a bound of
-        the value on the same side of them (fail-soft)."""
-        key = self._key(board)
-        known = self._known.get(key, _Bounds(LOSS, WIN))
-        if known.low >= high or known.low == known.high:
-            return known.low
-        if known.high <= low:
-            return known.high
-        low, high = max(low, known.low), min(high, known.high)
-        self.nodes += 1
-        if self.nodes > self.node_limit:
-            raise UsageError(
-                f"solver: a position with {self._built} walls on {self.size}x{self.size} cells "
-                f"needs more than {self.node_limit:,} nodes of alpha-beta search"
-            )
-        best = LOSS
-        for after in self._ordered(board):
-            best = max(best, self._after(after, max(low, best), high))
+        the value on the same side of them (fail-soft); an OverflowError beyond the most nodes."""
+        key = _key(solver, down, right, own, other)
+        bounds = solver.known.get(key, _UNKNOWN)
+        known_low, known_high = bounds % _LEVELS + LOSS, bounds // _LEVELS + LOSS
+        if known_low >= high or known_low == known_high:
+            return known_low
+        if known_high <= low:
+            return known_high
+        low, high = max(low, known_low), min(high, known_high)
+        solver.nodes[0] += 1
+        if solver.nodes[0] > solver.nodes[1]:
+            raise OverflowError
+        cells, best = solver.size**2, LOSS
+        for play in _ordered(solver, down, right, own, other):
+            end, after_right, after_down = _unpack(play, cells)
+            least = max(low, best)
+            value = _turn_after(solver, after_down, after_right, end, other)
+            if value == _OTHER:
+                value = -search(solver, after_down, after_right, other, end, -high, -least)
+            elif value == _AGAIN:
+                value = search(solver, after_down, after_right, end, other, least, high)
+            best = max(best, value)
             if best >= high:
                 break
-        known = self._known.get(key, known)
-        if best >= high:
-            known = _Bounds(max(known.low, best), known.high)
-        elif best <= low:
-            known = _Bounds(known.low, min(known.high, best))
-        else:
-            known = _Bounds(best, best)
-        self._known[key] = known
+        bounds = solver.known.get(key, _UNKNOWN)
+        known_low, known_high = bounds % _LEVELS + LOSS, bounds // _LEVELS + LOSS
+        if best > low:
+            known_low = max(known_low, best)
+        if best < high:
+            known_high = min(known_high, best)
+        solver.known[key] = known_low - LOSS + _LEVELS * (known_high - LOSS)
         return best
 
-    def _after(self, board: Board, low: int, high: int) -> int:
-        """The value of a play that led to this board, for the player who made it."""
-        down, right, ((first,), (second,)), player = board
-        own, other = (1 << second, 1 << first) if player == 0 else (1 << first, 1 << second)
-        region = flood(down, right, own, -1, self.size)
-        # The stones are apart: the game is over, and the larger region wins.
-        if not region & other:
-            others = flood(down, right, other, -1, self.size)
-            lead = region.bit_count() - others.bit_count()
-            return (lead > 0) - (lead < 0) or self._tie
-        # A player without a legal turn is skipped; if neither has one, the tie rule decides.
-        if not self._needs_room or self._has_room(board, player):
-            return -self._search(board, -high, -low)
-        again = board._replace(player=1 - player)
-        return self._search(again, low, high) if self._has_room(board, 1 - player) else self._tie
+    return search
 
-    def _ordered(self, board: Board) -> list[Board]:
-        boards = dict.fromkeys(play.board for play in self.plays(board))
-        return sorted(boards, key=self._lead, reverse=True)
 
-    def _lead(self, board: Board) -> int:
-        """Cells that the player who moved reaches first, minus those that the other does."""
-        down, right, ((first,), (second,)), player = board
-        own, other = (1 << second, 1 << first) if player == 0 else (1 << first, 1 << second)
-        mine, theirs = own, other
-        while True:
-            own_next = step(down, right, own, self.size) & ~theirs
-            other_next = step(down, right, other, self.size) & ~mine
-            if own_next | mine == mine and other_next | theirs == theirs:
-                break
-            fresh_own, fresh_other = own_next & ~mine, other_next & ~theirs
-            theirs |= fresh_other
-            mine |= fresh_own & ~fresh_other
-            own, other = fresh_own, fresh_other
-        return mine.bit_count() - theirs.bit_count()
-
-    def _has_room(self, board: Board, player: int) -> bool:
-        """Whether a player's stone can walk."""
-        own, taken = (1 << board.stones[each][0] for each in (player, 1 - player))
-        return bool(step(board.down, board.right, own, self.size) & ~own & ~taken)
-
-    def _key(self, board: Board) -> int:
-        """One number for a board and its symmetries."""
-        cells = self.size**2
-        own, other = (board.stones[player][0] for player in (board.player, 1 - board.player))
-        return min(
-            (rows[board.down] | columns[board.right]) << 2 * cells
-            | places[own] << cells
-            | places[other]
-            for rows, columns, places in self._turns
-        )
+_search = _make_search(lambda function: function)
 
 
 @functools.cache
-def _make_turns(size: int) -> tuple[tuple[list[int], list[int], list[int]], ...]:
+def _compiled_search() -> Callable[..., int]:
+    """The search compiled by numba; takes some seconds."""
+    helpers = (_key, _ordered, _unpack, _lead, _turn_after, _can_walk)
+    return compiled.compile_recursive(_make_search, helpers)
+
+
+def _turn_after(solver: _Solver, down: int, right: int, own: int, other: int) -> int:
+    """Who moves after a play that led to this board, _OTHER or _AGAIN, or where the game is over
+    its value for the player who made it, whose stone is `own`."""
+    region = flood(down, right, own, -1, solver.size)
+    # The stones are apart: the game is over, and the larger region wins.
+    if not region & other:
+        lead = popcount(region) - popcount(flood(down, right, other, -1, solver.size))
+        return WIN if lead > 0 else LOSS if lead < 0 else solver.tie
+    # A player without a legal turn is skipped; if neither has one, the tie rule decides.
+    if not solver.needs_room or _can_walk(down, right, other, own, solver.size):
+        return _OTHER
+    return _AGAIN if _can_walk(down, right, own, other, solver.size) else solver.tie
+
+
+def _can_walk(down: int, right: int, own: int, other: int, size: int) -> bool:
+    """Whether a stone can leave its cell."""
+    return step(down, right, own, size) & ~own & ~other != 0
+
+
+def _ordered(solver: _Solver, down: int, right: int, own: int, other: int) -> list[int]:
+    """The boards after each play, as `_unpack` reads them, those of the largest `_lead` first."""
+    cells, boards = solver.size**2, [0]
+    reached = ends(down, right, own, own | other, solver.size)
+    if solver.needs_room and not _can_walk(down, right, own, other, solver.size):
+        reached = 0
+    while reached:
+        end = reached & -reached
+        reached ^= end
+        below, beside = walls_at(down, right, end, solver.size)
+        while below | beside:
+            after_down, after_right = down, right
+            if below:
+                after_down = down & ~(below & -below)
+                below &= below - 1
+            else:
+                after_right = right & ~(beside & -beside)
+                beside &= beside - 1
+            lead = _lead(after_down, after_right, end, other, solver.size) + cells
+            board = ((lead << cells | after_down) << cells | after_right) << cells | end
+            place = len(boards) - 1
+            boards.append(0)
+            while place >= 0 and boards[place] < board:
+                boards[place + 1] = boards[place]
+                place -= 1
+            boards[place + 1] = board
+    boards.pop()
+    return boards
+
+
+def _unpack(play: int, cells: int) -> tuple[int, int, int]:
+    """The stone that moved, and the horizontal and vertical openings after the play."""
+    every = (1 << cells) - 1
+    return play & every, play >> cells & every, play >> 2 * cells & every
+
+
+def _lead(down: int, right: int, own: int, other: int, size: int) -> int:
+    """Cells that the player who moved reaches first, minus those that the other does."""
+    mine, theirs = own, other
+    while True:
+        own_next = step(down, right, own, size) & ~theirs
+        other_next = step(down, right, other, size) & ~mine
+        if own_next | mine == mine and other_next | theirs == theirs:
+            return popcount(mine) - popcount(theirs)
+        own, fresh_other = own_next & ~mine, other_next & ~theirs
+        theirs |= fresh_other
+        mine |= own & ~fresh_other
+        other = fresh_other
+
+
+def _key(solver: _Solver, down: int, right: int, own: int, other: int) -> int:
+    """One number for a board and its symmetries."""
+    cells = solver.size**2
+    first, second, least = popcount(own - 1), popcount(other - 1), -1
+    for turn in range(NUM_SYMMETRIES):
+        walls = solver.down[turn][down] | solver.right[turn][right]
+        stones = solver.cell[turn][first] * cells + solver.cell[turn][second]
+        key = walls * cells**2 + stones
+        if least < 0 or key < least:
+            least = key
+    return least
+
+
+@functools.cache
+def _make_turns(size: int) -> tuple[list[list[int]], list[list[int]], list[list[int]]]:
     """For each symmetry three tables: the image of each set of vertical openings and of each set of
     horizontal ones, as one number with the horizontal ones in the higher bits, and the image of
-    each cell as a bit."""
+    each cell."""
     cells = size**2
-    tables = []
+    downs, rights, places = [], [], []
     for symmetry in range(NUM_SYMMETRIES):
         place = [
             row * size + column
@@ -189,8 +291,10 @@ def _make_turns(size: int) -> tuple[tuple[list[int], list[int], list[int]], ...]
             _turned_opening(place, cell, cell + 1, cells) if cell % size < size - 1 else 0
             for cell in range(cells)
         ]
-        tables.append((_by_set(below), _by_set(beside), [1 << cell for cell in place]))
-    return tuple(tables)
+        downs.append(_by_set(below))
+        rights.append(_by_set(beside))
+        places.append(place)
+    return downs, rights, places
 
 
 def _turned_opening(place: list[int], first: int, second: int, cells: int) -> int:

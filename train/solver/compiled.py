@@ -1,4 +1,4 @@
-"""The search of `train.solver.claims` compiled by numba, where it is installed.
+"""The searches of `train.solver.claims` and `alphabeta` compiled by numba, where it is installed.
 
 The functions are the same; a graph's columns are arrays, and a hash table finds its contests.
 Contests take part as 64-bit integers, so boards are at most 7x7.
@@ -7,7 +7,7 @@ Contests take part as 64-bit integers, so boards are at most 7x7.
 import functools
 import hashlib
 import importlib.util
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -75,13 +75,37 @@ def make_stack() -> tuple[np.ndarray, ...]:
 @functools.cache
 def compile_search() -> tuple[Callable[..., None], Callable[..., int]]:
     """`search` and `node_of`, compiled; takes some seconds the first time on a machine."""
+    numba = _register()
+    return compile_cached(numba, claims.search), compile_cached(numba, claims.node_of)
+
+
+def compile_recursive(
+    make: Callable[[Any], Callable[..., int]], helpers: Sequence[Callable[..., Any]]
+) -> Callable[..., int]:
+    """A function that calls itself, from what makes it of a decorator, and what else it calls."""
+    numba = _register()
+    for function in helpers:
+        numba.extending.register_jitable(function)
+    return make(numba.njit)
+
+
+def make_dict() -> Any:
+    """An empty dict of integers that compiled code reads."""
+    from numba import int64, typed
+
+    return typed.Dict.empty(int64, int64)
+
+
+@functools.cache
+def _register() -> Any:
+    """numba, with what it needs to know to compile the functions here."""
     import numba
     from numba import extending
 
     for function in _PLAIN:
         extending.register_jitable(function)
     _overload_storage(extending)
-    return compile_cached(numba, claims.search), compile_cached(numba, claims.node_of)
+    return numba
 
 
 def compile_cached(numba: Any, function: Callable[..., Any]) -> Callable[..., Any]:

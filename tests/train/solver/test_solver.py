@@ -25,7 +25,7 @@ from tests.support.reference.solver import Key, Prover, Solved, Solver, game_at
 from train.players.registry import make_player
 from train.runtime.devices import BY_BOARD, EVERYWHERE, all_devices
 from train.runtime.errors import UsageError
-from train.solver import exact_player
+from train.solver import compiled, exact_player
 from train.solver.alphabeta import AlphaBeta
 from train.solver.boards import BY_TABLES, check_solvable
 from train.solver.exact_player import best_slots, make_placement_values, tables_of
@@ -130,9 +130,15 @@ def test_tables_agree_with_the_slow_solver_near_the_end(rules):
         assert public_of(state, slots, 3) == public_best(game, solved)
 
 
+COMPILED = pytest.param(
+    True, marks=pytest.mark.skipif(not compiled.is_available(4), reason="numba is not installed")
+)
+
+
+@pytest.mark.parametrize("is_compiled", [False, COMPILED])
 @pytest.mark.parametrize("rules", [r for r in VARIANTS if r.stones == 1])
-def test_search_agrees_with_the_slow_solver(rules):
-    search, slow = AlphaBeta(rules), Solver(rules.to_dict())
+def test_search_agrees_with_the_slow_solver(rules, is_compiled):
+    search, slow = AlphaBeta(rules, is_compiled=is_compiled), Solver(rules.to_dict())
     for each in late_positions(rules, 2, games=12, walls=6):
         game, state = game_after(rules, each), replay_actions(rules, each).states[-1]
         slots = best_slots(search, state.position)
@@ -355,7 +361,8 @@ def test_rules_too_large_are_refused():
             check_solvable(rules, BY_TABLES)
 
 
-def test_search_that_grows_too_large_says_so():
-    search = AlphaBeta(LARGE, node_limit=100)
+@pytest.mark.parametrize("is_compiled", [False, COMPILED])
+def test_search_that_grows_too_large_says_so(is_compiled):
+    search = AlphaBeta(LARGE, node_limit=100, is_compiled=is_compiled)
     with pytest.raises(UsageError, match="0 walls on 4x4 cells needs more than 100 nodes"):
         best_slots(search, replay_actions(LARGE, [16 * 52, 16 * 52 + 5]).states[-1].position)
