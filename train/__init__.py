@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from train.api.configs import make_config, use_functions
-    from train.api.games import match, seated_match, seated_tournament, tournament
+    from train.api.games import match, seated_match, seated_tournament, series, tournament
     from train.api.measures import accuracy, attention, describe, ownership, run_study
     from train.api.players import Player, make_player
     from train.api.ratings import elo
@@ -61,6 +61,7 @@ __all__ = [
     "seated_match",
     "seated_tournament",
     "selfplay",
+    "series",
     "slot_logits",
     "start",
     "step",
@@ -71,7 +72,7 @@ __all__ = [
 
 _FILES = {
     "configs": ("make_config", "use_functions"),
-    "games": ("match", "seated_match", "seated_tournament", "tournament"),
+    "games": ("match", "seated_match", "seated_tournament", "series", "tournament"),
     "measures": ("accuracy", "attention", "describe", "ownership", "run_study"),
     "players": ("Player", "make_player"),
     "ratings": ("elo",),

@@ -11,7 +11,7 @@ from train.api.checks import callback_errors, check_list, check_whole, key_of
 from train.api.configs import AnyRules
 from train.api.players import Opponent, Player, make_players
 from train.api.progress import Follower, Shown, follow
-from train.api.results import FORMS, PlayedMatch, TournamentResult
+from train.api.results import FORMS, PlayedMatch, Series, TournamentResult
 from train.arena import match as match_lib
 from train.arena import report
 from train.arena import sprt as sprt_lib
@@ -19,6 +19,7 @@ from train.arena import tournament as tournament_lib
 from train.arena.match import MatchOptions, fill_seats, games_of
 from train.arena.match_programs import check_opening
 from train.arena.openings import Positions, choose_opening
+from train.arena.recorded import read_matches
 from train.arena.tournament import Score, TournamentMatch
 from train.config.sprt import parse_sprt
 from train.ratings.pool import MAX_BATCH
@@ -114,6 +115,23 @@ def seated_match(players: Sequence[Opponent], **options: Any) -> PlayedMatch:
     """`match` of the players of a list, one for each seat, or two."""
     check_list("seated_match", players, 2)
     return match(*players, **options)
+
+
+def series(files: Sequence[str | Path]) -> Series:
+    """Read the matches that record files keep, such as the games that a person saved on the page.
+
+    A series of WallZero's paper is a person's games against each level with each colour.
+
+    Args:
+      files: record files; games that are not over do not count.
+
+    Raises:
+      UsageError: a file cannot be read, or no game is over.
+    """
+    matches, unfinished = read_matches([Path(file) for file in files])
+    if not matches:
+        raise UsageError(f"series: none of {unfinished} games is over")
+    return Series(tuple(PlayedMatch(**vars(match)) for match in matches), unfinished)
 
 
 def _check_named_once(given: Sequence[Opponent], entrants: Sequence[Player]) -> None:

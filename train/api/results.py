@@ -134,6 +134,41 @@ class PlayedMatch(MatchResult):
         return _rates_figure(rows, 2, title, label=f"win rate of {self.first} in {games} games")
 
 
+@dataclasses.dataclass(frozen=True)
+class Series:
+    """Matches that were read from record files.
+
+    Attributes:
+      matches: one for each rule set and group of players.
+      unfinished: games that are not over and count in none.
+    """
+
+    matches: tuple[PlayedMatch, ...]
+    unfinished: int = 0
+    is_interrupted = False
+
+    def summary(self) -> dict[str, Any]:
+        """What `match --json` writes."""
+        matches = [match.summary() for match in self.matches]
+        return {"matches": matches, "unfinished": self.unfinished}
+
+    def shown(self) -> list[Any]:
+        """What `match FILE` prints: a table for each rule set and first player."""
+        tables: dict[Any, list[PlayedMatch]] = {}
+        for match in self.matches:
+            several = match.names if match.rules.players > 2 else match.first
+            tables.setdefault((match.rules, several), []).append(match)
+        caption = f"{self.unfinished} games that are not over do not count"
+        return [
+            report.match_table(
+                each,
+                caption=caption if self.unfinished else "",
+                has_entrants=each[0].rules.players > 2,
+            )
+            for each in tables.values()
+        ]
+
+
 @dataclasses.dataclass(frozen=True, repr=False)
 class TournamentResult:
     """A tournament.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from train.cli import options
@@ -19,7 +20,8 @@ EXIT_NOT_PASSED = 1
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Match(options.MatchSettings):
     """Play a match between two players, or between three or four where the rules have so many
-    seats. Players are named as in docs/players.md."""
+    seats. Players are named as in docs/players.md. In place of players, record files: the matches
+    that they keep are told, and none is played."""
 
     EXAMPLES = (
         "match runs/quickstart",
@@ -28,6 +30,7 @@ class Match(options.MatchSettings):
         "match runs/cpu@64 --gate",
         "match greedy wjx --rules wallzero-empty --records out/games.jsonl.gz",
         "match wjx greedy random --rules playwallgo-3p",
+        "match my-games/*.jsonl",
         "match heuristic-search:wjx@16 wjx --rules playwallgo-4p",
     )
 
@@ -69,6 +72,8 @@ class Match(options.MatchSettings):
         from train.runtime.display import Display
 
         names = [self.first, *filter(None, (self.second, *self.others))]
+        if Path(self.first).is_file() and ".jsonl" in Path(self.first).suffixes:
+            return options.finish(api.series(names), self.json)
         if len(names) == 1:
             names.append(shipped_like(self.first, self.rules or None))
         default_games, default_plies, sprt = (20_000, 4, "-10,0") if self.gate else (400, 2, "")

@@ -13,7 +13,6 @@ from train.experiments.lib import pages
 from train.experiments.lib.pages import Picture, Report, Table
 from train.experiments.lib.stats import Estimate, MatchCounts
 from train.experiments.lib.work import Work, check_without_budget, counts_of, play_games
-from train.loop.evaluation import elo_lead
 from train.metrics.intervals import Curve, curves_figure
 from train.players.registry import common_rules, make_player, read_name
 from train.ratings.pool import identity
@@ -103,8 +102,9 @@ def _rules_of(first: str, second: str) -> Rules:
 
 def elo(rate: float) -> float:
     """The difference in Elo points that a win rate stands for; infinite at 0 and 1."""
-    lead = elo_lead(rate)
-    return math.copysign(math.inf, rate - 0.5) if lead is None else lead
+    if not 0 < rate < 1:
+        return math.copysign(math.inf, rate - 0.5)
+    return 400 * math.log10(rate / (1 - rate))
 
 
 def _elo_table(title: str, matches: Sequence[BudgetMatch]) -> Table:
