@@ -180,7 +180,7 @@ class CorridorsScale(Scale):
     trunks: Names  # networks; those whose configs differ in name and seed alone are one trunk
     blocks: Names  # block strings of the experiment `blocks`, whose trainings are asked, too
     untrained: Names  # block strings, asked with new weights, else as in `blocks`
-    rules: Annotated[str, AfterValidator(_preset_for_two)]  # preset of the positions
+    rules: Annotated[Name, AfterValidator(_preset_for_two)]  # preset of the positions
     questions: Questions  # positions that a head learns from
     held_out: Questions  # positions that it is asked about
     min_distance: Count  # least steps from the queried stone to an enemy

@@ -36,7 +36,7 @@ class Report:
 
     Attributes:
       title: of the page.
-      text: paragraphs that say what was measured, what agrees with the paper and what does not.
+      text: paragraphs that say what was measured and how.
       tables: in the order of the page.
       pictures: in the order of the page.
       data: figures for JSON, more than the tables show; named tuples become objects.
