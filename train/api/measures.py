@@ -28,7 +28,7 @@ from train.experiments.lib.pages import Report
 from train.experiments.scales import Scales, read_scales
 from train.metrics.intervals import Interval, intervals_figure
 from train.players import registry
-from train.runtime.errors import UsageError
+from train.runtime.errors import UsageError, usage_errors
 from wallgo_jax import render
 from wallgo_jax.game.state import State
 from wallgo_jax.notation import parse_cell
@@ -196,10 +196,8 @@ def attention(player: str | Player, state: States, cell: str) -> AttentionMaps:
       UsageError: the network has no T block, or there is no such cell.
     """
     trained, game = _network_and_state(player, state)
-    try:
+    with usage_errors():
         index = parse_cell(cell, grid=game.grid)
-    except ValueError as error:
-        raise UsageError(str(error)) from None
     config = trained.config.network
     raw = attention_lib.raw_attention(config, trained.variables, game, index)
     return AttentionMaps(raw, attention_lib.attention_blocks(config), index, game, trained.name)

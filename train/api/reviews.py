@@ -11,7 +11,7 @@ from train.review.game_review import GameReview
 from train.review.page import draw_review
 from train.review.player import player_for_game
 from train.review.siblings import Siblings, compare_siblings
-from train.runtime.errors import UsageError
+from train.runtime.errors import UsageError, usage_errors
 from train.runtime.files import replace_text
 from wallgo_jax import render
 from wallgo_jax.cli.sources import LoadedGame, SourceRequest, read_games
@@ -45,11 +45,10 @@ def load_source(request: SourceRequest) -> LoadedGame:
       UsageError: as `load_game`.
     """
     try:
-        if request.game < 1:
-            raise ValueError(f"--game {request.game}: games are numbered from 1")
-        return next(read_games(request))
-    except ValueError as error:
-        raise UsageError(" ".join(str(error).split())) from None
+        with usage_errors():
+            if request.game < 1:
+                raise ValueError(f"--game {request.game}: games are numbered from 1")
+            return next(read_games(request))
     except OSError as error:
         raise UsageError(f"{request.source}: cannot be read: {error.strerror}") from None
 
@@ -115,17 +114,12 @@ def review_game(
       UsageError: the game has no move or cannot be read, or the player cannot review it.
     """
     names = game.players if isinstance(game, Record | LoadedGame) else None
-    try:
+    with usage_errors():
         played = records.replay(game) if isinstance(game, Record) else game
-    except ValueError as error:
-        raise UsageError(str(error)) from None
     played = played.game if isinstance(played, LoadedGame) else played
     played = played if isinstance(played, Game) else load_game(played)
-    calibrated = None if calibration is None else Path(calibration)
-    reviewer, step = (
-        player_for_game(played, player or "", transfer=transfer, calibration=calibrated),
-        None,
-    )
+    calibrated, step = None if calibration is None else Path(calibration), None
+    reviewer = player_for_game(played, player or "", transfer=transfer, calibration=calibrated)
     live = sum(not state.position.terminated for state in played.states)
     total, title = live * reviewer.search.simulations, f"searching {len(played.states)} positions"
     if siblings is not None:

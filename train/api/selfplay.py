@@ -71,17 +71,16 @@ class SelfPlay:
     def records(self) -> list[Record]:
         """The games as records, with the values of the plies where there are some."""
         seats = (self.player,) * self.rules.players
+        kept = [None] * len(self) if self.values is None else self.values
         return [
             Record(
                 rules=self.rules,
                 actions=tuple(self._actions(number)),
                 players=seats,
-                result=tuple(float(share) for share in self.rewards[number]),
-                values=None
-                if self.values is None
-                else tuple(float(v) for v in self.values[number, : self.lengths[number]]),
+                result=tuple(self.rewards[number].tolist()),
+                values=None if values is None else tuple(values[: self.lengths[number]].tolist()),
             )
-            for number in range(len(self))
+            for number, values in enumerate(kept)
         ]
 
     def write(self, path: str | Path) -> None:

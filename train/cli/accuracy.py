@@ -11,7 +11,6 @@ from train.cli import options
 from train.cli.options import Positional, arg
 from train.config import SHIPPED, read_config
 from train.runtime.errors import UsageError
-from train.runtime.interrupts import EXIT_INTERRUPTED
 
 MIN_WALLS = 4
 PROVEN = 2000
@@ -135,8 +134,8 @@ class Accuracy:
         how = late_proofs.ProofOptions(
             positions, self.per_game, self.max_plies_left, self.node_limit, self.seed
         )
-        title, answer = "proving late positions", "the games that are proven are kept"
-        with follow(Display(), title, positions, "positions", answer=answer) as work:
+        title, kept = "proving late positions", "the games that are proven are kept"
+        with follow(Display(), title, positions, "positions", answer=kept) as work:
 
             def on_progress(proven: int) -> None:
                 work.should_stop.keeps_work()
@@ -156,4 +155,5 @@ class Accuracy:
             late_positions.write_late(self.sample, chosen)
             proven = sum(len(game.proven) for game in chosen)
             options.say_written(self.sample, f"{proven} positions")
-        return EXIT_INTERRUPTED if work.should_stop() else 0
+        goes_on = f"{kept} in {self.late}; the same command goes on"
+        return options.exit_code(work.should_stop(), goes_on)

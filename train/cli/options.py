@@ -259,10 +259,15 @@ def finish(
         if path is not None:
             say_written(path, what)
     write_json(json, result.summary())
-    if not result.is_interrupted:
-        return 0
-    print(f"stopped: {kept}", file=sys.stderr)
-    return EXIT_INTERRUPTED
+    return exit_code(result.is_interrupted, kept)
+
+
+def exit_code(is_interrupted: bool, kept: str) -> int:
+    """The exit code of finished work, or of work that a signal ended, of which it says what is
+    kept."""
+    if is_interrupted:
+        print(f"stopped: {kept}", file=sys.stderr)
+    return EXIT_INTERRUPTED if is_interrupted else 0
 
 
 def write_json(path: Path | None, data: object) -> None:

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from train.cli import options
 from train.cli.options import arg
-from train.runtime.errors import UsageError, message_of
-from train.runtime.interrupts import EXIT_INTERRUPTED
+from train.runtime.errors import UsageError, usage_errors
 
 if TYPE_CHECKING:
     from train.api.progress import Follower
@@ -89,17 +88,11 @@ class Puzzles:
         """Returns the exit code: 1 where a check confirms less than 95 %."""
         from train.puzzles.check import PuzzleOptions
 
-        try:
+        shallow = self.shallow if self.check is None else 1
+        with usage_errors():
             how = PuzzleOptions(
-                shallow=self.shallow if self.check is None else 1,
-                deep=self.deep,
-                level=self.level,
-                wins=self.wins,
-                others=self.others,
-                skipped=self.skipped,
+                shallow, self.deep, self.level, self.wins, self.others, self.skipped
             )
-        except ValueError as error:
-            raise UsageError(f"puzzles: {message_of(error)}") from None
         if self.check is not None and self.out is None:
             return self._check(self.check, how)
         if self.out is not None and self.check is None:
@@ -141,11 +134,9 @@ class Puzzles:
                 _write(out, puzzles)
             raise
         _write(out, puzzles)
-        if work.should_stop():
-            return EXIT_INTERRUPTED
-        if len(puzzles) < self.count:
+        if len(puzzles) < self.count and not work.should_stop():
             print(f"there are no more in these games; asked for {self.count}")
-        return 0
+        return options.exit_code(work.should_stop(), f"{answer}; the same command starts anew")
 
     def _rounds(self, player: Player, on_progress: OnStep) -> Iterator[RecordedGames]:
         """The games to search, some at a time: those of the files, or the player's own."""

@@ -10,7 +10,6 @@ from train.cli import options
 from train.cli.options import Positional, arg
 from train.config import SHIPPED
 from train.runtime.errors import UsageError
-from train.runtime.interrupts import EXIT_INTERRUPTED
 
 Theme = Literal["auto", "light", "dark"]
 DEFAULT_SIMULATIONS = 256
@@ -170,9 +169,8 @@ class Calibrate:
         if self.png is not None:
             measured.draw(self.png)
             options.say_written(self.png, "reliability curves")
-        if work.should_stop():
-            return EXIT_INTERRUPTED
-        if folder is not None:
+        if folder is not None and not work.should_stop():
             add_to_card(folder, {CARD_KEY: measured.calibration._asdict()})
             options.say_written(folder / "card.json", "calibration")
-        return 0
+        kept = "the positions searched so far are measured; the same command starts anew"
+        return options.exit_code(work.should_stop(), kept)
