@@ -49,80 +49,62 @@ def move_of(state, slot: int) -> str:
     return canonical_move(action, grid=state.grid)
 
 
-def visits_of(answer) -> dict[str, int]:
-    return {each.move: each.visits for each in answer.candidates if each.visits}
+def at_each_turn(mover, ply):
+    return True
 
 
-def children_of(position, slow: SlowSearch) -> dict[str, int]:
-    """The visited slots of the slow search's root, by their moves."""
-    return {move_of(position.state, slot): slot for slot in slow.root.children}
+def at_turns_of_one_and_one_of_another(mover, ply):
+    return mover == 0 or ply == 7
 
 
-def test_a_game_with_a_kept_tree_is_searched_as_by_hand():
-    """Both search each position with the tree of the moves before; every visit is the same."""
-    sessions = two_players()
-    slow = slow_search(sessions)
-    name, kept = sessions.open(), []
-    for ply in range(9):
-        simulations = 18 + ply
-        answer = sessions.ask(name, simulations=simulations).result()
-        before = slow.root.visits
-        kept.append(before - 1)
-        slot, _ = slow.search(simulations)
-        children = children_of(sessions.position(name), slow)
-        expected = {move: slow.root.children[slot].visits for move, slot in children.items()}
-        assert answer.root_visits == slow.root.visits == before + simulations
-        assert visits_of(answer) == expected
-        for candidate in answer.candidates:
-            own_value = slow.root.q(children[candidate.move])
-            assert candidate.win_chance == pytest.approx((1 + own_value) / 2, abs=1e-4)
-        assert answer.value == pytest.approx(slow.root.value, abs=1e-4)
-        after = sessions.apply(name, int(answer.action))
-        assert after.slots[-1] == slot
-        slow.move_on(slot)
-        if after.result:
-            break
-    assert max(kept) > 3, "no tree was kept"
-    sessions.close(name)
-
-
-@pytest.mark.slow
-def test_a_tree_of_more_players_is_kept_by_its_own_player():
-    """Asked at each of one player's turns, or at any other's, both find the same."""
-    sessions = three_players()
-    slow = slow_search(sessions)
-    name, kept = sessions.open(), {True: [], False: []}
+@pytest.mark.parametrize(
+    ("make", "first", "growth", "is_asked"),
+    [
+        (two_players, 18, 1, at_each_turn),
+        pytest.param(
+            three_players, 30, 0, at_turns_of_one_and_one_of_another, marks=pytest.mark.slow
+        ),
+    ],
+)
+def test_a_game_with_a_kept_tree_is_searched_as_by_hand(make, first, growth, is_asked):
+    """Both search a position with the tree of the moves before; every visit is the same. With more
+    than two players a tree is kept for its own player alone."""
+    sessions = make()
+    slow, name, kept = slow_search(sessions), sessions.open(), {True: [], False: []}
     own = sessions.position(name)
     for ply in range(12):
-        mover = own.player
-        if mover == 0 or ply == 7:
-            is_own = mover == slow.player
+        if is_asked(own.player, ply):
+            simulations, before = first + growth * ply, slow.root.visits
+            is_own = sessions.rules.players == 2 or own.player == slow.player
             if not is_own:
                 slow.begin_anew()
-            before = slow.root.visits
-            answer = sessions.ask(name, simulations=30).result()
-            slot, _ = slow.search(30)
-            slots = children_of(own, slow)
-            visits = {move: slow.root.children[s].visits for move, s in slots.items()}
-            assert visits_of(answer) == visits
-            assert answer.root_visits == slow.root.visits == before + 30
-            assert move_of(own.state, slot) == canonical_move(
-                int(answer.action), grid=own.state.grid
+                before = slow.root.visits
+            answer = sessions.ask(name, simulations=simulations).result()
+            slot, _ = slow.search(simulations)
+            seen = {move_of(own.state, s): each for s, each in slow.root.children.items()}
+            told = {each.move: each for each in answer.candidates if each.visits}
+            assert {move: each.visits for move, each in told.items()} == {
+                move: each.visits for move, each in seen.items()
+            }
+            assert answer.root_visits == slow.root.visits == before + simulations
+            assert move_of(own.state, slot) == answer.candidates[0].move
+            values = {move_of(own.state, s): slow.root.q(s) for s in slow.root.children}
+            assert {move: each.value for move, each in told.items()} == pytest.approx(
+                values, abs=1e-4
             )
-            values = {move: slow.root.q(s) for move, s in slots.items()}
-            told = {each.move: each.value for each in answer.candidates if each.visits}
-            assert told == pytest.approx(values, abs=1e-4)
-            assert answer.values[mover] == pytest.approx(slow.root.value, abs=1e-4)
+            assert answer.value == pytest.approx(slow.root.value, abs=1e-4)
+            assert answer.values[own.player] == pytest.approx(slow.root.value, abs=1e-4)
             kept[is_own].append(before - 1)
         else:  # The others play what keeps most of the tree.
             seen = slow.root.children
             slot = max(seen, key=lambda s: seen[s].visits) if seen else slow.root_slots()[0]
         own = sessions.apply(name, move_of(own.state, slot))
+        assert own.slots[-1] == slot
         slow.move_on(slot)
         if own.result:
             break
-    assert max(kept[True]) > 0, "no tree was kept"
-    assert max(kept[False]) == 0, "a tree was kept for another player"
+    assert max(kept[True]) > 3 * growth, "no tree was kept"
+    assert max(kept[False], default=0) == 0, "a tree was kept for another player"
     sessions.close(name)
 
 
