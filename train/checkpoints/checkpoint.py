@@ -92,15 +92,15 @@ def read_arrays(folder: Path, item: str, like: Any) -> Any:
     with warnings.catch_warnings():
         # Where a read fails, orbax drops coroutines that it has not begun; each warns.
         warnings.filterwarnings("ignore", "coroutine .* was never awaited", RuntimeWarning)
-        found, failure = _try_to_restore((folder / item).resolve(), target)
-        if found is None:
+        restored, failure = _try_to_restore((folder / item).resolve(), target)
+        if restored is None:
             gc.collect()
     if failure:
         raise UnreadableError(failure)
-    for name, number in _sums(found).items():
+    for name, number in _sums(restored).items():
         if sums.get(name) != number:
             raise UnreadableError(f"{name} is not what was written")
-    return found
+    return restored
 
 
 def _try_to_restore(path: Path, target: Any) -> tuple[Any, str]:

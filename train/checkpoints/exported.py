@@ -167,8 +167,8 @@ def add_to_card(folder: Path, entries: dict[str, Any]) -> None:
 
 
 def _sum_of(card: dict[str, Any]) -> int:
-    found = [card.get(key) for key in _SUMMED]
-    return zlib.crc32(json.dumps(found, sort_keys=True).encode())
+    entries = [card.get(key) for key in _SUMMED]
+    return zlib.crc32(json.dumps(entries, sort_keys=True).encode())
 
 
 def _name_of(path: tuple[Any, ...]) -> str:

@@ -187,14 +187,14 @@ class _Retention:
         """Whether each of orbax's checkpoints is kept."""
         del context
         steps = [checkpoint.step for checkpoint in checkpoints]
-        kept = set(sorted(steps)[-self.keep :])
+        preserved = set(sorted(steps)[-self.keep :])
         if self.keep_best:
             # Of equal ones the newest.
             rated = sorted((self.win_rates[s], s) for s in steps if s in self.win_rates)
-            kept.update(step for _, step in rated[-self.keep_best :])
+            preserved.update(step for _, step in rated[-self.keep_best :])
         if self.keep_every:
-            kept.update(step for step in steps if step % self.keep_every == 0)
-        return [step in kept for step in steps]
+            preserved.update(step for step in steps if step % self.keep_every == 0)
+        return [step in preserved for step in steps]
 
 
 def _open(folder: Path, policy: _Retention) -> ocp.CheckpointManager:
@@ -226,8 +226,8 @@ def best_iteration(directory: Path, config: Mapping[str, Any], *, before: int) -
     It is None while no checkpoint has played a match such as the config's: against its first anchor
     that is the same player all along, with its simulations and opening plies.
     """
-    found = _win_rates(directory / WEIGHTS, config)
-    rated = [(its.rate, step) for step, its in found.items() if its.counts and step < before]
+    rates = _win_rates(directory / WEIGHTS, config)
+    rated = [(its.rate, step) for step, its in rates.items() if its.counts and step < before]
     return max(rated)[1] if rated else None
 
 
@@ -299,15 +299,15 @@ def _iterations(folder: Path) -> list[int]:
 
 def _win_rates(folder: Path, config: Mapping[str, Any] | None) -> dict[int, _WinRate]:
     """Win rates by iteration, of checkpoints that played a match and whose `meta` can be read."""
-    found = {}
+    rates = {}
     for iteration in _iterations(folder):
         try:
             meta = read_meta_of(folder / str(iteration))
         except (UnreadableError, UsageError):
             continue
         if meta["win_rate"] is not None:
-            found[iteration] = _WinRate(_is_alike(meta["config"], config), meta["win_rate"])
-    return found
+            rates[iteration] = _WinRate(_is_alike(meta["config"], config), meta["win_rate"])
+    return rates
 
 
 def _is_alike(one: Mapping[str, Any], other: Mapping[str, Any] | None) -> bool:
@@ -346,13 +346,13 @@ def _read(
     complaints = []
     for number, path in sorted(candidates, reverse=True):
         try:
-            found = read(path)
+            result = read(path)
         except UnreadableError as error:
             complaints.append(f"{path}: cannot be read: {error}")
             continue
         for complaint in () if is_quiet else complaints:
             print(f"{complaint}; taking iteration {number}", file=sys.stderr)
-        return found
+        return result
     if not complaints:
         raise UsageError(f"{directory}: no checkpoint here (looked for {kind}/ITERATION)")
     others = f"; nor can any other of {len(complaints)}" if len(complaints) > 1 else ""

@@ -73,7 +73,7 @@ def carry_over(
         old, new = getattr(before, key), getattr(after, key)
         if old != new:
             raise UsageError(f"has network.{key} {old!r}, the run's is {new!r}; they must agree")
-    kept = None if is_custom else _blocks_kept(before, after)
+    same_blocks = None if is_custom else _blocks_kept(before, after)
     counts: dict[str, list[int]] = {}  # by part: taken, new, left
     carried = []
     for own, theirs in zip(fresh, source, strict=True):
@@ -82,8 +82,8 @@ def carry_over(
         def choose(path: Any, leaf: jax.Array, rest: dict[str, jax.Array] = rest) -> jax.Array:
             name = _name(path)
             other, is_block = rest.get(name), name.startswith("blocks.")
-            is_kept = kept is None or not is_block or int(name.split(".")[1]) in kept
-            if name == _STEM and kept is not None and other is not None:
+            is_kept = same_blocks is None or not is_block or int(name.split(".")[1]) in same_blocks
+            if name == _STEM and same_blocks is not None and other is not None:
                 return _by_channel(rest.pop(name), leaf, before, after, players, counts)
             if is_kept and other is not None and other.shape == leaf.shape:
                 _count(counts, name, 0, leaf.size)

@@ -43,8 +43,8 @@ class TrainedNetwork(NamedTuple):
 def weights_digest(variables: Variables | None) -> str:
     """A checksum of weights, empty where there are none."""
     leaves = jax.tree.leaves(fetch(variables))
-    found = hashlib.sha256(b"".join(np.asarray(leaf).tobytes() for leaf in leaves))
-    return found.hexdigest()[:32] if leaves else ""
+    digest = hashlib.sha256(b"".join(np.asarray(leaf).tobytes() for leaf in leaves))
+    return digest.hexdigest()[:32] if leaves else ""
 
 
 def read_network_config(path: Path) -> RunConfig:

@@ -64,44 +64,38 @@ def _keys_of_table(values: Any, table: str, defaults: Any) -> Iterator[Key]:
     for field in dataclasses.fields(values):
         if table == "" and field.name == OWN_FIELD:
             continue
-        value = getattr(values, field.name)
-        if isinstance(value, Rules) and isinstance(values, RunConfig) and values.mix:
-            default = name_of(getattr(defaults, field.name))
-            listed = write_rule_sets(values.mix)
-            yield Key(table, field.name, listed, default, *entries[field.name])
-        elif isinstance(value, Rules):
-            default = name_of(getattr(defaults, field.name))
-            name = name_of(value)
-            if name in PRESETS:
-                yield Key(table, field.name, name, default, *entries[field.name])
+        value, default = (getattr(each, field.name) for each in (values, defaults))
+        if isinstance(value, Rules):
+            mix = values.mix if isinstance(values, RunConfig) else ()
+            if mix or name_of(value) in PRESETS:
+                text = write_rule_sets(mix) if mix else name_of(value)
+                yield Key(table, field.name, text, name_of(default), *entries[field.name])
             else:
                 tables.append((value, field.name, Rules()))
         elif dataclasses.is_dataclass(value):
             # A table that a file writes starts from its own defaults, not from those of the
             # quickstart that is built in. The two heuristics alone differ by where they stand.
-            default = getattr(defaults, field.name)
-            own = default if field.name in _HEURISTICS else type(value)()
-            tables.append((value, f"{table}.{field.name}".lstrip("."), own))
+            base = default if field.name in _HEURISTICS else type(value)()
+            tables.append((value, f"{table}.{field.name}".lstrip("."), base))
         else:
-            default = getattr(defaults, field.name)
             yield Key(table, field.name, _plain(value), _plain(default), *entries[field.name])
-    for inner, path, own in tables:
-        yield from _keys_of_table(inner, path, own)
+    for inner, path, base in tables:
+        yield from _keys_of_table(inner, path, base)
 
 
 def _entries_of(table: type) -> dict[str, tuple[str, str, str]]:
     """Unit, meaning and further sentences of each attribute that a docstring describes."""
     from docstring_parser import DocstringStyle, parse
 
-    found = {}
+    entries = {}
     for attribute in parse(table.__doc__ or "", style=DocstringStyle.GOOGLE).params:
         text = " ".join((attribute.description or "").split())
         entry = _ENTRY.fullmatch(text)
         if entry is None:
             raise ValueError(f"{table.__name__}.{attribute.arg_name}: {text!r} is no sentence")
         unit, meaning, more = (part or "" for part in entry.group("unit", "meaning", "more"))
-        found[attribute.arg_name] = (unit, meaning, more)
-    return found
+        entries[attribute.arg_name] = (unit, meaning, more)
+    return entries
 
 
 def _plain(value: Any) -> Any:

@@ -78,10 +78,10 @@ def read_rule_sets(entries: Sequence[Any]) -> tuple[RuleSet, ...]:
         given = _ENTRIES.validate_python(entries)
     except pydantic.ValidationError as error:
         raise ValueError(validation_errors(error)) from None
-    found: list[RuleSet] = []
+    rule_sets: list[RuleSet] = []
     for entry in given:
-        found.append(_named(entry, found))
-    return tuple(found)
+        rule_sets.append(_named(entry, rule_sets))
+    return tuple(rule_sets)
 
 
 def _named(entry: RuleSet, before: Sequence[RuleSet]) -> RuleSet:

@@ -50,7 +50,7 @@ def parse_freeze(entries: Sequence[str]) -> dict[str, int]:
     Raises:
       ValueError: a word is not of that form, or names a group again.
     """
-    found: dict[str, int] = {}
+    waits: dict[str, int] = {}
     for entry in entries:
         group, _, count = entry.partition("=")
         if not group or not count.isdecimal() or not 0 < int(count) <= MOST_FROZEN:
@@ -58,10 +58,10 @@ def parse_freeze(entries: Sequence[str]) -> dict[str, int]:
                 f"{entry!r} is not GROUP=ITERATIONS, such as 'trunk=30', with iterations "
                 f"from 1 to {MOST_FROZEN}"
             )
-        if group in found:
+        if group in waits:
             raise ValueError(f"{entry!r} names the group {group!r} again")
-        found[group] = int(count)
-    return found
+        waits[group] = int(count)
+    return waits
 
 
 def _check_freeze(entries: tuple[str, ...]) -> tuple[str, ...]:

@@ -3,7 +3,6 @@
 N samples, F features, U hidden units.
 """
 
-import dataclasses
 import functools
 from typing import Any, NamedTuple
 
@@ -19,23 +18,10 @@ Array = jax.Array | np.ndarray
 
 _HELD_SHARE = 5
 """One in so many samples is not trained on and chooses the epoch."""
-
-
-@dataclasses.dataclass(frozen=True)
-class HeadConfig:
-    """How a head is trained, by Adam on shuffled batches.
-
-    Attributes:
-      hidden: units of its hidden layer.
-      epochs: passes over the samples.
-      batch: samples of a step; fewer where there are fewer.
-      learning_rate: of Adam.
-    """
-
-    hidden: int = 64
-    epochs: int = 60
-    batch: int = 128
-    learning_rate: float = 1e-3
+_HIDDEN, _EPOCHS = 64, 60
+"""Units of the hidden layer, and passes over the samples."""
+_BATCH = 128
+"""Samples of a step, fewer where there are fewer."""
 
 
 class Head(NamedTuple):
@@ -50,9 +36,9 @@ class Head(NamedTuple):
 
 
 def fit_head(
-    features: np.ndarray, labels: np.ndarray, *, seed: int, config: HeadConfig | None = None
+    features: np.ndarray, labels: np.ndarray, *, seed: int, learning_rate: float = 1e-3
 ) -> Head:
-    """Train a head to -1 for no and +1 for yes, by squared error.
+    """Train a head to -1 for no and +1 for yes, by squared error and Adam on shuffled batches.
 
     The last fifth of the samples is not trained on; the head is that of the epoch with the least
     error there.
@@ -61,23 +47,22 @@ def fit_head(
       features: float[N, F], N at least 5.
       labels: bool[N], about as many of each.
       seed: of the first weights and of the order of samples.
-      config: how it is trained; None for the defaults.
+      learning_rate: of Adam.
     """
-    config = config or HeadConfig()
     count = len(features)
     chex.assert_shape([features, labels], [(count, None), (count,)])
-    kept = count - count // _HELD_SHARE
-    mean, spread = features[:kept].mean(axis=0), features[:kept].std(axis=0)
+    trained = count - count // _HELD_SHARE
+    mean, spread = features[:trained].mean(axis=0), features[:trained].std(axis=0)
     # Sums of equal numbers spread by rounding alone.
     spread = np.where(spread > 1e-6 * (1 + abs(mean)), spread, 1.0)
     known = np.asarray((features - mean) / spread, np.float32)
     targets = np.where(labels, 1.0, -1.0).astype(np.float32)
     weights = fetch(
         _train(
-            (known[:kept], targets[:kept]),
-            (known[kept:], targets[kept:]),
+            (known[:trained], targets[:trained]),
+            (known[trained:], targets[trained:]),
             jax.random.key(seed),
-            config=dataclasses.replace(config, batch=min(config.batch, kept)),
+            learning_rate=learning_rate,
         )
     )
     return Head(np.asarray(mean, np.float32), np.asarray(spread, np.float32), *weights)
@@ -99,24 +84,24 @@ def _error(weights: Any, known: jax.Array, targets: jax.Array) -> jax.Array:
     return jnp.mean((_answers(weights, known) - targets) ** 2)
 
 
-@functools.partial(jax.jit, static_argnames="config")
+@functools.partial(jax.jit, static_argnames="learning_rate")
 def _train(
     samples: tuple[jax.Array, jax.Array],
     held: tuple[jax.Array, jax.Array],
     key: jax.Array,
     *,
-    config: HeadConfig,
+    learning_rate: float,
 ) -> Any:
     """The weights of the best epoch, by one scan over epochs and batches."""
     known, targets = samples
     count, width = known.shape
-    steps = count // config.batch
-    optimizer = optax.adam(config.learning_rate)
+    batch = min(_BATCH, count)
+    steps, optimizer = count // batch, optax.adam(learning_rate)
     init_key, order_key = jax.random.split(key)
-    first = jax.random.normal(init_key, (width, config.hidden), jnp.float32) * (2 / width) ** 0.5
+    first = jax.random.normal(init_key, (width, _HIDDEN), jnp.float32) * (2 / width) ** 0.5
     weights = (
         first,
-        *(jnp.zeros(shape, jnp.float32) for shape in (config.hidden, config.hidden, ())),
+        *(jnp.zeros(shape, jnp.float32) for shape in (_HIDDEN, _HIDDEN, ())),
     )
 
     def step(state: Any, rows: jax.Array) -> tuple[Any, None]:
@@ -127,12 +112,12 @@ def _train(
 
     def epoch(carry: Any, key: jax.Array) -> tuple[Any, None]:
         state, best, least = carry
-        order = jax.random.permutation(key, count)[: steps * config.batch]
-        state, _ = jax.lax.scan(step, state, order.reshape(steps, config.batch))
+        order = jax.random.permutation(key, count)[: steps * batch]
+        state, _ = jax.lax.scan(step, state, order.reshape(steps, batch))
         error = _error(state[0], *held)
         best = jax.tree.map(lambda new, old: jnp.where(error < least, new, old), state[0], best)
         return (state, best, jnp.minimum(error, least)), None
 
     start = ((weights, optimizer.init(weights)), weights, jnp.inf)
-    (_, best, _), _ = jax.lax.scan(epoch, start, jax.random.split(order_key, config.epochs))
+    (_, best, _), _ = jax.lax.scan(epoch, start, jax.random.split(order_key, _EPOCHS))
     return best

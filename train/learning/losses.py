@@ -180,9 +180,9 @@ def mix_rewards(outcome: jax.Array, root_value: jax.Array, share: float) -> jax.
       share: of the search's value.
     """
     chex.assert_shape(root_value, outcome.shape[:1])
-    found = jnp.where(jnp.isnan(root_value), outcome[:, 0], root_value)[:, None]
-    others = -found if outcome.shape[1] == 2 else outcome[:, 1:]
-    return (1 - share) * outcome + share * jnp.concatenate([found, others], axis=1)
+    mover = jnp.where(jnp.isnan(root_value), outcome[:, 0], root_value)[:, None]
+    others = -mover if outcome.shape[1] == 2 else outcome[:, 1:]
+    return (1 - share) * outcome + share * jnp.concatenate([mover, others], axis=1)
 
 
 def mix_chances(chances: jax.Array, root_value: jax.Array, share: float) -> jax.Array:
@@ -196,9 +196,9 @@ def mix_chances(chances: jax.Array, root_value: jax.Array, share: float) -> jax.
     """
     chex.assert_shape(chances, (*root_value.shape, 3))
     win = (1 + jnp.clip(root_value, -1.0, 1.0)) / 2
-    found = jnp.stack([win, 1 - win, jnp.zeros_like(win)], axis=-1)
-    found = jnp.where(jnp.isnan(root_value)[:, None], chances, found)
-    return (1 - share) * chances + share * found
+    searched = jnp.stack([win, 1 - win, jnp.zeros_like(win)], axis=-1)
+    searched = jnp.where(jnp.isnan(root_value)[:, None], chances, searched)
+    return (1 - share) * chances + share * searched
 
 
 def _ownership_losses(

@@ -85,11 +85,11 @@ def hold(rule: optax.GradientTransformation, steps: int) -> optax.GradientTransf
         return HeldState(jnp.zeros((), jnp.int32), rule.init(params))
 
     def update(updates: Any, state: Any, params: Any = None) -> tuple[Any, HeldState]:
-        found, after = rule.update(updates, state.rule, params)
+        held, after = rule.update(updates, state.rule, params)
         is_held = state.step < steps
-        found = jax.tree.map(lambda x: jnp.where(is_held, 0, x), found)
+        held = jax.tree.map(lambda x: jnp.where(is_held, 0, x), held)
         after = jax.tree.map(lambda new, old: jnp.where(is_held, old, new), after, state.rule)
-        return found, HeldState(state.step + 1, after)
+        return held, HeldState(state.step + 1, after)
 
     return optax.GradientTransformation(init, update)
 
@@ -156,8 +156,8 @@ def groups_of(params: Any) -> list[str]:
     numbered = [f"{BLOCKS}.{key}" for key in blocks] if isinstance(blocks, dict) else []
     heads = [str(key) for key in params if key not in _TRUNK]
     trunk = [TRUNK] if numbered else []
-    own = [name for name in _TRUNK if name in params]
-    return [*trunk, *own, *numbered, *heads]
+    parts = [name for name in _TRUNK if name in params]
+    return [*trunk, *parts, *numbered, *heads]
 
 
 def keep_frozen(frozen: Any, step: jax.Array, old: Any, new: Any) -> Any:

@@ -16,12 +16,12 @@ EXPLOSION = 10.0
 """A gradient norm above this many medians of its iteration is reported."""
 
 
-def split_steps(found: list[StepMetrics]) -> list[StepMetrics]:
+def split_steps(metrics: list[StepMetrics]) -> list[StepMetrics]:
     """Metrics of single steps, from S metrics of scalars or one of arrays [S]."""
-    if found and found[0].gradient_norm.ndim:
-        (joined,) = found
+    if metrics and metrics[0].gradient_norm.ndim:
+        (joined,) = metrics
         return [jax.tree.map(lambda x, i=i: x[i], joined) for i in range(len(joined.gradient_norm))]
-    return found
+    return metrics
 
 
 def check_finite(steps: list[StepMetrics], learner: LearnerState, iteration: int) -> None:

@@ -106,8 +106,8 @@ def short_matches(
     else:
         (means,), (wide,), row = rates.values(), intervals.values(), {}
     fixed = next((anchor for anchor in means if anchor != BEST), None)
-    told = {} if fixed is None else {"opponent": fixed, "win_rate": means[fixed]}
-    return {"matches": means, "intervals_95": wide} | told | row
+    rated = {} if fixed is None else {"opponent": fixed, "win_rate": means[fixed]}
+    return {"matches": means, "intervals_95": wide} | rated | row
 
 
 def mean_over_rules(
@@ -120,9 +120,11 @@ def mean_over_rules(
     first = next(iter(rates))
     means, wide = {}, {}
     for anchor in rates[first]:
-        found = [own[anchor] for own in rates.values()]
-        halves = [(own[anchor][1] - own[anchor][0]) / 2 for own in intervals.values()]
-        mean, half = sum(found) / len(found), math.hypot(*halves) / len(halves)
+        each_rate = [by_anchor[anchor] for by_anchor in rates.values()]
+        halves = [
+            (by_anchor[anchor][1] - by_anchor[anchor][0]) / 2 for by_anchor in intervals.values()
+        ]
+        mean, half = sum(each_rate) / len(each_rate), math.hypot(*halves) / len(halves)
         means[anchor] = mean
         wide[anchor] = [max(0.0, mean - half), min(1.0, mean + half)]
     return means, wide
@@ -145,7 +147,7 @@ def _play(
     players = fill_seats([_player(config, variables), opponent], config.rules)
     others = "" if len(players) == 2 else f"{len(players) - 1} "
     title = f"{label}{players[0].name} against {others}{opponent.name}"
-    with display.match(title, games) as task:
+    with display.task(title, games, "games") as task:
         if test is None:
             result = play_match(players, config.rules, how, key=key, on_progress=task)
         else:

@@ -54,18 +54,18 @@ def keep_rows(path: Path, done: int) -> list[Row]:
     """
     if not path.exists():
         return []
-    kept = [row for row in read_rows(path) if row["iteration"] <= done]
-    replace_text(path, as_lines(kept))
-    return kept
+    rows = [row for row in read_rows(path) if row["iteration"] <= done]
+    replace_text(path, as_lines(rows))
+    return rows
 
 
 def elapsed_seconds(rows: Sequence[Row]) -> list[float]:
     """Seconds that the run had taken by each row; a damaged one has those of the row before."""
-    found, total = [], 0.0
+    seconds, total = [], 0.0
     for row in rows:
         total = row.get("elapsed_seconds", total)
-        found.append(total)
-    return found
+        seconds.append(total)
+    return seconds
 
 
 def flat_figures(row: Row) -> dict[str, Any]:

@@ -201,8 +201,8 @@ def use_all_cores() -> None:
     if count or _DEVICES_FLAG in flags:
         enlarge_pool(int(count) if count.isdecimal() else _MOST_CPU_DEVICES)
         return
-    own = getattr(os, "sched_getaffinity", None)  # not on every system
-    cores = len(own(0)) if own else os.cpu_count() or 1
+    affinity = getattr(os, "sched_getaffinity", None)  # not on every system
+    cores = len(affinity(0)) if affinity else os.cpu_count() or 1
     devices = 1 << (min(cores, _MOST_CPU_DEVICES).bit_length() - 1)
     jax.config.update("jax_num_cpu_devices", devices)
     enlarge_pool(devices)
@@ -294,10 +294,10 @@ def initialize_distributed() -> None:
     """
     given = [os.environ.get(name) for name in ("JAX_NUM_PROCESSES", "JAX_PROCESS_ID")]
     try:
-        count, own = (None if text is None else int(text) for text in given)
+        count, process = (None if text is None else int(text) for text in given)
         jax.distributed.initialize(
             num_processes=count,
-            process_id=own,
+            process_id=process,
             heartbeat_timeout_seconds=_HEARTBEAT,
             shutdown_timeout_seconds=_PATIENCE,
         )

@@ -98,10 +98,6 @@ class Display:
         finally:
             task.remove()
 
-    def match(self, title: str, games: int) -> contextlib.AbstractContextManager["Task"]:
-        """A bar for a match; call what it yields with the games that are done."""
-        return self.task(title, games, "games")
-
     def show(self, done: int, row: Mapping[str, Any]) -> None:
         """Show the figures of the newest iteration.
 

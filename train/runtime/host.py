@@ -42,5 +42,5 @@ def fetch(tree: Any) -> Any:
 
 def usage_error_message(error: Exception) -> str | None:
     """Return the message if the error is a UsageError that a host callback raised, else None."""
-    found = _COMPLAINT.search(str(error))
-    return None if found is None else found[1]
+    match = _COMPLAINT.search(str(error))
+    return None if match is None else match[1]

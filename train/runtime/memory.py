@@ -68,8 +68,8 @@ def _group_limits(membership: Path, root: Path) -> Iterator[int]:
         folder, file = root, "memory.max"
         if controllers:
             folder, file = root / "memory", "memory.limit_in_bytes"
-        own = Path(path.lstrip("/"))
-        for group in (own, *own.parents):
+        lowest = Path(path.lstrip("/"))
+        for group in (lowest, *lowest.parents):
             try:
                 text = (folder / group / file).read_text(encoding="utf-8").strip()
             except OSError:
@@ -93,10 +93,10 @@ def tree_bytes(tree: Any) -> int:
 def program_bytes(compiled: Compiled) -> int:
     """Bytes that a program takes on one device in addition to its arguments, as the compiler says;
     0 where it does not say."""
-    found = compiled.memory_analysis()
-    if found is None:
+    sizes = compiled.memory_analysis()
+    if sizes is None:
         return 0
-    return found.temp_size_in_bytes + found.output_size_in_bytes - found.alias_size_in_bytes
+    return sizes.temp_size_in_bytes + sizes.output_size_in_bytes - sizes.alias_size_in_bytes
 
 
 def check_fits(
@@ -151,10 +151,10 @@ def out_of_memory_message(error: Exception) -> str | None:
     if isinstance(error, MemoryError):
         reason = text or "an allocation failed"
     else:
-        found = [text.partition(words)[2] for words in _OUT_OF_MEMORY if words in text]
-        if not found:
+        reasons = [text.partition(words)[2] for words in _OUT_OF_MEMORY if words in text]
+        if not reasons:
             return None
-        reason = found[0][:200]
+        reason = reasons[0][:200]
     return f"out of memory: {reason}; lower the number of boards, games, samples or positions"
 
 

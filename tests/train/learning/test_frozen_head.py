@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from train.learning.frozen_head import HeadConfig, fit_head, head_scores
+from train.learning.frozen_head import fit_head, head_scores
 
 RNG = np.random.default_rng(0)
 NOISE = RNG.normal(size=(900, 8))
@@ -17,7 +17,7 @@ def scores_of(features: np.ndarray, labels: np.ndarray, **options) -> np.ndarray
 def test_a_head_answers_what_no_line_parts():
     """Yes where two features have the same sign."""
     labels = NOISE[:, 2] * NOISE[:, 5] > 0
-    scores = scores_of(NOISE, labels, config=HeadConfig(learning_rate=0.01))
+    scores = scores_of(NOISE, labels, learning_rate=0.01)
     signed = np.where(labels[600:], scores, -scores)
     assert (signed > 0.5).mean() > 0.8
     assert abs(scores).max() <= 1
@@ -41,5 +41,5 @@ def test_noise_is_not_learned_by_heart():
 
 
 def test_few_samples_make_one_batch():
-    head = fit_head(NOISE[:7], NOISE[:7, 0] > 0, seed=0, config=HeadConfig(epochs=2))
+    head = fit_head(NOISE[:7], NOISE[:7, 0] > 0, seed=0)
     assert np.isfinite(head_scores(head, NOISE)).all()

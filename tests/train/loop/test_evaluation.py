@@ -148,7 +148,7 @@ def test_final_matches_of_several_rule_sets_say_which(final):
 def test_a_match_ends_when_it_is_decided(directory, monkeypatch):
     told = Told()
     display = Display(is_quiet=True)
-    monkeypatch.setattr(display, "match", lambda title, games: contextlib.nullcontext(told))
+    monkeypatch.setattr(display, "task", lambda *_: contextlib.nullcontext(told))
     options = dataclasses.replace(CONFIG.evaluation, anchors=("random",), sprt="-600,-500")
     config = dataclasses.replace(CONFIG, evaluation=options)
     evaluation.short_matches(config, weights(9), 7, directory, display)

@@ -31,7 +31,7 @@ def test_elsewhere_each_iteration_is_a_plain_line(capsys):
     with display:
         assert not display.is_live
         display.show(1, row(1))
-        with display.match("a against b", 20) as task:
+        with display.task("a against b", 20, "games") as task:
             task(0)
             task(20)
         display.say("a against b: 50%")
@@ -61,7 +61,7 @@ def test_live_lines(width):
     with display:
         display.keep("62% against greedy (iteration 10)")
         display.show(12, row(12, mean_length=28.3))
-        with display.match("quickstart@16 against [wjx]", 400) as task:
+        with display.task("quickstart@16 against [wjx]", 400, "games") as task:
             task(0)
             task(100)
             task.keep("wjx ahead")
