@@ -298,17 +298,14 @@ def _interval(
         drop = problem.loss(problem.solve(held, held=player)) - best
         return math.sqrt(max(0.0, 2 * drop / spread)) - Z_95
 
-    low, high = (_crossing(excess, centre, way * bread[player, player]) for way in (-1, 1))
-    return low, high
+    def end(step: float) -> float:
+        """Where the excess, which is below 0 at the centre, rises through 0 on one side."""
+        inner, outer = centre, centre + step
+        while excess(outer) < 0 and abs(outer) < _MAX_LOG_ODDS:
+            inner, outer, step = outer, outer + step, 2 * step
+        if abs(outer) >= _MAX_LOG_ODDS:
+            return outer
+        return cast(float, brentq(excess, inner, outer, xtol=1e-4))
 
-
-def _crossing(excess: Any, centre: float, direction: float) -> float:
-    """Find the point on one side where a function that is below 0 at the centre rises through 0."""
-    step = math.copysign(Z_95 * math.sqrt(abs(direction)), direction)
-    inner, outer = centre, centre + step
-    while excess(outer) < 0 and abs(outer) < _MAX_LOG_ODDS:
-        inner, outer = outer, outer + step
-        step *= 2
-    if abs(outer) >= _MAX_LOG_ODDS:
-        return outer
-    return cast(float, brentq(excess, inner, outer, xtol=1e-4))
+    step = Z_95 * math.sqrt(bread[player, player])
+    return end(-step), end(step)

@@ -9,6 +9,7 @@ G games, B of them at a time, P = 2 players.
 """
 
 import dataclasses
+import functools
 import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -176,7 +177,8 @@ class _Rounds:
 
     def _requests(self, game: _Game, program: Program, turn: int) -> list[Message]:
         """The messages that bring a program up to date, and the question for its move."""
-        known, moves = game.sessions.get(turn), [self._text(action) for action in game.actions]
+        write = functools.partial(format_action, grid=self._rules.size, sides=CANONICAL_SIDES)
+        known, moves = game.sessions.get(turn), list(map(write, game.actions))
         requests: list[dict[str, Any]] = []
         if known is None or known.program is not program:
             # New to this program: a game that one before it lost has ended.
@@ -204,9 +206,6 @@ class _Rounds:
         if reason is None and player not in (None, snapshot.player):
             reason = f"{text} is of another colour than the player to move"
         return action if reason is None else f"illegal move: {reason}"
-
-    def _text(self, action: int) -> str:
-        return format_action(action, grid=self._rules.size, sides=CANONICAL_SIDES)
 
 
 def _open(rules: Rules, games: int, how: OpeningOptions, key: jax.Array) -> list[_Game]:

@@ -23,7 +23,7 @@ import jax
 import numpy as np
 
 from train.arena import host_match, match_programs
-from train.arena.match_programs import GameLog, Seatings, seatings_of
+from train.arena.match_programs import MatchState, Seatings, seatings_of
 from train.arena.openings import OpeningOptions, Positions
 from train.arena.result import MatchResult
 from train.players.basic import Player
@@ -165,13 +165,13 @@ def play_match(
             **how,
         )
     openings = games // len(entrants.seatings.entrants)
-    log = match_programs.play_to_end(
+    played = match_programs.play_to_end(
         _programs_of(entrants, rules, options),
         tuple(player.variables for player in entrants.players),
         openings,
         **how,
     )
-    return _read(log, entrants, rules, games)
+    return _read(played, entrants, rules, games)
 
 
 def check_players(players: Sequence[Player], rules: Rules) -> None:
@@ -227,11 +227,11 @@ def _programs_of(
     )
 
 
-def _read(log: GameLog, entrants: Entrants, rules: Rules, games: int) -> MatchResult:
+def _read(match: MatchState, entrants: Entrants, rules: Rules, games: int) -> MatchResult:
     """Read the games on the host, lane by lane, there opening by opening, the lane's seatings of
     each in order."""
-    arrays = log.rewards, *_cells(log.position, rules), log.actions, log.position.terminated
-    devices, seatings = log.rewards.sharding.num_devices, entrants.seatings
+    arrays = match.rewards, *_cells(match.last, rules), match.actions, match.last.terminated
+    devices, seatings = match.rewards.sharding.num_devices, entrants.seatings
     lanes, of_lane = seatings.lanes, seatings.of_lane
     count = games // (lanes * of_lane)  # of openings
     share = -(-count // devices)

@@ -48,29 +48,17 @@ of ten kinds has 45 pairs."""
 _TICKS_A_DISPATCH = 8
 
 
-class ActiveGames(NamedTuple):
-    """The games on the boards."""
+class MatchState(NamedTuple):
+    """The games of a device: those on its boards, and what is written down of all."""
 
     position: Position  # [N]
     game: jax.Array  # int32[N], from 0 to G - 1, or G for a board without a game
     since: jax.Array  # int32[N], tick of the board's last ply
     next_place: jax.Array  # int32[lanes], place in the queue of each lane's next game
     tick: jax.Array  # int32[1], ticks done
-
-
-class GameLog(NamedTuple):
-    """All games of a device: their actions so far, and how the finished ones ended."""
-
-    position: Position  # [G], the last one of a finished game, else the opening's
+    last: Position  # [G], the last one of a finished game, else the opening's
     rewards: jax.Array  # float32[G, P], of the last ply of a finished game, else the opening's
     actions: jax.Array  # int32[G, L] public ids, NO_ACTION after the newest
-
-
-class MatchState(NamedTuple):
-    """Everything that a tick changes."""
-
-    active: ActiveGames
-    log: GameLog
 
 
 class Seatings(NamedTuple):
@@ -132,27 +120,27 @@ def make_programs(
     def play_tick(
         variables: Any, openings: Openings, match: MatchState, key: jax.Array
     ) -> MatchState:
-        keys = jax.random.split(jax.random.fold_in(key, match.active.tick[0]), len(acts))
+        keys = jax.random.split(jax.random.fold_in(key, match.tick[0]), len(acts))
         for entrant, act in enumerate(acts):
             share = boards * seats[entrant] // rules.players
             chosen, is_valid = boards_to_move(match, seatings, entrant=entrant, boards=share)
-            position = jax.tree.map(operator.itemgetter(chosen), match.active.position)
+            position = jax.tree.map(operator.itemgetter(chosen), match.position)
             states = State(broadcast_boards(variant, share), position)
             slots = act(variables[entrant], states, keys[entrant])
             match = play_slots(match, openings, seatings, states, chosen, slots, is_valid)
-        return match._replace(active=match.active._replace(tick=match.active.tick + 1))
+        return match._replace(tick=match.tick + 1)
 
     def go_on(
         variables: Any, openings: Openings, match: MatchState, count: jax.Array, key: jax.Array
     ) -> tuple[MatchState, jax.Array]:
         key = jax.random.fold_in(key, jax.lax.axis_index(AXIS))
-        end = match.active.tick[0] + _TICKS_A_DISPATCH
+        end = match.tick[0] + _TICKS_A_DISPATCH
         match = jax.lax.while_loop(
-            lambda match: (match.active.tick[0] < end) & (match.active.game < no_game).any(),
+            lambda match: (match.tick[0] < end) & (match.game < no_game).any(),
             lambda match: play_tick(variables, openings, match, key),
             match,
         )
-        is_over = match.log.position.terminated.reshape(seatings.lanes, capacity, seatings.of_lane)
+        is_over = match.last.terminated.reshape(seatings.lanes, capacity, seatings.of_lane)
         is_done = is_over & numbers_of(count)[1][None, :, None]
         return match, is_done.sum(dtype=jnp.int32)[None]
 
@@ -171,7 +159,7 @@ def play_to_end(
     key: jax.Array,
     on_progress: Callable[[int], None],
     should_stop: Callable[[], bool],
-) -> GameLog:
+) -> MatchState:
     """Play all `games` of a match of some openings, or those that are over when it is stopped.
 
     The rest is as in `train.arena.match.play_match`.
@@ -194,7 +182,7 @@ def play_to_end(
         finished = int(fetch(done).sum())
         on_progress(finished)
         if finished == games or should_stop():
-            return match.log
+            return match
 
 
 def check_opening(rules: Rules, plies: int) -> None:
@@ -231,29 +219,22 @@ def set_up(openings: Openings, seatings: Seatings, *, boards: int, plies: int) -
     count, opening_plies = openings.actions.shape
     lanes, games = seatings.lanes, count * len(seatings.entrants)
 
-    def of_each_game(tree: Any) -> Any:
-        def spread(x: jax.Array) -> jax.Array:
-            return jnp.concatenate([jnp.repeat(x, seatings.of_lane, axis=0)] * lanes)
+    def of_each_game(x: jax.Array) -> jax.Array:
+        return jnp.concatenate([jnp.repeat(x, seatings.of_lane, axis=0)] * lanes)
 
-        return jax.tree.map(spread, tree)
-
-    played = jnp.full((games, plies), NO_ACTION, jnp.int32)
-    log = GameLog(
-        position=of_each_game(openings.position),
-        rewards=of_each_game(openings.rewards),
-        actions=played.at[:, :opening_plies].set(of_each_game(openings.actions)[:, :plies]),
-    )
-    share = boards // lanes
+    share, empty = boards // lanes, jnp.full((games, plies), NO_ACTION, jnp.int32)
     lane, place = jnp.repeat(jnp.arange(lanes), share), jnp.tile(jnp.arange(share), lanes)
     game, opening, _ = _game_at(openings, seatings, lane, place)
-    active = ActiveGames(
+    return MatchState(
         position=jax.tree.map(lambda x: x[opening], openings.position),
         game=game,
         since=jnp.zeros(boards, jnp.int32),
         next_place=jnp.full(lanes, share, jnp.int32),
         tick=jnp.zeros(1, jnp.int32),
+        last=jax.tree.map(of_each_game, openings.position),
+        rewards=of_each_game(openings.rewards),
+        actions=empty.at[:, :opening_plies].set(of_each_game(openings.actions)[:, :plies]),
     )
-    return MatchState(active, log)
 
 
 def boards_to_move(
@@ -271,14 +252,14 @@ def boards_to_move(
       int32[K] boards, and bool[K], whether the entrant is to move there: where it is to move on
       fewer than K boards, the rest are others.
     """
-    active, no_game = match.active, match.log.rewards.shape[0]
+    no_game = match.rewards.shape[0]
     in_lane = no_game // seatings.lanes
-    number = active.game // in_lane * seatings.of_lane + active.game % in_lane % seatings.of_lane
+    number = match.game // in_lane * seatings.of_lane + match.game % in_lane % seatings.of_lane
     seated = jnp.asarray(seatings.entrants)[jnp.minimum(number, len(seatings.entrants) - 1)]
-    mover = active.position.player.astype(jnp.int32)[:, None]
+    mover = match.position.player.astype(jnp.int32)[:, None]
     is_to_move = jnp.take_along_axis(seated, mover, axis=1)[:, 0] == entrant
-    is_to_move &= active.game < no_game
-    waiting = jnp.where(is_to_move, active.since, jnp.iinfo(jnp.int32).max)
+    is_to_move &= match.game < no_game
+    waiting = jnp.where(is_to_move, match.since, jnp.iinfo(jnp.int32).max)
     chosen = jnp.argsort(waiting, stable=True)[:boards]
     return chosen, is_to_move[chosen]
 
@@ -303,8 +284,7 @@ def play_slots(
       slots: int32[K].
       is_valid: bool[K]; where False nothing is played.
     """
-    active, log = match
-    game, no_game = active.game[boards], log.rewards.shape[0]
+    game, no_game = match.game[boards], match.rewards.shape[0]
     opening = game % (no_game // seatings.lanes) // seatings.of_lane
     slots = with_drawn_plies(openings, opening, states, slots)
     public = jax.vmap(actions.action_of_slot)(states, slots).astype(jnp.int32)
@@ -313,32 +293,31 @@ def play_slots(
     # Games beyond the last are dropped by the writes below.
     written, ended = jnp.where(is_valid, game, no_game), jnp.where(over, game, no_game)
     ply = states.position.ply.astype(jnp.int32)
-    log = GameLog(
-        position=jax.tree.map(
-            lambda old, new: old.at[ended].set(new, mode="drop"), log.position, after.position
+    return _go_on(match, openings, seatings, after.position, boards, is_valid)._replace(
+        last=jax.tree.map(
+            lambda old, new: old.at[ended].set(new, mode="drop"), match.last, after.position
         ),
-        rewards=log.rewards.at[ended].set(rewards, mode="drop"),
-        actions=log.actions.at[written, ply].set(public, mode="drop"),
+        rewards=match.rewards.at[ended].set(rewards, mode="drop"),
+        actions=match.actions.at[written, ply].set(public, mode="drop"),
     )
-    return MatchState(_go_on(active, openings, seatings, after.position, boards, is_valid), log)
 
 
 def _go_on(
-    active: ActiveGames,
+    match: MatchState,
     openings: Openings,
     seatings: Seatings,
     after: Position,
     boards: jax.Array,
     is_valid: jax.Array,
-) -> ActiveGames:
-    """The games on the boards once positions [K] stand on some of them, finished games replaced."""
+) -> MatchState:
+    """The match once positions [K] stand on some of the boards, finished games replaced."""
     lanes = seatings.lanes
     over = is_valid & after.terminated
-    lane = boards // (active.game.shape[0] // lanes)
+    lane = boards // (match.game.shape[0] // lanes)
     # Boards of a lane whose games end in one tick take places of its queue one after the other.
     ends = over[:, None] & (lane[:, None] == jnp.arange(lanes)[None])  # [K, lanes]
     order = jnp.cumsum(ends, axis=0, dtype=jnp.int32) - 1
-    place = active.next_place[lane] + jnp.take_along_axis(order, lane[:, None], axis=1)[:, 0]
+    place = match.next_place[lane] + jnp.take_along_axis(order, lane[:, None], axis=1)[:, 0]
     following, opening, is_there = _game_at(openings, seatings, lane, place)
     has_next = over & is_there
 
@@ -349,12 +328,12 @@ def _go_on(
         current = jnp.where(spread(is_valid), new, old[boards])
         return old.at[boards].set(jnp.where(spread(has_next), begun[opening], current))
 
-    since = jnp.where(is_valid, active.tick, active.since[boards])
-    return active._replace(
-        position=jax.tree.map(stand, after, openings.position, active.position),
-        game=active.game.at[boards].set(jnp.where(over, following, active.game[boards])),
-        since=active.since.at[boards].set(since),
-        next_place=active.next_place + ends.sum(axis=0, dtype=jnp.int32),
+    since = jnp.where(is_valid, match.tick, match.since[boards])
+    return match._replace(
+        position=jax.tree.map(stand, after, openings.position, match.position),
+        game=match.game.at[boards].set(jnp.where(over, following, match.game[boards])),
+        since=match.since.at[boards].set(since),
+        next_place=match.next_place + ends.sum(axis=0, dtype=jnp.int32),
     )
 
 

@@ -226,28 +226,20 @@ def make_two_ply_player(name: str, config: HeuristicConfig) -> Player:
 def _two_ply_slot(
     state: State, first_bits: jax.Array, last_bits: jax.Array, *, config: HeuristicConfig
 ) -> jax.Array:
-    scores = slot_scores(state, config)
-    slots = _best_slots(first_bits, scores, config.top_k)  # [K]
-    values = jax.vmap(lambda slot: _value_of_reply(state, slot, config))(slots)
-    values = jnp.where(scores[slots] > -jnp.inf, values, -jnp.inf)
+    scores, mover = slot_scores(state, config), state.position.player
+    lot = jax.random.permutation(jax.random.key(first_bits), jnp.arange(scores.shape[0]))
+    slots = jnp.lexsort((lot, -scores))[: config.top_k].astype(jnp.int32)
+
+    def value(slot: jax.Array) -> jax.Array:
+        """The mover's after the next player's best reply; an end right after the ply counts
+        double."""
+        after, rewards = referee.play(state, slot)
+        reply = slot_scores(after, config).max() * side_of(after.position.player, mover)
+        won = 2 * DECIDED * referee.reward_of(rewards, mover)
+        return jnp.where(after.position.terminated, won, reply)
+
+    values = jnp.where(scores[slots] > -jnp.inf, jax.vmap(value)(slots), -jnp.inf)
     return slots[chance.choose(last_bits, are_largest(values))]
-
-
-def _best_slots(bits: jax.Array, scores: jax.Array, count: int) -> jax.Array:
-    """int32[K] places of the largest scores; which of the equals is left to chance."""
-    places = jnp.arange(scores.shape[0])
-    lot = jax.random.permutation(jax.random.key(bits), places)
-    return jnp.lexsort((lot, -scores))[:count].astype(jnp.int32)
-
-
-def _value_of_reply(state: State, slot: jax.Array, config: HeuristicConfig) -> jax.Array:
-    """float32[]: value of a ply for the mover after the next player's best reply; an end right
-    after the ply counts double."""
-    mover = state.position.player
-    after, rewards = referee.play(state, slot)
-    reply = slot_scores(after, config).max() * side_of(after.position.player, mover)
-    won = 2 * DECIDED * referee.reward_of(rewards, mover)
-    return jnp.where(after.position.terminated, won, reply)
 
 
 @functools.cache

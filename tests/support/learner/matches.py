@@ -1,11 +1,15 @@
-"""Results of matches that were not played."""
+"""Results of matches that were not played, and players whose moves are known."""
 
 import itertools
 from collections.abc import Sequence
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
 from train.arena.result import Counts, MatchResult
+from train.players.basic import Player
+from wallgo_jax.game import actions
 from wallgo_jax.game.rules import Rules
 
 
@@ -93,3 +97,19 @@ def of_winners(names: Sequence[str], rules: Rules, winners: np.ndarray) -> Match
         opening=np.arange(count) // len(orders),
         games=((0,),) * count,
     )
+
+
+def legal_player(name: str, *, highest: bool, traces: list[str] | None = None) -> Player:
+    """Plays the legal slot of the lowest or the highest number: with one stone each also the legal
+    action of that number. `traces` grows by its name whenever its program is traced."""
+
+    @jax.jit
+    def act(variables, states, key):
+        del variables, key
+        if traces is not None:
+            traces.append(name)
+        legal = jax.vmap(actions.legal_slots)(states)
+        slots = jnp.where(legal, jnp.arange(legal.shape[1])[None], -1 if highest else 9999)
+        return slots.max(axis=1) if highest else slots.min(axis=1)
+
+    return Player(name, (), act)

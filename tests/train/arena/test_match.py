@@ -6,15 +6,14 @@ import gc
 import io
 import itertools
 import weakref
-from typing import NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from rich.console import Console
 
 from tests.support.learner import matches, tiny
+from tests.support.learner.matches import legal_player
 from tests.support.reference.referee import Game
 from train.arena import match as match_lib
 from train.arena import match_programs, report
@@ -28,7 +27,6 @@ from train.players.basic import Player
 from train.runtime.errors import UsageError
 from train.runtime.memory import Memory
 from wallgo_jax.formats import diagram, records
-from wallgo_jax.game import actions
 from wallgo_jax.game.rules import Rules
 
 BATCH, OPENING = 20, 2
@@ -43,28 +41,6 @@ def play(first: str | Player, second: str | Player, rules: Rules = RULES, **opti
     rest = {"key": jax.random.key(1)}
     rest |= {name: given.pop(name) for name in ("key", "on_progress") if name in given}
     return match_lib.play_match(players, rules, match_lib.MatchOptions(**given), **rest)
-
-
-class CountingPlayer(NamedTuple):
-    """A player and a list that grows by one whenever its program is traced."""
-
-    player: Player
-    traces: list[int]
-
-
-def legal_player(name: str, *, highest: bool) -> CountingPlayer:
-    """Plays the legal slot of the lowest or the highest number."""
-    traces = []
-
-    @jax.jit
-    def act(variables, states, key):
-        del variables, key
-        traces.append(1)
-        legal = jax.vmap(actions.legal_slots)(states)
-        slots = jnp.where(legal, jnp.arange(legal.shape[1])[None], -1 if highest else 99)
-        return slots.max(axis=1) if highest else slots.min(axis=1)
-
-    return CountingPlayer(Player(name, (), act), traces)
 
 
 def hand_made(outcome, first_is_red, territory, games) -> MatchResult:
@@ -129,9 +105,10 @@ def test_random_is_as_strong_as_itself(random_match):
 
 def test_each_player_acts_on_its_own_turns_and_is_traced_once():
     """Some games are over within the opening; the others are the same on any board."""
-    low, high = legal_player("low", highest=False), legal_player("high", highest=True)
-    result = play(low.player, high.player, tiny.RULES, games=50, opening_plies=6)
-    assert len(low.traces) == len(high.traces) == 1
+    traces: list[str] = []
+    low, high = (legal_player(n, highest=n == "high", traces=traces) for n in ("low", "high"))
+    result = play(low, high, tiny.RULES, games=50, opening_plies=6)
+    assert sorted(traces) == ["high", "low"]
     assert_replays(result)
     lengths = [len(game) for game in result.games]
     assert min(lengths) < 6 < max(lengths)
@@ -163,7 +140,7 @@ def test_an_opening_depends_on_the_key_and_its_pair_alone(random_match):
 
 def test_players_place_their_stones_and_random_plies_come_after():
     low, high = legal_player("low", highest=False), legal_player("high", highest=True)
-    result = play(low.player, high.player, games=50, opening_plies=2, players_place=True)
+    result = play(low, high, games=50, opening_plies=2, players_place=True)
     assert_replays(result)
     half = 25
     placed, drawn = len(RULES.order), set()

@@ -2,38 +2,22 @@
 hand."""
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from tests.support.learner.matches import legal_player
 from tests.support.reference.referee import Game
 from train.arena import report
 from train.arena.match import MatchOptions, entrants_of, fill_seats, play_match
 from train.arena.match_programs import seatings_of
 from train.arena.result import MatchResult, wilson_interval
-from train.players.basic import Player
-from wallgo_jax.game import actions
 from wallgo_jax.game.rules import PRESETS, Rules
 
 TRIO = Rules(size=3, players=3, stones=1, order=(0, 1, 2), walls=4, stay_needs_room=True, tie=())
 OPENING = 3
 
 
-def scripted(name: str, *, highest: bool) -> Player:
-    """Plays the legal slot of the lowest or the highest number: with one stone each also the legal
-    action of that number."""
-
-    @jax.jit
-    def act(variables, states, key):
-        del variables, key
-        legal = jax.vmap(actions.legal_slots)(states)
-        slots = jnp.where(legal, jnp.arange(legal.shape[1])[None], -1 if highest else 999)
-        return slots.max(axis=1) if highest else slots.min(axis=1)
-
-    return Player(name, (), act)
-
-
-LOW, HIGH = scripted("low", highest=False), scripted("high", highest=True)
+LOW, HIGH = legal_player("low", highest=False), legal_player("high", highest=True)
 
 
 @pytest.fixture(scope="module")
