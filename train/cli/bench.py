@@ -23,7 +23,7 @@ RUNS = Path("runs")
 STRENGTH, ENGINE, COMPILE = "strength", "engine", "compile"
 PARTS, REPORT = "parts", "report"
 """What is done where `--what` names none of those three."""
-_TIMED = ("batch", "against", "simulations", "repeats", "seconds", "json", "scaling", "fit")
+_TIMED = ("batch", "against", "simulations", "repeats", "seconds", "json", "scaling")
 _TAKES = {
     STRENGTH: ("config", "what", "trained", "games", "opening_plies", "json"),
     ENGINE: ("what", "player", "sessions", "seconds", "repeats", "json"),
@@ -32,7 +32,7 @@ _TAKES = {
     REPORT: ("config", "report", "minutes", *_TIMED),
 }
 """The options that each of them reads."""
-_NEEDS = {"simulations": "--what search", "fit": "--what search", "scaling": "--plot"}
+_NEEDS = {"simulations": "--what search", "scaling": "--plot"}
 """Options that are read, where there is no report, beside others alone."""
 _LEAST = {"repeats": 1, "simulations": 1, "plies_a_game": 1, "seconds": 1e-6, "minutes": 1e-3}
 
@@ -53,10 +53,11 @@ class Bench:
     config: ConfigFile = None
     """TOML file: its rules, network, search and learner are used; without one, the quickstart."""
     what: Annotated[str, arg("PARTS")] = "env,search,selfplay,learn"
-    """Parts to measure: env, search, selfplay, learn; or strength alone: train, and tell the
-    minutes until the player passes 50 % and 90 % against heuristic-search:wjx@64; or engine alone:
-    how fast sessions are answered; or compile alone: what the compiler of a TPU or GPU that is not
-    here makes of the run's programs, and the hours of a million games that follow from it."""
+    """Parts to measure: env, search, selfplay, learn; table1, the networks of the ResTNet paper's
+    Table 1; profile, the kernels of a move; or strength alone: train, and tell the minutes until
+    the player passes 50 % and 90 % against heuristic-search:wjx@64; or engine alone: how fast
+    sessions are answered; or compile alone: what the compiler of a TPU or GPU that is not here
+    makes of the run's programs, and the hours of a million games that follow from it."""
     batch: Annotated[str, arg(hint="")] = ""
     """Numbers of boards in parallel; without it 256 and 1024 on a CPU, on an accelerator 1024 to
     262144 for the game and 512 to 16384 for all else, as far as its memory goes."""
@@ -76,8 +77,6 @@ class Bench:
     scaling: Annotated[str, arg(hint="")] = ""
     """Numbers of boards of the plot; without it powers of 4 from 1 to 65536, or on an accelerator
     to 262144."""
-    fit: Annotated[str, arg("BOARDS,SIMULATIONS")] = "4096,64"
-    """Boards in parallel and simulations a move of the search whose memory is analysed."""
     report: Annotated[Path | None, arg("FOLDER", "")] = None
     """Directory for a report: everything is measured, and the config is trained for a while."""
     minutes: Annotated[float | None, arg("FLOAT", "(default: 5)")] = None
@@ -148,6 +147,7 @@ class Bench:
         from rich.console import Console
 
         from train.bench import report, suite, training
+        from train.runtime.files import write_json
         from wallgo_jax.game.rules import name_of
 
         request, plot, console = self._request(config), self.plot, Console()
@@ -155,6 +155,9 @@ class Bench:
         command = f"python -m train bench {shlex.join(self._words(overrides))}"
 
         def save(figures: Figures, lines: Sequence[str] = ()) -> None:
+            record = report.bench_record(figures, **report.about_of(request))
+            if self.json is not None:
+                write_json(self.json, record)
             if self.report is not None:
                 report.write_report(self.report, command, request, figures, lines)
 
@@ -168,7 +171,8 @@ class Bench:
             title = f"Random play of {name_of(config.rules)} on {report.chip()}"
             report.write_plot(plot, figures.rows, title=title)
             options.say_written(plot, "plot")
-        options.write_json(self.json, report.bench_record(figures, **report.about_of(request)))
+        if self.json is not None:
+            options.say_written(self.json, "figures")
         if self.report is not None:
             save(figures, training.train_a_little(config, self.report, self.minutes))
             options.say_written(self.report / report.REPORT_FILE, "report")
@@ -177,11 +181,8 @@ class Bench:
     def _request(self, config: RunConfig) -> Request:
         from train.bench import suite
 
-        parts = options.names_of(self.what) if self.report is None else suite.PARTS
+        parts = options.names_of(self.what) if self.report is None else suite.DEFAULT_PARTS
         has_plot = self.plot is not None or self.report is not None
-        fit = options.numbers_of("fit", self.fit)
-        if len(fit) != 2 or fit[1] < 2:
-            raise UsageError("bench: --fit must be boards, then simulations from 2 on")
         return suite.Request(
             config=config,
             parts=(*parts, suite.PLOT) if has_plot else parts,
@@ -191,7 +192,6 @@ class Bench:
             simulations=self.simulations,
             repeats=self.repeats,
             seconds=self.seconds,
-            fit=(fit[0], fit[1]),
         )
 
     def _words(self, overrides: Sequence[str]) -> list[str]:
@@ -231,7 +231,7 @@ class Bench:
         from train.bench import compile_report, suite
         from train.runtime.files import plain_data
 
-        suite.check_rules(config, "bench")
+        suite.check_rules(config)
         names = options.names_of(self.programs)
         if not names or set(names) - set(compile_report.PROGRAMS):
             allowed = ", ".join(compile_report.PROGRAMS)
