@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from train.runtime.errors import UsageError
 from train.solver.boards import DRAW, LOSS, WIN, Board, LegalPlay, plays
-from train.solver.contest import flood, step
+from train.solver.contest import flood, nearer, step
 from wallgo_jax.board.geometry import NUM_SYMMETRIES, turn_cell
 from wallgo_jax.game.rules import MOVER_LOSES, Rules
 
@@ -142,18 +142,8 @@ class AlphaBeta:
     def _lead(self, board: Board) -> int:
         """Cells that the player who moved reaches first, minus those that the other does."""
         down, right, ((first,), (second,)), player = board
-        own, other = (1 << second, 1 << first) if player == 0 else (1 << first, 1 << second)
-        mine, theirs = own, other
-        while True:
-            own_next = step(down, right, own, self.size) & ~theirs
-            other_next = step(down, right, other, self.size) & ~mine
-            if own_next | mine == mine and other_next | theirs == theirs:
-                break
-            fresh_own, fresh_other = own_next & ~mine, other_next & ~theirs
-            theirs |= fresh_other
-            mine |= fresh_own & ~fresh_other
-            own, other = fresh_own, fresh_other
-        return mine.bit_count() - theirs.bit_count()
+        lead = nearer(down, right, 1 << first, 1 << second, self.size)
+        return lead if player else -lead
 
     def _has_room(self, board: Board, player: int) -> bool:
         """Whether a player's stone can walk."""

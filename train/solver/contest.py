@@ -298,8 +298,12 @@ def fortress(contest: Contest, safe: int, rest: int, player: int, geometry: Geom
 
 def expected_score(contest: Contest, geometry: Geometry) -> int:
     """Player 0's score if each side gets the cells that it is nearer to: a guess."""
-    down, right, size = contest.down, contest.right, geometry.size
-    own, other = contest.first, contest.second
+    lead = nearer(contest.down, contest.right, contest.first, contest.second, geometry.size)
+    return score_of(contest.lead + lead, 0)
+
+
+def nearer(down: int, right: int, own: int, other: int, size: int) -> int:
+    """Cells that are nearer to some stones than to others, minus those that are nearer to these."""
     mine, theirs, seen = own, other, own | other
     while own or other:
         own = step(down, right, own, size) & ~seen
@@ -307,7 +311,7 @@ def expected_score(contest: Contest, geometry: Geometry) -> int:
         mine |= own & ~other
         theirs |= other & ~own
         seen |= own | other
-    return score_of(contest.lead + popcount(mine) - popcount(theirs), 0)
+    return popcount(mine) - popcount(theirs)
 
 
 def walled(contest: Contest, moved: int, wall: int, is_row: bool, geometry: Geometry) -> Contest:

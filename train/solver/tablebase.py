@@ -24,20 +24,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from train.solver.boards import LOSS, WIN
+from train.solver.boards import LOSS, WIN, Board, opening, openings_of, plays
 from wallgo_jax.board import bitboard
 from wallgo_jax.board.bitboard import Cells
-from wallgo_jax.board.geometry import (
-    DOWN,
-    HORIZONTAL,
-    LEFT,
-    MOVE_OFFSETS,
-    PLAYS_PER_STONE,
-    RIGHT,
-    SIDE_OFFSETS,
-    SIDES,
-    VERTICAL,
-)
+from wallgo_jax.board.geometry import DOWN, HORIZONTAL, PLAYS_PER_STONE, RIGHT, VERTICAL
 from wallgo_jax.game import actions, referee
 from wallgo_jax.game import terrain as terrain_lib
 from wallgo_jax.game.rules import Rules
@@ -172,38 +162,18 @@ def _make_edges() -> tuple[tuple[int, int], ...]:
 @functools.cache
 def _make_children(stones: int) -> tuple[np.ndarray, np.ndarray]:
     """int32[C, 2, A] twice: pair of stones and bit of the wall after each slot of a player whose
-    stones are numbered by rising cell; 0 and _NO_EDGE where a slot leaves the board or lands on a
-    stone."""
+    stones are numbered by rising cell; 0 and _NO_EDGE where no board has that play."""
     pairs, numbers = stone_pairs(stones), _make_pair_numbers(stones)
     shape = len(pairs), 2, actions.num_slots(stones, grid=SIZE)
     to_pair, edge = np.zeros(shape, np.int32), np.full(shape, _NO_EDGE, np.int32)
-    for (number, pair), mover, stone in itertools.product(enumerate(pairs), (0, 1), range(stones)):
-        for move, offset in enumerate(MOVE_OFFSETS):
-            end = _over(pair[mover][stone], offset)
-            rest = set(pair[mover]) - {pair[mover][stone]}
-            if end is None or end in rest or end in pair[1 - mover]:
-                continue
-            moved = [pair[0], pair[1]]
-            moved[mover] = (*rest, end)
-            for side in SIDES:
-                slot = stone * PLAYS_PER_STONE + move * len(SIDES) + side
-                to_pair[number, mover, slot] = numbers[_mask(moved[0]), _mask(moved[1])]
-                edge[number, mover, slot] = _edge_bit(end, side)
+    down, right = openings_of(SIZE)
+    bits = {opening(*place, SIZE): 1 << number for number, place in enumerate(_make_edges())}
+    for (number, pair), mover in itertools.product(enumerate(pairs), (0, 1)):
+        # Walls and stones in between only take plays away.
+        for slot, after in plays(Board(down, right, pair, mover), SIZE):
+            to_pair[number, mover, slot] = numbers[_mask(after.stones[0]), _mask(after.stones[1])]
+            edge[number, mover, slot] = bits[down & ~after.down, right & ~after.right]
     return to_pair, edge
-
-
-def _over(cell: int, offset: tuple[int, int]) -> int | None:
-    row, column = cell // SIZE + offset[0], cell % SIZE + offset[1]
-    inside = 0 <= row < SIZE and 0 <= column < SIZE
-    return row * SIZE + column if inside else None
-
-
-def _edge_bit(cell: int, side: int) -> int:
-    beyond = _over(cell, SIDE_OFFSETS[side])
-    if beyond is None:
-        return _NO_EDGE
-    first = min(cell, beyond)
-    return 1 << _make_edges().index((first, RIGHT if side in (LEFT, RIGHT) else DOWN))
 
 
 def _mask(cells: tuple[int, ...]) -> int:
