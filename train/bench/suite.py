@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import jax
 
-from train.bench import alphazero, games, profile, search, table1, trainer
+from train.bench import alphazero, games, search, table1, trainer
 from train.bench.ratios import ONE_DEVICE, RANDOM_PLAY, SHARED, SHARED_KINDS, Ratio, ratios
 from train.bench.timing import Benchmark, BenchRow, take_turns
 from train.config import RunConfig
@@ -131,8 +131,6 @@ def run_suite(
             rows += games.compiled_steps(config.rules, boards)
         elif part == "search" and request.simulations > 1:
             notes.append(search.tree_line(config, boards=boards, simulations=request.simulations))
-        elif part == "profile":
-            notes += profile.kernels(config, boards, devices_for(boards))
         measured = (*figures.rows, *rows)
         figures = Figures(measured, tuple(ratios(measured)), (*figures.notes, *notes))
         on_part(figures)
@@ -248,6 +246,5 @@ PARTS: dict[str, Callable[[Request, int], Iterator[Benchmark]]] = {
     "learn": _learn,
     PLOT: _plot,
     "table1": lambda request, batch: table1.benches(request.config, batch, devices_for(batch)),
-    "profile": lambda request, batch: iter(()),
 }
 """Compiles the benchmarks of a part at one batch, one after the other."""

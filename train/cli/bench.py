@@ -54,10 +54,10 @@ class Bench:
     """TOML file: its rules, network, search and learner are used; without one, the quickstart."""
     what: Annotated[str, arg("PARTS")] = "env,search,selfplay,learn"
     """Parts to measure: env, search, selfplay, learn; table1, the networks of the ResTNet paper's
-    Table 1; profile, the kernels of a move; or strength alone: train, and tell the minutes until
-    the player passes 50 % and 90 % against heuristic-search:wjx@64; or engine alone: how fast
-    sessions are answered; or compile alone: what the compiler of a TPU or GPU that is not here
-    makes of the run's programs, and the hours of a million games that follow from it."""
+    Table 1; or strength alone: train, and tell the minutes until the player passes 50 % and 90 %
+    against heuristic-search:wjx@64; or engine alone: how fast sessions are answered; or compile
+    alone: what the compiler of a TPU or GPU that is not here makes of the run's programs, and the
+    hours of a million games that follow from it."""
     batch: Annotated[str, arg(hint="")] = ""
     """Numbers of boards in parallel; without it 256 and 1024 on a CPU, on an accelerator 1024 to
     262144 for the game and 512 to 16384 for all else, as far as its memory goes."""

@@ -26,13 +26,11 @@ import numpy as np
 
 from train.solver.boards import LOSS, WIN, Board, opening, openings_of, plays
 from wallgo_jax.board import bitboard
-from wallgo_jax.board.bitboard import Cells
 from wallgo_jax.board.geometry import DOWN, HORIZONTAL, PLAYS_PER_STONE, RIGHT, VERTICAL
 from wallgo_jax.game import actions, referee
 from wallgo_jax.game import terrain as terrain_lib
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import State, Variant, initial_position, make_variant
-from wallgo_jax.game.terrain import Terrain
 
 SIZE, CELLS, EDGES = 3, 9, 12
 WALL_SETS = 1 << EDGES
@@ -60,7 +58,9 @@ def make_tables(rules: Rules) -> Tables:
     pairs = stone_pairs(rules.stones)
     count = max(1, _BOARDS_AT_ONCE // len(pairs))
     after = jnp.full((WALL_SETS, len(pairs), 2), _UNKNOWN, jnp.int8)
-    for level in _wall_sets_by_number()[::-1]:
+    every = np.arange(WALL_SETS, dtype=np.int32)
+    for number in reversed(range(EDGES + 1)):
+        level = every[np.bitwise_count(every) == number]
         for first in range(0, len(level), count):
             chunk = level[first : first + count]
             # Filling the last chunk with its first entry, written twice, keeps one shape.
@@ -180,13 +180,6 @@ def _mask(cells: tuple[int, ...]) -> int:
     return sum(1 << cell for cell in cells)
 
 
-def _wall_sets_by_number() -> list[np.ndarray]:
-    """int32[.]: the wall sets of 0, 1, ... 12 walls."""
-    every = np.arange(WALL_SETS, dtype=np.int32)
-    number = np.bitwise_count(every)
-    return [every[number == count] for count in range(EDGES + 1)]
-
-
 class _Evaluated(NamedTuple):
     """Boards [N, C], evaluated for both players."""
 
@@ -224,20 +217,19 @@ def _evaluate(after: jax.Array, variant: Variant, walls: jax.Array, *, stones: i
         value, can_move = jax.vmap(best_of, in_axes=(0, None))(jnp.arange(2, dtype=jnp.int8), state)
         terrain = terrain_lib.read_terrain(*state)
         reached = terrain_lib.regions(terrain)
-        payoffs = _payoffs(variant, terrain, terrain_lib.owned(reached))
-        return _Evaluated(value, can_move, terrain_lib.is_separated(terrain, reached), payoffs)
+        owned = terrain_lib.owned(reached)
+        territory, largest = (
+            terrain_lib.areas(owned),
+            terrain_lib.largest_regions(owned, terrain),
+        )
+        payoffs = [
+            referee.payoff(variant, territory, largest, jnp.int8(mover))[mover]
+            for mover in range(2)
+        ]
+        is_separated = terrain_lib.is_separated(terrain, reached)
+        return _Evaluated(value, can_move, is_separated, jnp.stack(payoffs).astype(jnp.int8))
 
     return jax.vmap(jax.vmap(board, in_axes=(None, 0)), in_axes=(0, None))(walls, pairs)
-
-
-def _payoffs(variant: Variant, terrain: Terrain, owned: tuple[Cells, ...]) -> jax.Array:
-    """int8[2]: each player's payoff if that player moved last and the game ends here."""
-    territory = terrain_lib.areas(owned)
-    largest = terrain_lib.largest_regions(owned, terrain)
-    payoffs = [
-        referee.payoff(variant, territory, largest, jnp.int8(mover))[mover] for mover in range(2)
-    ]
-    return jnp.stack(payoffs).astype(jnp.int8)
 
 
 def wall_words(wall_set: jax.Array) -> jax.Array:
@@ -265,19 +257,15 @@ def _solve_setup(rules: Rules, start: _Evaluated) -> np.ndarray:
         mover, held = rules.order[ply], [rules.stones, rules.stones]
         for player in rules.order[ply:]:
             held[player] -= 1
-        _solve_placement(setup, mover, held)
+        sign = 1 if mover == 0 else -1
+        for own, other in itertools.product(
+            *(itertools.combinations(range(CELLS), n) for n in held)
+        ):
+            if set(own) & set(other):
+                continue
+            masks, outcomes = (_mask(own), _mask(other)), []
+            for cell in set(range(CELLS)) - set(own) - set(other):
+                bit = 1 << cell
+                outcomes.append(setup[masks[0] | bit * (mover == 0), masks[1] | bit * (mover == 1)])
+            setup[masks] = sign * max(sign * int(value) for value in outcomes)
     return setup
-
-
-def _solve_placement(setup: np.ndarray, mover: int, held: list[int]) -> None:
-    """Write the values of all boards with those numbers of stones on which `mover` places next."""
-    sign = 1 if mover == 0 else -1
-    every = [itertools.combinations(range(CELLS), count) for count in held]
-    for own, other in itertools.product(*every):
-        if set(own) & set(other):
-            continue
-        masks, outcomes = (_mask(own), _mask(other)), []
-        for cell in set(range(CELLS)) - set(own) - set(other):
-            bit = 1 << cell
-            outcomes.append(setup[masks[0] | bit * (mover == 0), masks[1] | bit * (mover == 1)])
-        setup[masks] = sign * max(sign * int(value) for value in outcomes)
