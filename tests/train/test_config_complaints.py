@@ -54,7 +54,7 @@ OVERRIDES = [
     ("--name .hidden", "name"),
     ("--network.width 99999999999999999999999", "network.width"),
     ("--network.width 0", "network.width"),
-    ("--network.blocks RXT", "'X'"),
+    ("--network.blocks RXT", "'RXT'"),
     ("--network.blocks T --network.width 6", "heads"),
     ("--network.blocks RT --network.width 32 --network.mlp_ratio 0.01", "network.mlp_ratio"),
     ("--network.walled_convolutions 3", "network.walled_convolutions"),
