@@ -58,7 +58,7 @@ OVERRIDES = [
     ("--evaluation.final_games 2e9", "evaluation.final_games"),
     ("--search.simulations 1000001", "search.simulations"),
     ("--evaluation.simulations 1000001", "evaluation.simulations"),
-    ("--network.blocks RXT", "'X'"),
+    ("--network.blocks RXT", "'RXT'"),
     ("--network.blocks T --network.width 6", "heads"),
     ("--network.blocks RT --network.width 32 --network.mlp_ratio 0.01", "network.mlp_ratio"),
     ("--network.walled_convolutions 3", "network.walled_convolutions"),

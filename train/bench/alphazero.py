@@ -15,8 +15,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from train.bench.games import count_set, pgx_env
-from train.bench.timing import CHECKSUM, Benchmark, compile_program, make_call_bench
+from train.bench.games import pgx_env
+from train.bench.timing import CHECKSUM, Benchmark, compile_program, count_set, make_call_bench
 from train.network import MASKED
 from train.network.blocks import parse_blocks
 from train.network.config import NetworkConfig
@@ -25,18 +25,18 @@ from train.search.config import SearchConfig
 from train.search.engine import Root
 from train.search.tree import Step
 
-LOOP = "pgx AlphaZero"
+LOOP, GAME = "pgx AlphaZero", "othello"
 _PLIES = 8
 """Plies of one call."""
 
 
-def make_bench(name: str, network: NetworkConfig, simulations: int, boards: int) -> Benchmark:
-    """Compile the loop of one of pgx's games on one device.
+def make_bench(network: NetworkConfig, simulations: int, boards: int) -> Benchmark:
+    """Compile the loop of GAME on one device.
 
     Raises:
       UsageError: pgx is not installed.
     """
-    env, step = pgx_env(name)
+    env, step = pgx_env(GAME)
     choose = mctx_engine.make_gumbel(SearchConfig(simulations=simulations), explores=True)
 
     def evaluate(weights: Any, states: Any) -> tuple[jax.Array, jax.Array]:
@@ -44,32 +44,26 @@ def make_bench(name: str, network: NetworkConfig, simulations: int, boards: int)
         return jnp.where(states.legal_action_mask, logits, MASKED), value
 
     def play(weights: Any, action: jax.Array, states: Any) -> Step:
-        mover = states.current_player
         after = jax.vmap(env.step)(states, action)
         logits, value = evaluate(weights, after)
-        reward = jnp.take_along_axis(after.rewards, mover[:, None], axis=1)[:, 0]
+        mover = states.current_player[:, None]
+        reward = jnp.take_along_axis(after.rewards, mover, axis=1)[:, 0]
         value = jnp.where(after.terminated, 0.0, value)
         discount = jnp.where(after.terminated, 0.0, -1.0)
         return Step(reward, discount, logits, value, after, None, None)
 
-    def ply(weights: Any, states: Any, key: jax.Array) -> tuple[Any, tuple[jax.Array, ...]]:
-        search_key, reset_key = jax.random.split(key)
-        logits, value = evaluate(weights, states)
-        chosen = choose(
-            search_key,
-            Root(logits, value, states, states.legal_action_mask),
-            lambda action, position: play(weights, action, position),
-        )
-        after = jax.vmap(step)(states, chosen.slot, jax.random.split(reset_key, boards))
-        return after, (states.observation, chosen.policy, chosen.value, after.terminated)
-
     def iteration(weights: Any, states: Any, key: jax.Array) -> tuple[Any, dict[str, jax.Array]]:
-        keys = jax.random.split(key, _PLIES)
-        states, plies = jax.lax.scan(lambda s, k: ply(weights, s, k), states, keys)
-        return states, {
-            "games": plies[-1].sum(),
-            CHECKSUM: count_set(plies[1]) + count_set(plies[2]),
-        }
+        def ply(states: Any, key: jax.Array) -> tuple[Any, tuple[jax.Array, ...]]:
+            search_key, reset_key = jax.random.split(key)
+            logits, value = evaluate(weights, states)
+            root = Root(logits, value, states, states.legal_action_mask)
+            chosen = choose(search_key, root, lambda action, at: play(weights, action, at))
+            after = jax.vmap(step)(states, chosen.slot, jax.random.split(reset_key, boards))
+            return after, (states.observation, chosen.policy, chosen.value, after.terminated)
+
+        states, plies = jax.lax.scan(ply, states, jax.random.split(key, _PLIES))
+        checksum = count_set(plies[1]) + count_set(plies[2])
+        return states, {"games": plies[-1].sum(), CHECKSUM: checksum}
 
     def amounts(calls: int, sums: dict[str, float]) -> dict[str, float]:
         positions = boards * calls * _PLIES
@@ -77,42 +71,43 @@ def make_bench(name: str, network: NetworkConfig, simulations: int, boards: int)
 
     states = jax.jit(jax.vmap(env.init))(jax.random.split(jax.random.key(9), boards))
     weights = init(jax.random.key(0), network, states.observation.shape[1:], env.num_actions)
-    program = compile_program(iteration, (weights, states, jax.random.key(0)))
+    program, stats = compile_program(iteration, (weights, states, jax.random.key(0)))
     return make_call_bench(
-        f"{LOOP}, {name}",
+        f"{LOOP}, {GAME}",
         boards,
-        lambda states, number: program.call(weights, states, jax.random.key(number)),
+        lambda states, number: program(weights, states, jax.random.key(number)),
         states,
-        program.stats,
+        stats,
         amounts,
     )
 
 
-class Weights(NamedTuple):
-    """A residual network; each convolution is followed by a scale and a shift of each channel, as a
-    batch norm is at inference."""
+Convolution = tuple[jax.Array, jax.Array, jax.Array]
+"""A kernel, then a scale and a shift of each channel, as a batch norm is at inference."""
 
-    stem: tuple[jax.Array, ...]
-    blocks: list[tuple[tuple[jax.Array, ...], tuple[jax.Array, ...]]]
-    policy: tuple[jax.Array, ...]
+
+class Weights(NamedTuple):
+    """A residual network."""
+
+    stem: Convolution
+    blocks: list[tuple[Convolution, Convolution]]
+    policy: Convolution
     policy_out: jax.Array  # float32[H * W * 2, A]
-    value: tuple[jax.Array, ...]
+    value: Convolution
     value_hidden: jax.Array  # float32[H * W, F]
     value_out: jax.Array  # float32[F, 1]
 
 
 def init(key: jax.Array, config: NetworkConfig, shape: tuple[int, ...], actions: int) -> Weights:
     """New weights for observations [H, W, C] of that shape."""
-    blocks = len(parse_blocks(config.blocks))
+    blocks, features = len(parse_blocks(config.blocks)), config.width
     keys = iter(jax.random.split(key, 2 * blocks + 6))
     height, width, channels = shape
-    features = config.width
 
     def matrix(*sizes: int) -> jax.Array:
-        scale = np.sqrt(2 / np.prod(sizes[:-1]))
-        return scale * jax.random.normal(next(keys), sizes)
+        return np.sqrt(2 / np.prod(sizes[:-1])) * jax.random.normal(next(keys), sizes)
 
-    def conv(size: int, inputs: int, outputs: int) -> tuple[jax.Array, ...]:
+    def conv(size: int, inputs: int, outputs: int) -> Convolution:
         return matrix(size, size, inputs, outputs), jnp.ones(outputs), jnp.zeros(outputs)
 
     return Weights(
@@ -129,18 +124,17 @@ def init(key: jax.Array, config: NetworkConfig, shape: tuple[int, ...], actions:
 def apply(weights: Weights, observation: jax.Array) -> tuple[jax.Array, jax.Array]:
     """Evaluate observations [B, H, W, C]: logits float32[B, A] and value float32[B], for the player
     to move."""
-    x = jax.nn.relu(_conv(weights.stem, observation.astype(jnp.float32)))
+
+    def conv(layer: Convolution, x: jax.Array) -> jax.Array:
+        kernel, scale, shift = layer
+        names = ("NHWC", "HWIO", "NHWC")
+        x = jax.lax.conv_general_dilated(x, kernel, (1, 1), "SAME", dimension_numbers=names)
+        return x * scale[None, None, None] + shift[None, None, None]
+
+    x = jax.nn.relu(conv(weights.stem, observation.astype(jnp.float32)))
     for first, second in weights.blocks:
-        x = jax.nn.relu(x + _conv(second, jax.nn.relu(_conv(first, x))))
-    policy = jax.nn.relu(_conv(weights.policy, x)).reshape(x.shape[0], -1)
-    value = jax.nn.relu(_conv(weights.value, x)).reshape(x.shape[0], -1)
+        x = jax.nn.relu(x + conv(second, jax.nn.relu(conv(first, x))))
+    policy = jax.nn.relu(conv(weights.policy, x)).reshape(x.shape[0], -1)
+    value = jax.nn.relu(conv(weights.value, x)).reshape(x.shape[0], -1)
     hidden = jax.nn.relu(value @ weights.value_hidden)
     return policy @ weights.policy_out, jnp.tanh(hidden @ weights.value_out)[:, 0]
-
-
-def _conv(layer: tuple[jax.Array, ...], x: jax.Array) -> jax.Array:
-    kernel, scale, shift = layer
-    x = jax.lax.conv_general_dilated(
-        x, kernel, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")
-    )
-    return x * scale[None, None, None] + shift[None, None, None]

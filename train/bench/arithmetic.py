@@ -13,19 +13,16 @@ from typing import NamedTuple
 import jax.numpy as jnp
 
 from train.bench import trainer
-from train.bench.memory import WORD
 from train.bench.report import short
 from train.bench.training import MILLION
 from train.config import RunConfig
 from train.network import compute_dtype
 
-LATENCY = 1e-5
-"""Seconds that a sum over two devices takes whatever its size; 2 log2 n times as much over n."""
-OPTIMIZER_WORDS = 9
-"""AdamW with averaged weights reads gradient, weights, average, both moments, and writes four."""
+OPTIMIZER_BYTES = 9 * 4
+"""Bytes a parameter: AdamW with averaged weights reads gradient, weights, average and both moments,
+and writes four of them."""
 BACKWARD = 3
 """Numbers that a step of learning reads and writes, over those of an evaluation."""
-DEVICES = (8, 64)
 
 
 class Assumed(NamedTuple):
@@ -42,22 +39,17 @@ ASSUMED = (Assumed(2e-6, 10e-6, 0.5, 0.8), Assumed(4e-6, 30e-6, 0.2, 0.5))
 
 
 class Limits(NamedTuple):
-    """A device, by its maker's data."""
+    """A GPU, by its maker's data."""
 
     operations: float  # of matrix products a second, bfloat16, without sparsity
     bandwidth: float  # bytes a second of its memory
-    link: float  # bytes a second to its neighbours, each way
-    far_link: float  # beyond `near` devices
-    near: int
 
 
 LIMITS = {
-    "h100": Limits(989e12, 3.35e12, 450e9, 50e9, 8),
-    "h200": Limits(989e12, 4.8e12, 450e9, 50e9, 8),
-    "v5e": Limits(197e12, 819e9, 50e9, 50e9, 256),
+    "h100": Limits(989e12, 3.35e12),
+    "h200": Limits(989e12, 4.8e12),
 }
-"""Sources: NVIDIA H100 and H200 Tensor Core GPU Datasheets (SXM); DGX H100 User Guide (400 Gbit/s a
-GPU); Google Cloud Documentation, TPU v5e (1,600 Gbit/s a chip over four links)."""
+"""Source: NVIDIA H100 and H200 Tensor Core GPU Datasheets (SXM)."""
 
 
 Ends = tuple[float, float]
@@ -76,9 +68,6 @@ class MillionGames(NamedTuple):
     simulation_ms: Ends  # of all boards
     step_ms: Ends  # of the learner
     hours: Ends
-    sums: dict[int, Ends]
-    """By the number of devices, each with this many boards and samples, the share of their time in
-    which gradients are summed; empty where no data of their links are known."""
 
 
 Figures = Mapping[str, float | None]
@@ -91,7 +80,7 @@ def million_games(
     """Predict a million games, at the run's full number of simulations.
 
     Args:
-      device: of LIMITS, or a TPU of another kind.
+      device: of LIMITS, or a TPU.
       selfplay: of a simulation of all boards.
       learn: of a step of the learner.
       plies_a_game: mean length of a game.
@@ -104,30 +93,24 @@ def million_games(
     has_times = selfplay["turn_ms"] is not None or limits is not None
     if config.search.rounds or own.opponent or not has_times:
         return None
-    evaluations = trainer.evaluations(config, config.selfplay.full_search_prob, 1.0)
+    evaluations = trainer.evaluations(config, own.full_search_prob, 1.0)
     simulations = MILLION * plies_a_game / own.boards * evaluations
     steps = MILLION * plies_a_game / (own.boards * own.plies) * config.learner.steps
-    parts, number = trainer.census_of(config), _bytes_a_number(config.network.dtype)
+    parts, dtype = trainer.census_of(config), config.network.dtype
+    number = jnp.dtype("bfloat16" if dtype == "auto" else compute_dtype(dtype)).itemsize
     parameters = sum(part.parameters for part in parts)
     activations = number * sum(part.numbers for part in parts)
     # Operations of an evaluation of all boards and of a step of the learner, a multiply-add counted
     # as two, and bytes that they read and write.
-    forward = trainer.forward_operations(config)
-    evaluation, step = own.boards * forward, config.learner.batch * trainer.step_operations(config)
+    forward, batch = trainer.forward_operations(config), config.learner.batch
+    evaluation, step = own.boards * forward, batch * trainer.step_operations(config)
     evaluation_bytes = own.boards * activations + number * parameters
-    step_bytes = BACKWARD * config.learner.batch * activations + OPTIMIZER_WORDS * WORD * parameters
-    simulation_times = _seconds(selfplay, evaluation, evaluation_bytes, limits)
-    step_times = _seconds(learn, step, step_bytes, limits)
-    seconds = (
-        simulations * simulation_times[0] + steps * step_times[0],
-        simulations * simulation_times[1] + steps * step_times[1],
+    step_bytes = BACKWARD * batch * activations + OPTIMIZER_BYTES * parameters
+    simulation_ms = _milliseconds(selfplay, evaluation, evaluation_bytes, limits)
+    step_ms = _milliseconds(learn, step, step_bytes, limits)
+    low, high = (
+        (simulations * simulation_ms[end] + steps * step_ms[end]) / 3.6e6 for end in (0, 1)
     )
-    sums: dict[int, Ends] = {}
-    if limits is not None:
-        for count in DEVICES:
-            summed = steps * sum_seconds(parameters, limits, count)
-            high, low = (summed / (summed + each) for each in seconds)
-            sums[count] = low, high
     return MillionGames(
         plies_a_game=plies_a_game,
         evaluations_a_position=evaluations,
@@ -135,47 +118,29 @@ def million_games(
         parameters=parameters,
         selfplay_operations=simulations * evaluation,
         learner_operations=steps * step,
-        simulation_ms=_times(1e3, simulation_times),
-        step_ms=_times(1e3, step_times),
-        hours=_times(1 / 3600, seconds),
-        sums=sums,
+        simulation_ms=simulation_ms,
+        step_ms=step_ms,
+        hours=(low, high),
     )
 
 
-def _bytes_a_number(dtype: str) -> int:
-    """Bytes of a number of the network on an accelerator."""
-    return jnp.dtype("bfloat16" if dtype == "auto" else compute_dtype(dtype)).itemsize
-
-
-def _seconds(figures: Figures, operations: float, moved: float, limits: Limits | None) -> Ends:
+def _milliseconds(figures: Figures, operations: float, moved: float, limits: Limits | None) -> Ends:
     """The time of a turn with these operations and bytes."""
     low, high = figures["turn_ms_low"], figures["turn_ms"]
     if low is not None and high is not None:
-        return low / 1e3, high / 1e3
+        return low, high
     kernels, reads = figures["turn_kernels"], figures["turn_reads"]
     assert limits is not None and kernels is not None and reads is not None
     low, high = (
-        kernels * each.launch
-        + reads * each.read
-        + max(
+        1e3 * (kernels * each.launch + reads * each.read)
+        + 1e3
+        * max(
             operations / (each.products * limits.operations),
             moved / (each.memory * limits.bandwidth),
         )
         for each in ASSUMED
     )
     return low, high
-
-
-def _times(factor: float, ends: Ends) -> Ends:
-    return factor * ends[0], factor * ends[1]
-
-
-def sum_seconds(parameters: int, limits: Limits, devices: int) -> float:
-    """Seconds of a sum of gradients over several devices: 2 (n - 1) / n of the gradients over the
-    slowest link, and its latency."""
-    link = limits.link if devices <= limits.near else limits.far_link
-    moved = 2 * (devices - 1) / devices * WORD * parameters / link
-    return moved + LATENCY * 2 * (devices - 1).bit_length()
 
 
 def lines(games: MillionGames) -> Iterator[str]:
@@ -191,9 +156,6 @@ def lines(games: MillionGames) -> Iterator[str]:
         f"predicted, not measured: {_range(games.hours)} hours; a simulation of all boards "
         f"{_range(games.simulation_ms)} ms, a step of the learner {_range(games.step_ms)} ms"
     )
-    if games.sums:
-        shares = (f"{low:.1%} to {high:.1%} on {n}" for n, (low, high) in games.sums.items())
-        yield f"share of the time for sums of gradients: {', '.join(shares)} such devices"
 
 
 def _range(ends: Ends) -> str:

@@ -76,25 +76,19 @@ def measure(
 
 
 def _time_rounds(engine: Sessions, count: int, *, seconds: float, rounds: int) -> list[float]:
-    """Seconds of each round of that number of sessions."""
+    """Seconds of each round of that number of sessions: until all are answered; then each plays its
+    move."""
     names = [engine.open() for _ in range(count)]
-    _play_round(engine, names)  # A program's first run takes longer.
     times: list[float] = []
-    while len(times) < rounds or sum(times) < seconds:
-        times.append(_play_round(engine, names))
+    while len(times) <= rounds or sum(times[1:]) < seconds:
+        began = time.perf_counter()
+        futures = [engine.ask(name) for name in names]
+        answers = [one.result() for one in futures]
+        times.append(time.perf_counter() - began)
+        for name, answer in zip(names, answers, strict=True):
+            if engine.apply(name, int(answer.action)).result is not None:
+                engine.close(name)
+                engine.open(name=name)
     for name in names:
         engine.close(name)
-    return times
-
-
-def _play_round(engine: Sessions, names: Sequence[str]) -> float:
-    """Seconds until all sessions are answered; then each plays its move."""
-    began = time.perf_counter()
-    futures = [engine.ask(name) for name in names]
-    answers = [one.result() for one in futures]
-    took = time.perf_counter() - began
-    for name, answer in zip(names, answers, strict=True):
-        if engine.apply(name, int(answer.action)).result is not None:
-            engine.close(name)
-            engine.open(name=name)
-    return took
+    return times[1:]  # A program's first run takes longer.

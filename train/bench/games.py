@@ -24,6 +24,7 @@ from train.bench.timing import (
     Benchmark,
     BenchRow,
     compile_program,
+    count_set,
     make_call_bench,
     make_loop_bench,
 )
@@ -35,20 +36,13 @@ from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import Position, State, initial_state
 
 CORE, CORE_BITS, ENV = "core", "core, bits", "env"
+ENV_PLANES = "BTRH"
 OWN_DRAW, PLAIN = "random_action", ", plain"
-PGX_GAMES = {
-    "pgx": "othello",
-    "pgx-animal_shogi": "animal_shogi",
-    "pgx-chess": "chess",
-    "pgx-connect_four": "connect_four",
-    "pgx-gardner_chess": "gardner_chess",
-    "pgx-go_9x9": "go_9x9",
-    "pgx-hex": "hex",
-}
+_GAMES = "animal_shogi chess connect_four gardner_chess go_9x9 hex".split()
+PGX_GAMES = {"pgx": "othello"} | {f"pgx-{name}": name for name in _GAMES}
 """pgx's games by the name that asks for them; `pgx` is Othello."""
 _PLAIN_PLIES = 16
 """Plies of one call of the plain loop; a run is as many calls as its time takes."""
-_LANES, _BYTE = 64, 255
 
 
 class BenchGame(NamedTuple):
@@ -69,23 +63,11 @@ class BenchGame(NamedTuple):
     """(state, action, next state) -> uint32 that depends on all that a player would read."""
 
 
-class PlainLoopGame(NamedTuple):
-    """A game of one board with pgx's face, for the plain loop."""
-
-    name: str
-    init: Callable[[jax.Array], Any]
-    """key -> state."""
-    step: Callable[[Any, jax.Array, jax.Array], Any]
-    """(state, action, key) -> state; a finished game is replaced by a new one."""
-    draw: Callable[[Any, jax.Array], jax.Array] | None = None
-    """(state, key) -> a random legal action; None draws a Gumbel number for every action."""
-
-
 def make_bench(game: BenchGame, boards: int, devices: Devices) -> Benchmark:
     """Compile random play of that number of boards, shared by the devices. Its run raises a
     RuntimeError where the game itself counts another number of plies."""
 
-    def ply(fresh: Any, by_board: None, states: Any, key: jax.Array):
+    def ply(fresh: Any, states: Any, key: jax.Array):
         bits = jax.random.bits(key, (boards // devices.count,), jnp.uint32)
         action = jax.vmap(game.act)(states, bits)
         after = jax.vmap(game.step)(states, action)
@@ -109,20 +91,32 @@ def make_bench(game: BenchGame, boards: int, devices: Devices) -> Benchmark:
 
     fresh = jax.jit(game.first)(jax.random.key(9))
     states = jax.jit(lambda x: broadcast_boards(x, boards))(fresh)
-    return make_loop_bench(game.name, boards, ply, (fresh, None, states), devices, amounts)
+    return make_loop_bench(game.name, boards, ply, fresh, states, devices, amounts)
 
 
-def make_plain_bench(game: PlainLoopGame, boards: int) -> Benchmark:
-    """Compile the plain loop for that number of boards on one device."""
+def make_plain_bench(
+    name: str,
+    boards: int,
+    init: Callable[[jax.Array], Any],
+    step: Callable[[Any, jax.Array, jax.Array], Any],
+    draw: Callable[[Any, jax.Array], jax.Array] | None = None,
+) -> Benchmark:
+    """Compile the plain loop of a game with pgx's interface on one device.
+
+    Args:
+      init: key -> state.
+      step: (state, action, key) -> state; replaces a finished game by a new one.
+      draw: (state, key) -> a random legal action; None draws a Gumbel number for every action.
+    """
 
     def ply(states: Any, key: jax.Array) -> tuple[Any, jax.Array]:
-        draw, reset = jax.random.split(key)
-        if game.draw is None:
+        draw_key, reset = jax.random.split(key)
+        if draw is None:
             logits = jnp.log(states.legal_action_mask.astype(jnp.float32))
-            action = jax.random.categorical(draw, logits, axis=-1)
+            action = jax.random.categorical(draw_key, logits, axis=-1)
         else:
-            action = jax.vmap(game.draw)(states, jax.random.split(draw, boards))
-        after = jax.vmap(game.step)(states, action, jax.random.split(reset, boards))
+            action = jax.vmap(draw)(states, jax.random.split(draw_key, boards))
+        after = jax.vmap(step)(states, action, jax.random.split(reset, boards))
         return after, (after.terminated | after.truncated).sum(dtype=jnp.uint32)
 
     def play(states: Any, key: jax.Array) -> tuple[Any, dict[str, jax.Array]]:
@@ -134,16 +128,32 @@ def make_plain_bench(game: PlainLoopGame, boards: int) -> Benchmark:
         plies, checksum = boards * calls * _PLAIN_PLIES, sums["games"] + abs(sums["rewards"])
         return {"plies": plies, "games": sums["games"], CHECKSUM: int(checksum)}
 
-    states = jax.jit(jax.vmap(game.init))(jax.random.split(jax.random.key(9), boards))
-    program = compile_program(play, (states, jax.random.key(0)))
+    states = jax.jit(jax.vmap(init))(jax.random.split(jax.random.key(9), boards))
+    call, stats = compile_program(play, (states, jax.random.key(0)))
     return make_call_bench(
-        f"{game.name}{PLAIN}",
+        f"{name}{PLAIN}",
         boards,
-        lambda states, number: program.call(states, jax.random.key(number)),
+        lambda states, number: call(states, jax.random.key(number)),
         states,
-        program.stats,
+        stats,
         amounts,
     )
+
+
+def plain_benches(rules: Rules, names: Sequence[str], boards: int) -> Iterator[Benchmark]:
+    """The env as users of pgx would play it, the same with its own draw of an action, and each game
+    of pgx with pgx's own automatic reset.
+
+    Raises:
+      UsageError: pgx is not installed.
+    """
+    env, name = env_lib.make(rules, planes=ENV_PLANES), f"{ENV}, {ENV_PLANES}"
+    yield make_plain_bench(name, boards, env.init, env.step_auto_reset)
+    name = f"{name}, {OWN_DRAW}"
+    yield make_plain_bench(name, boards, env.init, env.step_auto_reset, env.random_action)
+    for name in names:
+        env, step = pgx_env(name)
+        yield make_plain_bench(f"pgx {name}", boards, env.init, step)
 
 
 def core_game(rules: Rules, *, on_bits: bool) -> BenchGame:
@@ -161,21 +171,15 @@ def core_game(rules: Rules, *, on_bits: bool) -> BenchGame:
             return chance.choose_bit(bits, actions.legal_words(state))
         return chance.choose_from_mask(bits, actions.legal_slots(state))
 
-    def step(position: Position, slot: jax.Array) -> Position:
-        return referee.play(State(fresh.variant, position), slot)[0].position
-
-    def read(position: Position, slot: jax.Array, after: Position) -> jax.Array:
-        # A new game begins where one ends, so these bits depend on all territories, too.
-        return count_set(after.walls) + slot.astype(jnp.uint32)
-
     return BenchGame(
         name=CORE_BITS if on_bits else CORE,
         first=lambda key: fresh.position,
         act=act,
-        step=step,
+        step=lambda position, slot: referee.play(State(fresh.variant, position), slot)[0].position,
         is_over=lambda position: position.terminated,
         steps=lambda position: position.ply,
-        read=read,
+        # A new game begins where one ends, so these bits depend on all territories, too.
+        read=lambda position, slot, after: count_set(after.walls) + slot.astype(jnp.uint32),
     )
 
 
@@ -197,38 +201,23 @@ def public_game(name: str, env: Any, *, reads_observation: bool) -> BenchGame:
     )
 
 
-def env_game(rules: Rules, *, planes: str) -> BenchGame:
+def env_game(rules: Rules) -> BenchGame:
     """WallGo's env by its public actions; every ply reads the mask and the planes."""
-    env = env_lib.make(rules, planes=planes)
-    return public_game(f"{ENV}, {planes}", env, reads_observation=True)
+    env = env_lib.make(rules, planes=ENV_PLANES)
+    return public_game(f"{ENV}, {ENV_PLANES}", env, reads_observation=True)
 
 
-def peer_games(names: Sequence[str]) -> list[BenchGame]:
-    """Each game of pgx twice: once reads only the mask, once the observation as well.
+def peer_games(name: str) -> list[BenchGame]:
+    """A game of pgx twice: once reads only the mask, once the observation as well.
 
     Raises:
       UsageError: pgx is not installed.
     """
+    env, _ = pgx_env(name)
     return [
         public_game(f"pgx {name}{', planes' if reads else ''}", env, reads_observation=reads)
-        for name, env in ((name, pgx_env(name)[0]) for name in names)
         for reads in (False, True)
     ]
-
-
-def plain_games(rules: Rules, names: Sequence[str], *, planes: str) -> Iterator[PlainLoopGame]:
-    """The env as users of pgx would play it, the same with its own draw of an action, and each game
-    of pgx with pgx's own automatic reset.
-
-    Raises:
-      UsageError: pgx is not installed.
-    """
-    env, name = env_lib.make(rules, planes=planes), f"{ENV}, {planes}"
-    yield PlainLoopGame(name, env.init, env.step_auto_reset)
-    yield PlainLoopGame(f"{name}, {OWN_DRAW}", env.init, env.step_auto_reset, env.random_action)
-    for name in names:
-        env, step = pgx_env(name)
-        yield PlainLoopGame(f"pgx {name}", env.init, step)
 
 
 def pgx_env(name: str) -> tuple[Any, Callable[..., Any]]:
@@ -251,9 +240,9 @@ def pgx_env(name: str) -> tuple[Any, Callable[..., Any]]:
     return env, auto_reset(env.step, env.init)
 
 
-def compiled_steps(rules: Rules, boards: int, *, planes: str) -> list[BenchRow]:
+def compiled_steps(rules: Rules, boards: int) -> list[BenchRow]:
     """Each of the env's steps, compiled for boards on one device."""
-    env = env_lib.make(rules, planes=planes)
+    env = env_lib.make(rules, planes=ENV_PLANES)
     states = jax.eval_shape(jax.vmap(env.init), jax.random.split(jax.random.key(0), boards))
     arguments = states, jax.ShapeDtypeStruct((boards,), jnp.int32)
     compiled = {
@@ -261,21 +250,3 @@ def compiled_steps(rules: Rules, boards: int, *, planes: str) -> list[BenchRow]:
         for step in (env.step, env.step_auto_reset)
     }
     return [BenchRow("env", name, boards, 0, (), {}, 0, stats) for name, stats in compiled.items()]
-
-
-def count_set(array: jax.Array) -> jax.Array:
-    """uint32: number of entries that are not zero; XLA must compute all of them.
-
-    Long arrays are folded in bytes first: XLA on CPU adds slices many entries at once, but sums a
-    mask entry by entry. The folds are at most 255 at a time, so that programs for large batches
-    stay small.
-    """
-    flat = (array if array.dtype == bool else array != 0).reshape(-1)
-    total = jnp.uint32(0)
-    while flat.shape[0] > _LANES:
-        lanes = max(_LANES, flat.shape[0] // _BYTE)
-        folds = min(flat.shape[0] // lanes, _BYTE)
-        parts = [flat[lanes * fold : lanes * (fold + 1)].astype(jnp.uint8) for fold in range(folds)]
-        total += sum(parts[1:], parts[0]).sum(dtype=jnp.uint32)
-        flat = flat[lanes * folds :]
-    return total + flat.sum(dtype=jnp.uint32)

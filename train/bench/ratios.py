@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from train.bench import alphazero, games, search, trainer
+from train.bench import alphazero, games, search, table1, trainer
 from train.bench.timing import BenchRow
 
 ONE_DEVICE = ", one device"
@@ -32,32 +32,14 @@ def ratios(rows: Sequence[BenchRow]) -> Iterator[Ratio]:
     """Ratios of the figures of rows.
 
     Batch by batch: the time of self-play over that of its network, the time of the learner over
-    that of its network, and the share of the device's peak that each network reaches, as the peak
-    was measured in turns with it, and the parts of self-play in percent of its time. Then speeds of
-    WallGo over those of the baselines, at the better batch and the better way of each (batch 0).
+    that of its network, the share of the device's peak that each network reaches, as the peak was
+    measured in turns with it, the parts of self-play in percent of its time, and the paper's
+    networks. Then speeds of WallGo over those of the baselines, at the better batch and the better
+    way of each (batch 0).
     """
-    rate = {(row.part, row.name, row.batch): row.rates for row in rows}
     for batch in dict.fromkeys(row.batch for row in rows):
-        for part, name, pure, unit in (
-            ("selfplay", trainer.SELFPLAY, trainer.FORWARD, "evaluations"),
-            ("learn", trainer.LEARNER, trainer.BACKWARD, "steps"),
-        ):
-            whole, network, product = (
-                rate.get((part, each, batch)) for each in (name, pure, trainer.PRODUCT)
-            )
-            if network and whole:
-                yield Ratio(f"time of {name} over {pure}", batch, network[unit] / whole[unit])
-            if network and product:
-                of = trainer.OPERATIONS
-                yield Ratio(
-                    f"{of} of {pure} over {trainer.PRODUCT}", batch, network[of] / product[of]
-                )
-        shared = [rate.get(("selfplay", name, batch)) for name in SHARED]
-        if all(shared):
-            times = [1 / _evaluations(each) for each in shared if each]
-            for name, time, less in zip(SHARE_NAMES, times, [*times[1:], 0.0], strict=True):
-                percent = 100 * (time - less) / times[0]
-                yield Ratio(f"percent of {trainer.SELFPLAY}: {name}", batch, percent)
+        for name, value in _of_a_batch([row for row in rows if row.batch == batch]):
+            yield Ratio(name, batch, value)
     for part, unit, mark in (("env", "plies", "pgx"), ("search", "simulations", "mctx")):
         best: dict[str, float] = {}
         for row in (row for row in rows if row.part == part and unit in row.rates):
@@ -65,7 +47,9 @@ def ratios(rows: Sequence[BenchRow]) -> Iterator[Ratio]:
                 best[name] = max(best.get(name, 0.0), row.rates[unit])
         for peer in (name for name in best if name.startswith(mark)):
             for ours in (name for name in best if not name.startswith(mark)):
-                if _are_alike(ours, peer):
+                # Both read planes or neither does; both evaluate a network or neither does.
+                reads = ours.startswith(games.ENV) == peer.endswith("planes")
+                if reads and ours.endswith(search.WITHOUT) == peer.endswith(search.WITHOUT):
                     yield Ratio(f"{unit} of {ours} over {peer}", 0, best[ours] / best[peer])
     for unit in ("positions", "evaluations"):
         ours, peer = (
@@ -74,6 +58,27 @@ def ratios(rows: Sequence[BenchRow]) -> Iterator[Ratio]:
         )
         if ours and peer:
             yield Ratio(f"{unit} of {trainer.SELFPLAY} over {alphazero.LOOP}", 0, ours / peer)
+
+
+def _of_a_batch(rows: Sequence[BenchRow]) -> Iterator[tuple[str, float]]:
+    rate = {(row.part, row.name): row.rates for row in rows}
+    operations, product_name = trainer.OPERATIONS, trainer.PRODUCT
+    for part, name, pure, unit in (
+        ("selfplay", trainer.SELFPLAY, trainer.FORWARD, "evaluations"),
+        ("learn", trainer.LEARNER, trainer.BACKWARD, "steps"),
+    ):
+        whole, network, product = (rate.get((part, x)) for x in (name, pure, product_name))
+        if network and whole:
+            yield f"time of {name} over {pure}", network[unit] / whole[unit]
+        if network and product:
+            share = network[operations] / product[operations]
+            yield f"{operations} of {pure} over {product_name}", share
+    shared = [rate.get(("selfplay", name)) for name in SHARED]
+    if all(shared):
+        times = [1 / _evaluations(each) for each in shared if each]
+        for name, time, less in zip(SHARE_NAMES, times, [*times[1:], 0.0], strict=True):
+            yield f"percent of {trainer.SELFPLAY}: {name}", 100 * (time - less) / times[0]
+    yield from table1.times([row for row in rows if row.part == "table1"])
 
 
 def _evaluations(rates: dict[str, float]) -> float:
@@ -94,9 +99,3 @@ def _counts_for(name: str) -> list[str]:
     if base.startswith("pgx"):
         return [base, f"{base}, planes"]
     return [base.removesuffix(f", {games.OWN_DRAW}")]
-
-
-def _are_alike(ours: str, peer: str) -> bool:
-    """Whether both read planes or neither does, and both evaluate a network or neither does."""
-    reads = ours.startswith(games.ENV) == peer.endswith("planes")
-    return reads and ours.endswith(search.WITHOUT) == peer.endswith(search.WITHOUT)

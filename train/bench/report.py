@@ -12,7 +12,6 @@ from rich.console import Group
 from rich.text import Text
 
 import wallgo_jax
-from train.bench.memory import memory_lines
 from train.bench.suite import PLOT, Figures, Request, unit_of
 from train.bench.timing import BenchRow
 from train.config import config_to_dict
@@ -44,7 +43,6 @@ def environment() -> dict[str, Any]:
             versions[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
             continue
-    stats = [device.memory_stats() for device in devices]
     return {
         "device": devices[0].device_kind,
         "platform": devices[0].platform,
@@ -53,7 +51,6 @@ def environment() -> dict[str, Any]:
         "python": platform.python_version(),
         "versions": versions | {"wallgo-jax": wallgo_jax.__version__},
         "compilation_cache": jax.config.values.get("jax_compilation_cache_dir"),
-        "most_bytes_in_use": [each and each.get("peak_bytes_in_use") for each in stats],
     }
 
 
@@ -78,19 +75,15 @@ def bench_report(figures: Figures) -> Group:
 
 
 def _table(figures: Figures) -> Table:
-    return Table("Figures", _HEADS, [_cells(row) for row in figures.rows], _where())
-
-
-def _cells(row: BenchRow) -> tuple[str, ...]:
-    rates = ", ".join(f"{short(rate)} {name}" for name, rate in row.rates.items())
-    compiled = ("", "", "")
-    if row.stats is not None:
-        compiled = (
-            f"{row.stats.compile_seconds:.1f}{' (cache)' if row.stats.is_cached else ''}",
-            f"{row.stats.equations:,}",
-            f"{row.stats.peak_bytes / 1e6:,.1f}",
-        )
-    return row.name, f"{row.batch:,}", rates, *compiled, f"{row.checksum:08x}"
+    rows = []
+    for row in figures.rows:
+        rates = ", ".join(f"{short(rate)} {name}" for name, rate in row.rates.items())
+        compiled = ("", "", "")
+        if (stats := row.stats) is not None:
+            megabytes = f"{stats.peak_bytes / 1e6:,.1f}"
+            compiled = (f"{stats.compile_seconds:.1f}", f"{stats.equations:,}", megabytes)
+        rows.append((row.name, f"{row.batch:,}", rates, *compiled, f"{row.checksum:08x}"))
+    return Table("Figures", _HEADS, rows, _where())
 
 
 def _lines(figures: Figures) -> Iterator[str]:
@@ -98,8 +91,6 @@ def _lines(figures: Figures) -> Iterator[str]:
     for ratio in figures.ratios:
         at = f"batch {ratio.batch:,}" if ratio.batch else "better batch of each"
         yield f"{ratio.name}, {at}: {ratio.value:.2f}"
-    if figures.memory is not None:
-        yield from memory_lines(figures.memory)
     speeds: dict[tuple[str, str], dict[int, float]] = {}
     for row in figures.rows:
         if speed := row.rates.get(SPEEDS.get(row.part, "")):
@@ -145,42 +136,34 @@ def write_plot(path: Path, rows: Sequence[BenchRow], *, title: str) -> None:
     Raises:
       UsageError: the file cannot be written.
     """
-    from matplotlib.ticker import NullLocator
+    from matplotlib.ticker import EngFormatter, LogLocator, NullLocator
 
     rows = sorted((row for row in rows if row.part == PLOT), key=lambda row: row.batch)
     plies = {row.batch: row.rates["plies"] for row in rows}
     games = games_by_batch(rows)
     has_games, knee = min(games.values()) > 0, knee_at(plies)
+    unit = "games" if has_games else "plies"
     figure, axes = new_plot(
-        title=title,
-        x_label="boards at once (batch)",
-        y_label="games a second" if has_games else "plies a second",
+        title=title, x_label="boards at once (batch)", y_label=f"{unit} a second"
     )
     speeds = list((games if has_games else plies).values())
     axes.loglog([*plies], speeds, color=COLOURS[0], marker="o", markersize=5, linewidth=1.8)
     axes.set_xticks([*plies], [f"{batch:,}" for batch in plies])
-    axes.xaxis.set_minor_locator(NullLocator())
-    _set_speed_ticks(axes.yaxis)
+    speed_axes = [axes.yaxis]
     if has_games:
         length = next(plies[batch] / games[batch] for batch in plies)
         convert = (lambda x: x * length), (lambda x: x / length)
         right = axes.secondary_yaxis("right", functions=convert)
         right.set_ylabel("plies a second", color=INK)
-        _set_speed_ticks(right.yaxis)
-        right.tick_params(colors=INK)
-        right.spines["right"].set_visible(False)
+        speed_axes.append(right.yaxis)
+    for axis in speed_axes:  # ticks at 1, 2 and 5 of each power of ten, such as 20 k
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axis.set_major_formatter(EngFormatter())
+    for axis in (axes.xaxis, *speed_axes):
+        axis.set_minor_locator(NullLocator())
     if knee is not None:
         axes.axvline(knee, linestyle=DASHED, linewidth=1, color=GREY, zorder=1)
     save_figure(figure, path, caption=knee_text(plies))
-
-
-def _set_speed_ticks(axis: Any) -> None:
-    """Ticks at 1, 2 and 5 of each power of ten, such as 20 k."""
-    from matplotlib.ticker import EngFormatter, LogLocator, NullLocator
-
-    axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axis.set_minor_locator(NullLocator())
-    axis.set_major_formatter(EngFormatter())
 
 
 def check_report(directory: Path) -> None:
@@ -205,23 +188,15 @@ def write_report(
       figures: what has been measured.
       training: results of a short training run, a line each; empty while there is none.
     """
-    replace_text(directory / REPORT_FILE, markdown(command, figures, training))
-    record = bench_record(figures, **about_of(request), training=training)
-    write_json(directory / FIGURES_FILE, record)
-
-
-def markdown(command: str, figures: Figures, training: Sequence[str] = ()) -> str:
-    """The text of a report; the arguments are those of `write_report`."""
     lines = ["# Speed report", "", f"- command: `{command}`", f"- device: {_where()}", ""]
-    lines += [_table(figures).markdown(), ""]
-    lines += [f"- {line}" for line in _lines(figures)]
+    lines += [_table(figures).markdown(), "", *(f"- {line}" for line in _lines(figures))]
     if any(row.part == PLOT for row in figures.rows):
         lines += ["", "## Scaling", "", f"![games a second by batch]({PLOT_FILE})"]
     said = [f"- {line}" for line in training] or ["Not measured yet."]
     lines += ["", "## A short training run", "", *said]
-    if most := [count for count in environment()["most_bytes_in_use"] if count is not None]:
-        lines += ["", f"Most memory in use on a device: {max(most) / 1e9:.2f} GB."]
-    return "\n".join(lines) + "\n"
+    replace_text(directory / REPORT_FILE, "\n".join(lines) + "\n")
+    record = bench_record(figures, **about_of(request), training=training)
+    write_json(directory / FIGURES_FILE, record)
 
 
 def _where() -> str:
@@ -234,11 +209,9 @@ def _where() -> str:
 
 
 def chip() -> str:
-    """The devices' model and number; the processor's name where JAX only says `cpu`."""
+    """The devices' model; the processor's name where JAX only says `cpu`."""
     where = environment()
-    if where["platform"] == "cpu":
-        return where["processor"]
-    return where["device"] if where["devices"] == 1 else f"{where['devices']} × {where['device']}"
+    return where["processor" if where["platform"] == "cpu" else "device"]
 
 
 def _processor() -> str:

@@ -6,17 +6,24 @@ B boards, A slots, N public actions, P players.
 
 import dataclasses
 import functools
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 
-from train.bench.games import core_game, count_set
-from train.bench.timing import CHECKSUM, Benchmark, make_loop_bench
+from train.bench.games import core_game
+from train.bench.timing import CHECKSUM, Benchmark, compile_loop, count_set, make_loop_bench
 from train.config import RunConfig
 from train.network import MASKED, POLICY_PLANES, Network, NetworkConfig, Output, cast_weights
 from train.network.build import network_for, observer_for
-from train.runtime.devices import BY_BOARD, EVERYWHERE, Devices, broadcast_boards, device_key
+from train.runtime.devices import (
+    BY_BOARD,
+    EVERYWHERE,
+    Devices,
+    all_devices,
+    broadcast_boards,
+    device_key,
+)
 from train.search import mctx_engine
 from train.search.config import SearchConfig
 from train.search.engine import Root
@@ -33,7 +40,7 @@ from train.search.tree import Step
 from wallgo_jax import observation
 from wallgo_jax.game import actions, referee
 from wallgo_jax.game.rules import Rules
-from wallgo_jax.game.state import Position, State, Variant, initial_position, make_variant
+from wallgo_jax.game.state import Position, State, initial_position, initial_state, make_variant
 from wallgo_jax.game.terrain import BoardAnalysis
 
 WITHOUT, WITH = "no network", "network"
@@ -45,17 +52,9 @@ SPREAD_PLIES = 300
 """Random plies after which boards that began together stand anywhere in their games."""
 
 
-class Searcher(NamedTuple):
-    """A search by name, with the variables that its evaluator reads."""
-
-    name: str
-    search: Search
-    variables: Any
-
-
-def searcher(kind: str, config: RunConfig, simulations: int) -> Searcher:
-    """A search by its name (UNIFORM, PLANES, NETWORK, those of mctx), in games of a config's
-    rules."""
+def make_searcher(kind: str, config: RunConfig, simulations: int) -> tuple[Search, Any]:
+    """A search by its name (UNIFORM, PLANES, NETWORK, those of mctx) in games of a config's rules,
+    and the variables that its evaluator reads."""
     rules, players = config.rules, config.rules.players
     network, variables = network_for(config.network, players), ()
     if kind in (NETWORK, MCTX_NETWORK, PUBLIC_NETWORK):
@@ -67,57 +66,63 @@ def searcher(kind: str, config: RunConfig, simulations: int) -> Searcher:
         evaluate = make_uniform_evaluator(players=players, is_public=True)
         if kind == PUBLIC_NETWORK:
             evaluate = _make_public_evaluator(network, planes=config.network.planes)
-        options = SearchConfig(
-            simulations=simulations, max_considered_actions=options.max_considered_actions
-        )
-        return Searcher(kind, _make_public_search(evaluate, options), variables)
+        return _make_public_search(evaluate, options), variables
     if kind in (UNIFORM, MCTX):
         evaluate = make_uniform_evaluator(players=players)
     elif kind == PLANES:
         evaluate = make_planes_evaluator(config.network, players=players)
     else:
         evaluate = evaluator_for(config.network, rules)
-    return Searcher(kind, make_search(evaluate, options, explores=True), variables)
+    return make_search(evaluate, options, explores=True), variables
 
 
 def make_bench(
-    mover: Searcher, rules: Rules, boards: int, simulations: int, devices: Devices
+    kind: str, config: RunConfig, boards: int, simulations: int, devices: Devices
 ) -> Benchmark:
-    """Compile moves by a search on that number of boards, shared by the devices."""
+    """Compile moves by a search of `make_searcher` on boards that the devices share."""
 
     def amounts(length: int, sums: dict[str, float]) -> dict[str, float]:
         return sums | {"simulations": boards * length * simulations, "moves": boards * length}
 
-    variant, positions = spread_boards(rules, boards, devices)
-    return make_loop_bench(
-        mover.name,
-        boards,
-        make_move(mover.search),
-        (mover.variables, variant, positions),
-        devices,
-        amounts,
+    search, variables = make_searcher(kind, config, simulations)
+    states = spread_boards(config.rules, boards, devices)
+    return make_loop_bench(kind, boards, _make_move(search), variables, states, devices, amounts)
+
+
+def tree_line(config: RunConfig, *, boards: int, simulations: int) -> str:
+    """The bytes that one more simulation of a board adds to the config's search without a network.
+    Compiles it for all and for half of the simulations; runs neither."""
+    states = jax.eval_shape(lambda: broadcast_boards(initial_state(config.rules), boards))
+    counts = (simulations, simulations // 2)
+    moves = [_make_move(make_searcher(UNIFORM, config, count)[0]) for count in counts]
+    whole, half = (
+        compile_loop(move, (), states, all_devices(1)).stats.peak_bytes for move in moves
+    )
+    a_node = (whole - half) / boards / (counts[0] - counts[1])
+    return (
+        f"search of {boards:,} boards and {simulations} simulations: {whole / 1e6:,.1f} MB by "
+        f"memory analysis, {a_node:,.0f} bytes a board and simulation"
     )
 
 
-def make_move(search: Search) -> Any:
-    """A turn of `compile_loop`: a move by search of (variables, variant [B], positions [B])."""
+def _make_move(search: Search) -> Any:
+    """A turn of `compile_loop`: a move by search of (variables, states [B])."""
 
-    def move(variables: Any, variant: Variant, positions: Position, key: jax.Array):
-        states = State(variant, positions)
+    def move(variables: Any, states: State, key: jax.Array):
         result = search(variables, states, key)
         after, _ = jax.vmap(referee.play)(states, result.slot)
         checksum = result.slot.sum(dtype=jnp.uint32) + count_set(result.policy)
-        fresh = jax.vmap(referee.restart_if_over)(after)
-        return fresh.position, {CHECKSUM: checksum + count_set(result.value)}
+        checksum += count_set(result.value)
+        return jax.vmap(referee.restart_if_over)(after), {CHECKSUM: checksum}
 
     return move
 
 
-def spread_boards(rules: Rules, boards: int, devices: Devices) -> tuple[Variant, Position]:
+def spread_boards(rules: Rules, boards: int, devices: Devices) -> State:
     """Boards [B] that stand anywhere in their games, after SPREAD_PLIES random plies."""
     game, count = core_game(rules, on_bits=True), boards // devices.count
 
-    def spread(key: jax.Array) -> tuple[Variant, Position]:
+    def spread(key: jax.Array) -> State:
         variant = broadcast_boards(make_variant(rules), count)
 
         def ply(positions: Position, ply_key: jax.Array) -> tuple[Position, None]:
@@ -128,9 +133,9 @@ def spread_boards(rules: Rules, boards: int, devices: Devices) -> tuple[Variant,
 
         keys = jax.random.split(device_key(key), SPREAD_PLIES)
         first = jax.vmap(initial_position)(variant)
-        return variant, jax.lax.scan(ply, first, keys)[0]
+        return State(variant, jax.lax.scan(ply, first, keys)[0])
 
-    program = devices.per_device(spread, (EVERYWHERE,), (BY_BOARD, BY_BOARD))
+    program = devices.per_device(spread, (EVERYWHERE,), BY_BOARD)
     return jax.jit(program)(jax.random.key(3))
 
 
@@ -182,7 +187,10 @@ def _make_public_evaluator(network: Network, *, planes: str) -> Evaluator:
 def _make_public_search(evaluate: Evaluator, config: SearchConfig) -> Search:
     """`make_search`, with mctx's own Gumbel search and public actions for slots; `evaluate` gives
     logits float32[B, N]."""
-    choose, play_slot = mctx_engine.make_gumbel(config, explores=True), make_play(evaluate)
+    options = SearchConfig(
+        simulations=config.simulations, max_considered_actions=config.max_considered_actions
+    )
+    choose, play_slot = mctx_engine.make_gumbel(options, explores=True), make_play(evaluate)
 
     def play(game: Any, action: jax.Array, position: Position) -> Step:
         slot = jax.vmap(actions.slot_of_action)(State(game[1], position), action)

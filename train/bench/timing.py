@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.stages import Traced
 
 from train.network.parts import sum_equations
 from train.runtime.devices import AXIS, BY_BOARD, EVERYWHERE, Devices, device_key
@@ -16,15 +17,14 @@ from train.runtime.host import fetch
 
 CHECKSUM = "checksum"
 _MODULUS = 2**32
-_CACHE_HIT = "/jax/compilation_cache/cache_hits"
+_LANES, _BYTE = 64, 255
 
 
 class ProgramStats(NamedTuple):
     """Figures of a compilation."""
 
     compile_seconds: float  # tracing and lowering included
-    is_cached: bool  # whether XLA's part came from the persistent cache
-    equations: int
+    equations: int  # those of loop bodies, branches and calls included
     peak_bytes: int  # of one device at once, by the program's own memory analysis
 
 
@@ -62,107 +62,83 @@ class BenchRow(NamedTuple):
 def compile_program(
     function: Any, arguments: Sequence[Any], *, donate: Sequence[int] = ()
 ) -> CompiledProgram:
-    """Compile a function, or one that is jitted already, for arguments or their shapes.
+    """Compile a function for arguments or their shapes.
 
     Args:
-      donate: indices of arguments whose buffers the program may reuse; ignored for a function that
-        is jitted already.
+      donate: indices of arguments whose buffers the program may reuse.
     """
-    jitted = function if hasattr(function, "trace") else jax.jit(function, donate_argnums=donate)
-
-    def compile_it() -> tuple[Any, Any]:
-        traced = jitted.trace(*arguments)
-        return traced, traced.lower().compile()
-
-    (_, compiled), stats = timed(compile_it)
-    return CompiledProgram(compiled, stats)
+    jitted = jax.jit(function, donate_argnums=donate)
+    return compile_traced(lambda: jitted.trace(*arguments))
 
 
-def timed(compile_it: Callable[[], tuple[Any, Any]]) -> tuple[tuple[Any, Any], ProgramStats]:
-    """Call a function that traces and compiles; returns its result and the figures."""
-    hits: list[str] = []
-
-    def listen(event: str, **_: Any) -> None:
-        hits.extend([event] * (event == _CACHE_HIT))
-
-    jax.monitoring.register_event_listener(listen)
-    try:
-        began = time.perf_counter()
-        traced, compiled = compile_it()
-        seconds = time.perf_counter() - began
-    finally:
-        jax.monitoring.unregister_event_listener(listen)
+def compile_traced(
+    trace: Callable[[], Traced], compile: Callable[[Traced], Any] = lambda x: x.lower().compile()
+) -> CompiledProgram:
+    """Trace and compile a program, with the figures of both."""
+    began = time.perf_counter()
+    traced = trace()
+    compiled = compile(traced)
+    seconds = time.perf_counter() - began
     memory = compiled.memory_analysis()
-    needed = (
-        memory.argument_size_in_bytes
-        + memory.output_size_in_bytes
-        + memory.temp_size_in_bytes
-        - memory.alias_size_in_bytes
-    )
-    stats = ProgramStats(seconds, bool(hits), count_equations(traced.jaxpr), needed)
-    return (traced, compiled), stats
+    needed = memory.argument_size_in_bytes + memory.output_size_in_bytes
+    needed += memory.temp_size_in_bytes - memory.alias_size_in_bytes
+    equations = sum_equations(traced.jaxpr, lambda equation: 1)
+    return CompiledProgram(compiled, ProgramStats(seconds, equations, needed))
 
 
-def count_equations(jaxpr: Any) -> int:
-    """Equations of a jaxpr, those of its loop bodies, branches and calls included."""
-    return sum_equations(jaxpr, lambda equation: 1)
+Turn = Callable[[Any, Any, jax.Array], tuple[Any, dict[str, jax.Array]]]
+"""(arrays that all boards share, the boards, key) -> the boards after a turn and sums over them by
+name, uint32[]."""
 
 
-Turn = Callable[[Any, Any, Any, jax.Array], tuple[Any, dict[str, jax.Array]]]
-"""(arrays that all boards share, arrays of each board, the boards, key) -> the boards after a turn
-and sums over them by name, uint32[]."""
-
-
-def compile_loop(turn: Turn, arguments: tuple[Any, Any, Any], devices: Devices) -> CompiledProgram:
-    """Compile a loop of turns, each device on its own boards: (shared, by board, boards, key,
-    turns int32[]) -> boards and sums over all turns and devices; consumes the boards.
+def compile_loop(turn: Turn, shared: Any, boards: Any, devices: Devices) -> CompiledProgram:
+    """Compile a loop of turns, each device on its own boards: (shared, boards, key, turns int32[])
+    -> boards and sums over all turns and devices; consumes the boards.
 
     Args:
-      arguments: the first three, or their shapes.
+      shared, boards: of the turns, or their shapes.
     """
 
-    def loop(shared: Any, by_board: Any, boards: Any, key: jax.Array, length: jax.Array):
+    def loop(shared: Any, boards: Any, key: jax.Array, length: jax.Array):
         key = device_key(key)
 
         def body(index: jax.Array, carry: tuple[Any, Any]) -> tuple[Any, Any]:
-            boards, sums = turn(shared, by_board, carry[0], jax.random.fold_in(key, index))
+            boards, sums = turn(shared, carry[0], jax.random.fold_in(key, index))
             return boards, jax.tree.map(jnp.add, carry[1], sums)
 
-        shapes = jax.eval_shape(turn, shared, by_board, boards, key)[1]
+        shapes = jax.eval_shape(turn, shared, boards, key)[1]
         zeros = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
         boards, sums = jax.lax.fori_loop(0, length, body, (boards, zeros))
         return boards, jax.lax.psum(sums, AXIS)
 
-    specs = (EVERYWHERE, BY_BOARD, BY_BOARD, EVERYWHERE, EVERYWHERE)
+    specs = (EVERYWHERE, BY_BOARD, EVERYWHERE, EVERYWHERE)
     program = devices.per_device(loop, specs, (BY_BOARD, EVERYWHERE))
-    key = jax.eval_shape(jax.random.key, 0)
-    return compile_program(
-        program, (*arguments, devices.like(key, EVERYWHERE), np.int32(1)), donate=(2,)
-    )
+    key = devices.like(jax.eval_shape(jax.random.key, 0), EVERYWHERE)
+    return compile_program(program, (shared, boards, key, np.int32(1)), donate=(1,))
+
+
+Amounts = Callable[[int, dict[str, Any]], dict[str, float]]
+"""(units of work, sums over them) -> what a run of `Benchmark` returns."""
 
 
 def make_loop_bench(
     name: str,
     batch: int,
     turn: Turn,
-    arguments: tuple[Any, Any, Any],
+    shared: Any,
+    boards: Any,
     devices: Devices,
-    amounts: Callable[[int, dict[str, float]], dict[str, float]],
+    amounts: Amounts,
 ) -> Benchmark:
-    """A benchmark whose unit is a turn; a run is one call of `compile_loop`.
-
-    Args:
-      amounts: (turns, their sums) -> what a run of `Benchmark` returns.
-    """
-    shared, by_board, boards = arguments
+    """A benchmark whose unit is a turn; a run is one call of `compile_loop`."""
     shared = jax.device_put(shared, devices.sharding(EVERYWHERE))
-    by_board, boards = jax.device_put((by_board, boards), devices.sharding(BY_BOARD))
-    program = compile_loop(turn, (shared, by_board, boards), devices)
+    boards = jax.device_put(boards, devices.sharding(BY_BOARD))
+    program = compile_loop(turn, shared, boards, devices)
     held, calls = [boards], itertools.count(1)
 
     def run(length: int) -> dict[str, float]:
         key = jax.device_put(jax.random.key(next(calls)), devices.sharding(EVERYWHERE))
-        held[0], sums = program.call(shared, by_board, held[0], key, np.int32(length))
+        held[0], sums = program.call(shared, held[0], key, np.int32(length))
         return amounts(length, jax.tree.map(int, fetch(sums)))
 
     return Benchmark(name, batch, run, program.stats)
@@ -173,15 +149,11 @@ def make_call_bench(
     batch: int,
     call: Callable[[Any, int], tuple[Any, dict[str, Any]]],
     state: Any,
-    stats: ProgramStats | None,
-    amounts: Callable[[int, dict[str, float]], dict[str, float]],
+    stats: ProgramStats,
+    amounts: Amounts,
 ) -> Benchmark:
     """A benchmark whose unit is a call: (state, number of the call from 1 on) -> state and sums by
-    name.
-
-    Args:
-      amounts: (calls, sums over them) -> what a run of `Benchmark` returns.
-    """
+    name."""
     held, calls = [state], itertools.count(1)
 
     def run(length: int) -> dict[str, float]:
@@ -221,7 +193,14 @@ def take_turns(
             batch=bench.batch,
             length=lengths[index],
             seconds=tuple(times[index]),
-            rates=_rates(times[index], counts[index]),
+            rates={
+                name: statistics.median(
+                    count[name] / took
+                    for count, took in zip(counts[index], times[index], strict=True)
+                )
+                for name in counts[index][0]
+                if name != CHECKSUM
+            },
             checksum=int(sum(count[CHECKSUM] for count in counts[index])) % _MODULUS,
             stats=bench.stats,
         )
@@ -242,11 +221,19 @@ def _length_for(bench: Benchmark, seconds: float) -> int:
         length = min(8 * length, max(length + 1, round(1.1 * length * seconds / took)))
 
 
-def _rates(times: Sequence[float], counts: Sequence[dict[str, float]]) -> dict[str, float]:
-    return {
-        name: statistics.median(
-            count[name] / took for count, took in zip(counts, times, strict=True)
-        )
-        for name in counts[0]
-        if name != CHECKSUM
-    }
+def count_set(array: jax.Array) -> jax.Array:
+    """uint32: number of entries that are not zero; XLA must compute all of them.
+
+    Long arrays are folded in bytes first: XLA on CPU adds slices many entries at once, but sums a
+    mask entry by entry. The folds are at most 255 at a time, so that programs for large batches
+    stay small.
+    """
+    flat = (array if array.dtype == bool else array != 0).reshape(-1)
+    total = jnp.uint32(0)
+    while flat.shape[0] > _LANES:
+        lanes = max(_LANES, flat.shape[0] // _BYTE)
+        folds = min(flat.shape[0] // lanes, _BYTE)
+        parts = [flat[lanes * fold : lanes * (fold + 1)].astype(jnp.uint8) for fold in range(folds)]
+        total += sum(parts[1:], parts[0]).sum(dtype=jnp.uint32)
+        flat = flat[lanes * folds :]
+    return total + flat.sum(dtype=jnp.uint32)

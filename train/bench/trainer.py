@@ -19,30 +19,21 @@ import jax.numpy as jnp
 import numpy as np
 
 from train.analysis.describe import random_planes
-from train.bench.games import count_set
 from train.bench.search import spread_boards
 from train.bench.timing import (
     CHECKSUM,
     Benchmark,
-    compile_program,
+    compile_traced,
+    count_set,
     make_call_bench,
     make_loop_bench,
-    timed,
 )
 from train.config import RunConfig
 from train.data.openings import no_opening
 from train.data.selfplay import Boards
 from train.loop.numbers import numbers_of
-from train.loop.train_step import TrainState, TrainStep, make_step
-from train.network import (
-    Network,
-    Output,
-    Part,
-    Variables,
-    cast_weights,
-    census,
-    compute_dtype,
-)
+from train.loop.train_step import make_step
+from train.network import Network, Output, Part, Variables, cast_weights, census, compute_dtype
 from train.network.build import channels_of, network_for
 from train.runtime.devices import BY_BOARD, EVERYWHERE, Devices
 
@@ -64,14 +55,14 @@ def make_selfplay_bench(config: RunConfig, boards: int, devices: Devices) -> Ben
     step, numbers = make_step(config, devices), numbers_of(config)
     network = network_for(config.network, config.rules.players)
     variables = jax.device_put(network.init(jax.random.key(0)), devices.sharding(EVERYWHERE))
-    _, positions = spread_boards(config.rules, boards, devices)
+    positions = spread_boards(config.rules, boards, devices).position
     opening = jax.device_put(no_opening(boards), devices.sharding(BY_BOARD))
-    (_, compiled), stats = timed(lambda: ((traced := step.trace_play(0)), traced.lower().compile()))
+    play, stats = compile_traced(lambda: step.trace_play(0))
     sum_up = jax.jit(lambda plies: sum(map(count_set, jax.tree.leaves(plies)), jnp.uint32(0)))
 
     def call(boards: Boards, number: int) -> tuple[Boards, dict[str, jax.Array]]:
         key = step.keys(number).play
-        boards, plies, metrics = compiled(numbers, variables, step.variant, boards, key)
+        boards, plies, metrics = play(numbers, variables, step.variant, boards, key)
         sums = {name: getattr(metrics.sums, name) for name in ("positions", "full")}
         sums["games"] = metrics.by_board.games
         return boards, sums | {CHECKSUM: sum_up(plies)}
@@ -109,12 +100,14 @@ def evaluations(config: RunConfig, full: float, positions: float) -> float:
     return full * (simulations + 1) + (positions - full) * (cheap_simulations + 1)
 
 
-def make_forward_bench(config: RunConfig, boards: int, devices: Devices) -> Benchmark:
+def make_forward_bench(
+    config: RunConfig, boards: int, devices: Devices, name: str = FORWARD
+) -> Benchmark:
     """Compile evaluations of a network in a loop, each waiting for the one before."""
     network, planes = _network_and_planes(config, boards)
     operations = forward_operations(config)
 
-    def evaluate(variables: Variables, by_board: None, planes: jax.Array, key: jax.Array):
+    def evaluate(variables: Variables, planes: jax.Array, key: jax.Array):
         output = network.evaluate(variables, planes)
         # Never true, but all logits and values are needed to know it.
         top = jnp.maximum(output.policy.max(axis=(1, 2, 3)), output.value.max(axis=1))
@@ -125,8 +118,7 @@ def make_forward_bench(config: RunConfig, boards: int, devices: Devices) -> Benc
         return sums | {"evaluations": done, OPERATIONS: done * operations}
 
     variables = cast_weights(network.init(jax.random.key(0)), config.network)
-    arguments = variables, None, planes
-    return make_loop_bench(FORWARD, boards, evaluate, arguments, devices, amounts)
+    return make_loop_bench(name, boards, evaluate, variables, planes, devices, amounts)
 
 
 def make_learner_bench(config: RunConfig, batch: int, devices: Devices) -> Benchmark:
@@ -143,12 +135,15 @@ def make_learner_bench(config: RunConfig, batch: int, devices: Devices) -> Bench
         replay=dataclasses.replace(config.replay, positions=rows * boards),
     )
     step = make_step(config, devices)
-    state = _filled(step, config.selfplay.plies, rows)
-    _, stats = timed(lambda: (step.learning.trace(), step.learning.compiled))
+    state = step.init()
+    boards_now, replay, player = state.boards, state.replay_state, state.learner.player
+    for index in range(-(-rows // config.selfplay.plies)):
+        boards_now, played, _ = step.play(0, player, boards_now, step.keys(index).play)
+        replay, _ = step.write(replay, played)
+    _, stats = compile_traced(step.learning.trace, lambda traced: step.learning.compiled)
 
     def call(learner: Any, number: int) -> tuple[Any, dict[str, Any]]:
-        keys = step.keys(number).learn
-        learner, metrics = step.learn(learner, state.replay_state, keys, STEPS)
+        learner, metrics = step.learn(learner, replay, step.keys(number).learn, STEPS)
         return learner, {CHECKSUM: [(each.losses.loss, each.gradient_norm) for each in metrics]}
 
     def amounts(length: int, sums: dict[str, Any]) -> dict[str, float]:
@@ -163,33 +158,24 @@ def _bits(number: float) -> int:
     return int(np.float32(number).view(np.uint32))
 
 
-def _filled(step: TrainStep, plies: int, rows: int) -> TrainState:
-    """A run's first state, with a replay buffer full of the bootstrap's games."""
-    state = step.init()
-    boards, replay_state, player = state.boards, state.replay_state, state.learner.player
-    for index in range(-(-rows // plies)):
-        boards, played, _ = step.play(0, player, boards, step.keys(index).play)
-        replay_state, _ = step.write(replay_state, played)
-    return state._replace(boards=boards, replay_state=replay_state)
-
-
 def make_backward_bench(config: RunConfig, batch: int, devices: Devices) -> Benchmark:
     """Compile forward and backward passes: one a call on CPU, STEPS a call on accelerators, as the
     learner does."""
     network, planes = _network_and_planes(config, batch)
-    step, steps_a_call = _make_backward(network), 1
-    if jax.default_backend() != "cpu":
-        step, steps_a_call = _repeat(step), STEPS
+    steps_a_call = 1 if jax.default_backend() == "cpu" else STEPS
     everywhere, by_board = devices.sharding(EVERYWHERE), devices.sharding(BY_BOARD)
     variables = jax.device_put(_stirred(network.init(jax.random.key(0))), everywhere)
     planes = jax.device_put(planes, by_board)
-    jitted = jax.jit(step, donate_argnums=0, out_shardings=everywhere)
-    program, operations = compile_program(jitted, (variables, planes)), step_operations(config)
+    jitted = jax.jit(
+        _make_backward(network, steps_a_call), donate_argnums=0, out_shardings=everywhere
+    )
+    program, stats = compile_traced(lambda: jitted.trace(variables, planes))
+    operations = step_operations(config)
 
     def call(variables: Variables, number: int) -> tuple[Variables, dict[str, jax.Array]]:
         value = jnp.float32(0)
         for _ in range(STEPS // steps_a_call):
-            variables, value = program.call(variables, planes)
+            variables, value = program(variables, planes)
         return variables, {CHECKSUM: value}
 
     def amounts(length: int, sums: dict[str, float]) -> dict[str, float]:
@@ -197,15 +183,14 @@ def make_backward_bench(config: RunConfig, batch: int, devices: Devices) -> Benc
         done = {"steps": steps, "positions": samples, OPERATIONS: samples * operations}
         return {**done, CHECKSUM: _bits(sums[CHECKSUM])}
 
-    return make_call_bench(BACKWARD, batch, call, variables, program.stats, amounts)
+    return make_call_bench(BACKWARD, batch, call, variables, stats, amounts)
 
 
-_Backward = Callable[[Any, jax.Array], tuple[Any, jax.Array]]
-"""(variables, planes [N, H, W, C]) -> variables and a loss, float32[]."""
-
-
-def _make_backward(network: Network) -> _Backward:
-    """One forward and backward pass."""
+def _make_backward(
+    network: Network, steps: int
+) -> Callable[[Any, jax.Array], tuple[Any, jax.Array]]:
+    """That number of forward and backward passes: (variables, planes [N, H, W, C]) -> variables and
+    the last loss, float32[]."""
 
     def step(variables: Any, planes: jax.Array) -> tuple[Any, jax.Array]:
         def loss(params: Any) -> tuple[jax.Array, Any]:
@@ -219,19 +204,13 @@ def _make_backward(network: Network) -> _Backward:
         params = jax.tree.map(lambda x, g: x - 1e-30 * g, variables.params, gradient)
         return variables._replace(params=params, batch_stats=stats), value
 
-    return step
-
-
-def _repeat(step: _Backward) -> _Backward:
-    """STEPS passes as one program."""
-
-    def steps(variables: Any, planes: jax.Array) -> tuple[Any, jax.Array]:
+    def repeated(variables: Any, planes: jax.Array) -> tuple[Any, jax.Array]:
         variables, values = jax.lax.scan(
-            lambda v, _: step(v, planes), variables, None, length=STEPS
+            lambda v, _: step(v, planes), variables, None, length=steps
         )
         return variables, values[-1]
 
-    return steps
+    return step if steps == 1 else repeated
 
 
 def _stirred(variables: Variables) -> Variables:
@@ -250,7 +229,7 @@ def make_product_bench(config: RunConfig, batch: int, devices: Devices) -> Bench
     side = CPU_SIDE if jax.default_backend() == "cpu" else SIDE
     dtype = compute_dtype(config.network.dtype)
 
-    def product(factor: jax.Array, by_board: None, held: jax.Array, key: jax.Array):
+    def product(factor: jax.Array, held: jax.Array, key: jax.Array):
         after = held[0] @ factor  # All of it is needed, by the next product or as the result.
         return after[None], {CHECKSUM: count_set(after[0])}
 
@@ -261,8 +240,7 @@ def make_product_bench(config: RunConfig, batch: int, devices: Devices) -> Bench
     # The scale keeps the entries of every product about as large as those of its factors.
     factor = jax.random.normal(factor_key, (side, side), dtype) * np.asarray(side**-0.5, dtype)
     start = jax.random.normal(start_key, (devices.count, side, side), dtype)
-    arguments = factor, None, start
-    return make_loop_bench(PRODUCT, batch, product, arguments, devices, amounts)
+    return make_loop_bench(PRODUCT, batch, product, factor, start, devices, amounts)
 
 
 def forward_operations(config: RunConfig) -> int:

@@ -3,7 +3,7 @@
 import dataclasses
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import jax
@@ -19,60 +19,40 @@ ITERATIONS, MINUTES = 3, 5.0
 
 
 def train_a_little(config: RunConfig, directory: Path, minutes: float | None) -> list[str]:
-    """Lines on a new run of the config, trained for a while without matches; it can be resumed.
+    """Train a new run of the config for a while without matches and save it; it can be resumed.
 
     Args:
       config: the run.
       directory: of the report; the run lies below it.
-      minutes: length after compiling; None for ITERATIONS on a CPU, and for MINUTES on an
-        accelerator.
+      minutes: length from the end of the first compiling, the iteration under way is finished;
+        None for ITERATIONS on a CPU, and for MINUTES on an accelerator.
+
+    Returns:
+      Lines on its speed.
     """
     runs, number = directory / "runs", 1
     while (runs / f"{config.name}-{number}").exists():
         number += 1
-    short = dataclasses.replace(config, name=f"{config.name}-{number}")
+    matches = EvaluationConfig(every=0, opponents=(), anchors=())
+    short = dataclasses.replace(config, name=f"{config.name}-{number}", evaluation=matches)
     if minutes is None and jax.default_backend() == "cpu":
         short, minutes = dataclasses.replace(short, iterations=ITERATIONS), math.inf
-    rows, seconds = train_for(short, runs, seconds=60 * (MINUTES if minutes is None else minutes))
+    seconds = 60 * (MINUTES if minutes is None else minutes)
+    rows = []
+    with training.open_run(short, runs / short.name, resume=False) as run:
+        started = time.perf_counter()
+
+        def is_over() -> bool:
+            return time.perf_counter() - started >= seconds
+
+        for _, row in iterations(run, should_stop=is_over):
+            rows.append(row)
+        took = time.perf_counter() - started
     return [
-        f"{len(rows)} iterations of `{config.name}`: {seconds:.0f} s, compilation left out",
+        f"{len(rows)} iterations of `{config.name}`: {took:.0f} s, compilation left out",
         *training_lines(rows),
         f"metrics in `runs/{short.name}`",
     ]
-
-
-def train_for(
-    config: RunConfig,
-    runs: Path,
-    *,
-    seconds: float,
-    on_row: Callable[[Row], None] = lambda row: None,
-) -> tuple[list[Row], float]:
-    """Train a new run without matches until a time is over, or the run; save it.
-
-    Args:
-      config: the run.
-      runs: directory of all runs.
-      seconds: counted from the end of the first compiling; the iteration under way is finished.
-      on_row: gets each row of metrics.
-
-    Returns:
-      Rows of metrics, and the seconds that they took.
-    """
-    config = dataclasses.replace(
-        config, evaluation=EvaluationConfig(every=0, opponents=(), anchors=())
-    )
-    with training.open_run(config, runs / config.name, resume=False) as run:
-        started = time.perf_counter()
-
-        def gone() -> float:
-            return time.perf_counter() - started
-
-        rows = []
-        for _, row in iterations(run, should_stop=lambda: gone() >= seconds):
-            rows.append(row)
-            on_row(row)
-        return rows, gone()
 
 
 def training_lines(rows: Sequence[Row]) -> list[str]:
@@ -84,13 +64,13 @@ def training_lines(rows: Sequence[Row]) -> list[str]:
     last = rows[-1]
     stage = [row for row in rows if row["simulations"] == last["simulations"]]
     steady = [row for row in stage if row is not rows[0]] or stage
-    speed = sum(row["positions"] for row in steady) / sum(map(_seconds_of, steady))
+    seconds = sum(row["selfplay_seconds"] + row["learn_seconds"] for row in steady)
+    speed = sum(row["positions"] for row in steady) / seconds
     lines = [
         f"the last: {last['selfplay_seconds']:.1f} s of self-play, {last['learn_seconds']:.1f} s "
         "of learning"
     ]
-    if any(row["games"] for row in stage):
-        games = sum(row["games"] for row in stage)
+    if games := sum(row["games"] for row in stage):
         length = sum(row["games"] * (row["mean_length"] or 0) for row in stage) / games
         search = last["simulations"]
         name = f"stage of {search} simulations" if search else "bootstrap, which does not search"
@@ -99,7 +79,3 @@ def training_lines(rows: Sequence[Row]) -> list[str]:
             f"{name}: {MILLION * length / speed / 3600:.3g} hours"
         )
     return lines
-
-
-def _seconds_of(row: Row) -> float:
-    return row["selfplay_seconds"] + row["learn_seconds"]

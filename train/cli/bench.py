@@ -41,10 +41,11 @@ class Bench:
     config: Annotated[ConfigFile, options.without("what=engine")] = None
     """TOML file: its rules, network, search and learner are used; without one, the quickstart."""
     what: Annotated[str, arg("PARTS"), options.without("report")] = "env,search,selfplay,learn"
-    """Parts to measure: env, search, selfplay, learn; or strength alone: train, and tell the
-    minutes until the player passes 50 % and 90 % against heuristic-search:wjx@64; or engine alone:
-    how fast sessions are answered; or compile alone: what the compiler of a TPU or GPU that is not
-    here makes of the run's programs, and the hours of a million games that follow from it."""
+    """Parts to measure: env, search, selfplay, learn; table1, the networks of the ResTNet paper's
+    Table 1; or strength alone: train, and tell the minutes until the player passes 50 % and 90 %
+    against heuristic-search:wjx@64; or engine alone: how fast sessions are answered; or compile
+    alone: what the compiler of a TPU or GPU that is not here makes of the run's programs, and the
+    hours of a million games that follow from it."""
     batch: Annotated[str, arg(hint=""), _TIMED] = ""
     """Numbers of boards in parallel; without it 256 and 1024 on a CPU, on an accelerator 1024 to
     262144 for the game and 512 to 16384 for all else, as far as its memory goes."""
@@ -68,10 +69,6 @@ class Bench:
     scaling: Annotated[str, arg(hint=""), options.only("plot", "report")] = ""
     """Numbers of boards of the plot; without it powers of 4 from 1 to 65536, or on an accelerator
     to 262144."""
-    fit: Annotated[str, arg("BOARDS,SIMULATIONS"), options.only("what=search", "report")] = (
-        "4096,64"
-    )
-    """Boards in parallel and simulations a move of the search whose memory is analysed."""
     report: Annotated[Path | None, arg("FOLDER", "")] = None
     """Directory for a report: everything is measured, and the config is trained for a while."""
     minutes: Annotated[
@@ -115,12 +112,16 @@ class Bench:
         from rich.console import Console
 
         from train.bench import report, suite, training
+        from train.runtime.files import write_json
         from wallgo_jax.game.rules import name_of
 
         request, plot, console = self._request(config), self.plot, Console()
         command = f"python -m train bench {shlex.join(self._words(overrides))}"
 
         def save(figures: Figures, lines: Sequence[str] = ()) -> None:
+            record = report.bench_record(figures, **report.about_of(request))
+            if self.json is not None:
+                write_json(self.json, record)
             if self.report is not None:
                 report.write_report(self.report, command, request, figures, lines)
 
@@ -134,7 +135,8 @@ class Bench:
             title = f"Random play of {name_of(config.rules)} on {report.chip()}"
             report.write_plot(plot, figures.rows, title=title)
             options.say_written(plot, "plot")
-        options.write_json(self.json, report.bench_record(figures, **report.about_of(request)))
+        if self.json is not None:
+            options.say_written(self.json, "figures")
         if self.report is not None:
             save(figures, training.train_a_little(config, self.report, self.minutes))
             options.say_written(self.report / report.REPORT_FILE, "report")
@@ -143,11 +145,8 @@ class Bench:
     def _request(self, config: RunConfig) -> Request:
         from train.bench import suite
 
-        parts = options.names_of(self.what) if self.report is None else suite.PARTS
+        parts = options.names_of(self.what) if self.report is None else suite.DEFAULT_PARTS
         has_plot = self.plot is not None or self.report is not None
-        fit = options.numbers_of("fit", self.fit)
-        if len(fit) != 2 or fit[1] < 2:
-            raise UsageError("bench: --fit must be boards, then simulations from 2 on")
         return suite.Request(
             config=config,
             parts=(*parts, suite.PLOT) if has_plot else parts,
@@ -157,7 +156,6 @@ class Bench:
             simulations=self.simulations,
             repeats=self.repeats,
             seconds=self.seconds,
-            fit=(fit[0], fit[1]),
         )
 
     def _words(self, overrides: Sequence[str]) -> list[str]:
@@ -197,7 +195,7 @@ class Bench:
         from train.bench import compile_report, suite
         from train.runtime.files import plain_data
 
-        suite.check_rules(config, "bench")
+        suite.check_rules(config)
         names = options.names_of(self.programs)
         if not names or set(names) - set(compile_report.PROGRAMS):
             allowed = ", ".join(compile_report.PROGRAMS)

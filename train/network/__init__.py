@@ -13,34 +13,20 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from train.network.config import NetworkConfig
-    from train.network.parts import Part, census, count_parameters
-    from train.network.restnet import (
-        Network,
-        Output,
-        Variables,
-        cast_weights,
-        compute_dtype,
-        make_network,
-    )
-    from train.network.slots import MASKED, POLICY_PLANES, reply_logits, slot_logits
-
-__all__ = [
-    "MASKED",
-    "POLICY_PLANES",
-    "Network",
-    "NetworkConfig",
-    "Output",
-    "Part",
-    "Variables",
-    "cast_weights",
-    "census",
-    "compute_dtype",
-    "count_parameters",
-    "make_network",
-    "reply_logits",
-    "slot_logits",
-]
+    from train.network.config import NetworkConfig as NetworkConfig
+    from train.network.parts import Part as Part
+    from train.network.parts import census as census
+    from train.network.parts import count_parameters as count_parameters
+    from train.network.restnet import Network as Network
+    from train.network.restnet import Output as Output
+    from train.network.restnet import Variables as Variables
+    from train.network.restnet import cast_weights as cast_weights
+    from train.network.restnet import compute_dtype as compute_dtype
+    from train.network.restnet import make_network as make_network
+    from train.network.slots import MASKED as MASKED
+    from train.network.slots import POLICY_PLANES as POLICY_PLANES
+    from train.network.slots import reply_logits as reply_logits
+    from train.network.slots import slot_logits as slot_logits
 
 _NAMES = {
     "parts": ("Part", "census", "count_parameters"),
@@ -55,7 +41,3 @@ def __getattr__(name: str) -> Any:
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

@@ -2,13 +2,15 @@
 
 import dataclasses
 from collections.abc import Iterator
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 from train.functions import CustomNetwork, CustomPlanes
 from train.network.blocks import TRANSFORMER, WALLED, parse_blocks
 
-NORMS = ("batch", "layer", "none")
-VALUES = ("scalar", "wdl")
-DTYPES = ("auto", "float32", "bfloat16")
+_One = Annotated[int, Field(ge=1)]
+_Count = Annotated[int, Field(ge=0)]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,25 +59,25 @@ class NetworkConfig:
     """
 
     blocks: str = "R"
-    width: int = 32
-    heads: int = 4
-    mlp_ratio: float = 2.0
-    norm: str = "batch"
-    value_width: int = 64
-    value: str = "scalar"
+    width: _One = 32
+    heads: _One = 4
+    mlp_ratio: Annotated[float, Field(gt=0)] = 2.0
+    norm: Literal["batch", "layer", "none"] = "batch"
+    value_width: _One = 64
+    value: Literal["scalar", "wdl"] = "scalar"
     ownership: bool = True
     margin: bool = False
     reply: bool = False
     destination_head: bool = False
-    destination_width: int = 0
-    destination_rank: int = 0
+    destination_width: _Count = 0
+    destination_rank: _Count = 0
     destination_path: bool = False
-    walled_convolutions: int = 1
+    walled_convolutions: Literal[1, 2] = 1
     stones_close_gates: bool = False
     walking_bias: bool = False
     planes: str = "BTR"
     mover_first: bool = True
-    dtype: str = "auto"
+    dtype: Literal["auto", "float32", "bfloat16"] = "auto"
     custom: CustomNetwork = ""
     custom_planes: CustomPlanes = ""
     playable: bool = False
@@ -87,29 +89,15 @@ class NetworkConfig:
     def _wrong(self, blocks: str) -> Iterator[str]:
         """What is not allowed, in words."""
         has_attention, has_head = TRANSFORMER in blocks, self.destination_head
-        for key in ("width", "heads", "value_width"):
-            if getattr(self, key) < 1:
-                yield f"{key} must be at least 1"
-        if self.walled_convolutions not in (1, 2):
-            yield "walled_convolutions must be 1 or 2"
-        for key in ("destination_width", "destination_rank"):
-            if getattr(self, key) < 0:
-                yield f"{key} must not be negative"
-            if getattr(self, key) > 0 and not has_head:
-                yield f"{key} must be 0 where destination_head is false"
-        if self.destination_path and not has_head:
-            yield "destination_path must be false where destination_head is false"
+        for key in ("destination_width", "destination_rank", "destination_path"):
+            if getattr(self, key) and not has_head:
+                yield f"{key} needs destination_head"
         if self.walking_bias and not has_attention:
             yield "walking_bias must be false where blocks has no T"
         if self.stones_close_gates and WALLED not in blocks and not self.walking_bias:
             yield "stones_close_gates must be false where blocks has no W and walking_bias is false"
-        if not 0 < self.mlp_ratio < float("inf"):
-            yield "mlp_ratio must be a number above 0"
-        elif has_attention and round(self.width * self.mlp_ratio) < 1:
+        if has_attention and round(self.width * self.mlp_ratio) < 1:
             width = f"T blocks of width {self.width}"
             yield f"mlp_ratio {self.mlp_ratio} gives {width} no hidden channel"
         if has_attention and self.width % self.heads:
             yield f"width {self.width} is not a multiple of heads {self.heads}"
-        for key, allowed in (("norm", NORMS), ("value", VALUES), ("dtype", DTYPES)):
-            if getattr(self, key) not in allowed:
-                yield f"{key} {getattr(self, key)!r} is not one of {', '.join(allowed)}"

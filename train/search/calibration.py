@@ -23,11 +23,6 @@ class Calibration(NamedTuple):
     search: _Factor = 1.0  # of values after a search
     simulations: int | None = None  # of the search that was fitted; None where nothing was
 
-    @property
-    def is_fitted(self) -> bool:
-        """Whether games have shown these factors."""
-        return self.simulations is not None
-
     def chance(self, value: Any, *, players: int, is_searched: bool = True) -> np.ndarray:
         """The chance to win of values from one side; see `win_chance`."""
         return win_chance(

@@ -1,15 +1,17 @@
 """Options of the search, in a file without jax, so that reading a config is quick."""
 
 import dataclasses
-import sys
 from collections.abc import Sequence
+from typing import Annotated, Literal, get_args
+
+from pydantic import Field
 
 from train.functions import CustomSearch
 
-KINDS = ("gumbel", "puct")
-ENGINES = ("native", "mctx")
-OPPONENTS = ("paranoid", "maxn")
-FIRST_PLAYS = ("mctx", "minizero", "katago")
+Kind = Literal["gumbel", "puct"]
+Engine = Literal["native", "mctx"]
+Opponents = Literal["paranoid", "maxn"]
+KINDS, ENGINES, OPPONENTS = get_args(Kind), get_args(Engine), get_args(Opponents)
 MAX_SIMULATIONS = 100_000
 MOVE_CLASSES = ("placement", "stay", "one_step", "two_steps")
 """Classes of moves: placements of stones, and plays by the steps of the stone."""
@@ -19,26 +21,10 @@ _MOST_BOOST = 20.0
 _LEAST_MCTX_C_INIT = 1e-3
 """mctx masks illegal slots at the root alone: below it the weight of the prior must outdo its noise
 of 1e-7, which all slots get, for any number of visits and slots."""
-_CHOICES = {"kind": KINDS, "engine": ENGINES, "opponents": OPPONENTS, "first_play": FIRST_PLAYS}
-_LARGEST, _ABOVE_0 = sys.float_info.max, sys.float_info.min
-_RANGES = {
-    "simulations": (1, MAX_SIMULATIONS),
-    "max_considered_actions": (1, _LARGEST),
-    "player_max_considered_actions": (0, _LARGEST),
-    "value_scale": (0, _LARGEST),
-    "player_value_scale": (0, _LARGEST),
-    "visit_offset": (0, _LARGEST),
-    "least_spread": (_ABOVE_0, _LARGEST),
-    "c_init": (0, _LARGEST),
-    "c_base": (_ABOVE_0, _LARGEST),
-    "dirichlet_fraction": (0, 1),
-    "dirichlet_alpha": (1e-3, 1e3),
-    "temperature": (0, 100),
-    "temperature_plies": (0, _LARGEST),
-    "first_simulations": (0, _LARGEST),
-    "prior_boost_halflife": (_ABOVE_0, _LARGEST),
-}
-"""The least and the largest number of an option."""
+_One = Annotated[int, Field(ge=1)]
+_Count = Annotated[int, Field(ge=0)]
+_Weight = Annotated[float, Field(ge=0)]
+_Positive = Annotated[float, Field(gt=0)]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -96,39 +82,31 @@ class SearchConfig:
         (`docs/api.md`).
     """
 
-    simulations: int = 16
-    max_considered_actions: int = 16
-    player_max_considered_actions: int = 0
-    kind: str = "gumbel"
-    engine: str = "native"
-    opponents: str = "paranoid"
-    value_scale: float = 0.1
-    player_value_scale: float = 0.0
-    visit_offset: float = 50.0
+    simulations: Annotated[int, Field(ge=1, le=MAX_SIMULATIONS)] = 16
+    max_considered_actions: _One = 16
+    player_max_considered_actions: _Count = 0
+    kind: Kind = "gumbel"
+    engine: Engine = "native"
+    opponents: Opponents = "paranoid"
+    value_scale: _Weight = 0.1
+    player_value_scale: _Weight = 0.0
+    visit_offset: _Weight = 50.0
     rescale_values: bool = True
-    least_spread: float = 1e-8
-    first_play: str = "katago"
-    c_init: float = 1.25
-    c_base: float = 19652.0
-    dirichlet_fraction: float = 0.25
-    dirichlet_alpha: float = 0.17
-    temperature: float = 1.0
-    temperature_plies: int = 0
-    first_simulations: int = 0
+    least_spread: _Positive = 1e-8
+    first_play: Literal["mctx", "minizero", "katago"] = "katago"
+    c_init: _Weight = 1.25
+    c_base: _Positive = 19652.0
+    dirichlet_fraction: Annotated[float, Field(ge=0, le=1)] = 0.25
+    dirichlet_alpha: Annotated[float, Field(ge=1e-3, le=1e3)] = 0.17
+    temperature: Annotated[float, Field(ge=0, le=100)] = 1.0
+    temperature_plies: _Count = 0
+    first_simulations: _Count = 0
     rounds: bool = False
     prior_boost: tuple[str, ...] = ()
-    prior_boost_halflife: float = 10.0
+    prior_boost_halflife: _Positive = 10.0
     custom: CustomSearch = ""
 
     def __post_init__(self) -> None:
-        for key, allowed in _CHOICES.items():
-            if getattr(self, key) not in allowed:
-                raise ValueError(f"{key} {getattr(self, key)!r} is not one of {', '.join(allowed)}")
-        for key, (low, high) in _RANGES.items():
-            if not low <= getattr(self, key) <= high:
-                least = "above 0" if low == _ABOVE_0 else f"at least {low:g}"
-                most = "" if high == _LARGEST else f" and at most {high:g}"
-                raise ValueError(f"{key} must be {least}{most}")
         for complaint, is_wrong in self._conflicts().items():
             if is_wrong:
                 raise ValueError(complaint)
@@ -147,7 +125,7 @@ class SearchConfig:
                 is_mctx and self.kind == "puct" and self.c_init < _LEAST_MCTX_C_INIT
             ),
             "temperature must be 0 or from 0.01 to 100": 0 < self.temperature < 0.01,
-            "first_simulations must be from 0 to simulations": (
+            "first_simulations must be at most simulations": (
                 self.first_simulations > self.simulations
             ),
             "prior_boost must be empty for a search that Python passes": bool(

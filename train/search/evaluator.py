@@ -131,14 +131,20 @@ def make_symmetric_evaluator(evaluate: Evaluator, symmetries: int) -> Evaluator:
     there = np.asarray(SYMMETRY_ORDER[:symmetries], np.int32)
     back = np.asarray(INVERSE_SYMMETRIES, np.int32)[there]
 
+    def turn_policies(policies: jax.Array, state: State) -> jax.Array:
+        """[S, A]: each policy of a state's turned copies, turned back."""
+        turn = jax.vmap(symmetry_lib.turn_policy, in_axes=(0, 0, None, None))
+        return turn(policies, jnp.asarray(back), symmetry_lib.phase_of(state), state.variant)
+
     def evaluate_turned(
         variables: Any, states: State, analysis: BoardAnalysis | None = None
     ) -> Evaluation:
-        turned = jax.vmap(_turn_by(there))(states)
+        turn_state = jax.vmap(symmetry_lib.turn_state, in_axes=(None, 0))
+        turned = jax.vmap(lambda state: turn_state(state, jnp.asarray(there)))(states)
         merged = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), turned)
         evaluation = evaluate(variables, merged)
         by_copy = jax.tree.map(lambda x: x.reshape(-1, symmetries, *x.shape[1:]), evaluation)
-        logits = jax.vmap(_turn_policies_by(back))(by_copy.logits, states)
+        logits = jax.vmap(turn_policies)(by_copy.logits, states)
         legal = legal_slots(states, analysis)
         # A sum of masked logits would overflow.
         mean = jnp.where(legal[:, None], logits, 0.0).mean(axis=1)
@@ -148,25 +154,6 @@ def make_symmetric_evaluator(evaluate: Evaluator, symmetries: int) -> Evaluator:
         return Evaluation(jnp.where(legal, mean, MASKED), by_copy.value.mean(axis=1))
 
     return evaluate_turned
-
-
-def _turn_by(symmetries: np.ndarray) -> Any:
-    """state -> its turned copies [S]."""
-    return lambda state: jax.vmap(symmetry_lib.turn_state, in_axes=(None, 0))(
-        state, jnp.asarray(symmetries)
-    )
-
-
-def _turn_policies_by(symmetries: np.ndarray) -> Any:
-    """(policies [S, A], the state before it was turned) -> each policy turned by its symmetry."""
-
-    def turn(policies: jax.Array, state: State) -> jax.Array:
-        in_setup = symmetry_lib.phase_of(state)
-        return jax.vmap(symmetry_lib.turn_policy, in_axes=(0, 0, None, None))(
-            policies, jnp.asarray(symmetries), in_setup, state.variant
-        )
-
-    return turn
 
 
 def make_play(

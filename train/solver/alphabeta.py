@@ -17,7 +17,7 @@ import numpy as np
 from train.runtime.errors import UsageError
 from train.solver import compiled
 from train.solver.boards import DRAW, LOSS, WIN, Board, LegalPlay, plays
-from train.solver.contest import ends, flood, popcount, step, walls_at
+from train.solver.contest import ends, flood, nearer, popcount, step, walls_at
 from wallgo_jax.board.geometry import NUM_SYMMETRIES, turn_cell
 from wallgo_jax.game.rules import MOVER_LOSES, Rules
 
@@ -188,7 +188,7 @@ _search = _make_search(lambda function: function)
 @functools.cache
 def _compiled_search() -> Callable[..., int]:
     """The search compiled by numba; takes some seconds."""
-    helpers = (_key, _ordered, _unpack, _lead, _turn_after, _can_walk)
+    helpers = (_key, _ordered, _unpack, _turn_after, _can_walk)
     return compiled.compile_recursive(_make_search, helpers)
 
 
@@ -212,7 +212,8 @@ def _can_walk(down: int, right: int, own: int, other: int, size: int) -> bool:
 
 
 def _ordered(solver: _Solver, down: int, right: int, own: int, other: int) -> list[int]:
-    """The boards after each play, as `_unpack` reads them, those of the largest `_lead` first."""
+    """The boards after each play, as `_unpack` reads them, the largest lead in `nearer` cells
+    first."""
     cells, boards = solver.size**2, [0]
     reached = ends(down, right, own, own | other, solver.size)
     if solver.needs_room and not _can_walk(down, right, own, other, solver.size):
@@ -229,7 +230,7 @@ def _ordered(solver: _Solver, down: int, right: int, own: int, other: int) -> li
             else:
                 after_right = right & ~(beside & -beside)
                 beside &= beside - 1
-            lead = _lead(after_down, after_right, end, other, solver.size) + cells
+            lead = nearer(after_down, after_right, end, other, solver.size) + cells
             board = ((lead << cells | after_down) << cells | after_right) << cells | end
             place = len(boards) - 1
             boards.append(0)
@@ -245,20 +246,6 @@ def _unpack(play: int, cells: int) -> tuple[int, int, int]:
     """The stone that moved, and the horizontal and vertical openings after the play."""
     every = (1 << cells) - 1
     return play & every, play >> cells & every, play >> 2 * cells & every
-
-
-def _lead(down: int, right: int, own: int, other: int, size: int) -> int:
-    """Cells that the player who moved reaches first, minus those that the other does."""
-    mine, theirs = own, other
-    while True:
-        own_next = step(down, right, own, size) & ~theirs
-        other_next = step(down, right, other, size) & ~mine
-        if own_next | mine == mine and other_next | theirs == theirs:
-            return popcount(mine) - popcount(theirs)
-        own, fresh_other = own_next & ~mine, other_next & ~theirs
-        theirs |= fresh_other
-        mine |= own & ~fresh_other
-        other = fresh_other
 
 
 def _key(solver: _Solver, down: int, right: int, own: int, other: int) -> int:

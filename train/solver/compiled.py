@@ -7,6 +7,7 @@ Contests take part as 64-bit integers, so boards are at most 7x7.
 import functools
 import hashlib
 import importlib.util
+import inspect
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,21 +22,8 @@ MAX_SIZE = 7
 _EMPTY = -1
 _SOURCES = ("contest.py", "claims.py", "compiled.py")
 _FIELDS = len(Contest._fields)
-_PLAIN = (
-    *(contest.step, contest.flood, contest.ends, contest.walls_at, contest.largest_part),
-    *(
-        contest.free_waits,
-        contest.sure_turns,
-        contest.cheap_turn,
-        contest.largest_home,
-        contest.wall_cost,
-        contest.settle,
-    ),
-    *(contest.score_of, contest.final_score, contest.bounds, contest.fortress),
-    *(contest.expected_score, contest.walled, contest.after_wall, contest.after_wait),
-    *(claims.node_of, claims.expand, claims.add_edge, claims.set_target, claims.update),
-)
-"""Functions that numba compiles as they stand."""
+_OWN = ("popcount", "contest_at", "new_place", "geometry_of", "make_graph", "make_stack", "search")
+"""Functions that numba does not compile as they stand, or that call no other."""
 
 
 def is_available(size: int) -> bool:
@@ -102,8 +90,10 @@ def _register() -> Any:
     import numba
     from numba import extending
 
-    for function in _PLAIN:
-        extending.register_jitable(function)
+    for module in (contest, claims):
+        for name, function in inspect.getmembers(module, inspect.isfunction):
+            if function.__module__ == module.__name__ and name not in _OWN:
+                extending.register_jitable(function)
     _overload_storage(extending)
     return numba
 

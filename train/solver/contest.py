@@ -161,7 +161,7 @@ def sure_turns(down: int, right: int, stones: int, size: int) -> tuple[int, int,
             cost = 1
             exists, down, right, stones = cheap_turn(down, right, stones, size, 1)
         if (cost or not exists) and not pays:
-            largest = largest_home(before[0], before[1], before[2], size)
+            largest = largest_part(before[0], before[1], before[2], -1, size)
         if not exists:
             break
         if cost or pays:
@@ -169,16 +169,6 @@ def sure_turns(down: int, right: int, stones: int, size: int) -> tuple[int, int,
         else:
             waits += 1
     return waits, pays, largest
-
-
-def largest_home(down: int, right: int, stones: int, size: int) -> int:
-    """Cells of the largest region that holds one of the stones."""
-    most = 0
-    while stones:
-        part = flood(down, right, stones & -stones, -1, size)
-        most = max(most, popcount(part))
-        stones &= ~part
-    return most
 
 
 def cheap_turn(
@@ -227,11 +217,11 @@ def wall_cost(down: int, right: int, stones: int, cell: int, other: int, size: i
     return 0 if rest & stones else popcount(rest)
 
 
-def largest_part(down: int, right: int, cells: int, size: int) -> int:
-    """The size of the largest connected part of some cells."""
+def largest_part(down: int, right: int, cells: int, allowed: int, size: int) -> int:
+    """The size of the largest part of the allowed cells that holds one of some cells."""
     most = 0
     while cells:
-        part = flood(down, right, cells & -cells, cells, size)
+        part = flood(down, right, cells & -cells, allowed, size)
         most = max(most, popcount(part))
         cells &= ~part
     return most
@@ -289,8 +279,8 @@ def fortress(contest: Contest, safe: int, rest: int, player: int, geometry: Geom
     mine, theirs = contest.largest0, contest.largest1
     if player:
         mine, theirs = theirs, mine
-    mine = max(mine, largest_part(contest.down, contest.right, safe, geometry.size))
-    theirs = max(theirs, largest_part(contest.down, contest.right, rest, geometry.size))
+    mine = max(mine, largest_part(contest.down, contest.right, safe, safe, geometry.size))
+    theirs = max(theirs, largest_part(contest.down, contest.right, rest, rest, geometry.size))
     if mine == theirs:
         return worst
     return 1 if mine > theirs else -1
@@ -298,8 +288,12 @@ def fortress(contest: Contest, safe: int, rest: int, player: int, geometry: Geom
 
 def expected_score(contest: Contest, geometry: Geometry) -> int:
     """Player 0's score if each side gets the cells that it is nearer to: a guess."""
-    down, right, size = contest.down, contest.right, geometry.size
-    own, other = contest.first, contest.second
+    lead = nearer(contest.down, contest.right, contest.first, contest.second, geometry.size)
+    return score_of(contest.lead + lead, 0)
+
+
+def nearer(down: int, right: int, own: int, other: int, size: int) -> int:
+    """Cells that are nearer to some stones than to others, minus those that are nearer to these."""
     mine, theirs, seen = own, other, own | other
     while own or other:
         own = step(down, right, own, size) & ~seen
@@ -307,7 +301,7 @@ def expected_score(contest: Contest, geometry: Geometry) -> int:
         mine |= own & ~other
         theirs |= other & ~own
         seen |= own | other
-    return score_of(contest.lead + popcount(mine) - popcount(theirs), 0)
+    return popcount(mine) - popcount(theirs)
 
 
 def walled(contest: Contest, moved: int, wall: int, is_row: bool, geometry: Geometry) -> Contest:

@@ -219,14 +219,9 @@ def best_slots(search: AlphaBeta, position: Position) -> list[int]:
         return [0]
     cells = tuple(int(cell) for cell in position.stones[:, 0])
     if position.ply < len(search.rules.order):
-        return _best_placements(search, cells, int(position.ply))
+        values = _placement_values(search, cells, int(position.ply))
+        return [cell for cell, value in values.items() if value == max(values.values())]
     return search.optimal_slots(board_of(position, search.size))
-
-
-def _best_placements(search: AlphaBeta, cells: tuple[int, ...], ply: int) -> list[int]:
-    values = _placement_values(search, cells, ply)
-    best = max(values.values())
-    return [cell for cell, value in values.items() if value == best]
 
 
 def _placement_values(search: AlphaBeta, cells: tuple[int, ...], ply: int) -> dict[int, int]:

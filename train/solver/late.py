@@ -92,7 +92,7 @@ def prove(
 
 def lead_of(score: int) -> int:
     """The margin of a score."""
-    return score - _sign(score) if abs(score) > 1 else 0
+    return score - (1 if score > 0 else -1) if abs(score) > 1 else 0
 
 
 class _Side:
@@ -251,7 +251,3 @@ def reduce(board: Board, claimant: int, geometry: Geometry) -> Contest:
         left &= ~part
         contest = settle(contest, part, claimant, geometry.size)
     return contest
-
-
-def _sign(number: int) -> int:
-    return (number > 0) - (number < 0)

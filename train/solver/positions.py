@@ -140,7 +140,11 @@ def sample_positions(rules: Rules, count: int, *, min_walls: int = 0, seed: int 
     rng, parts, barren = np.random.default_rng(seed), [], 0
     known: set[bytes] = set()
     for games in _random_games(rules, seed):
-        met = _one_of_each(games, len(rules.order) + min_walls, rng)
+        # A position before the end of each game that has one with so many walls.
+        plies, first = (~games.position.terminated).sum(axis=0), len(rules.order) + min_walls
+        game = np.flatnonzero(plies > first)
+        ply = rng.integers(first, plies[game])
+        met = jax.tree.map(lambda x, at=(ply, game): x[at], games)
         fresh = _add_keys(known, met.position, count)
         parts.append(jax.tree.map(lambda x, fresh=fresh: x[fresh], met))
         barren = 0 if fresh else barren + 1
@@ -174,14 +178,6 @@ def _play_randomly(states: State, key: jax.Array) -> State:
     bits = jax.random.bits(key, states.position.ply.shape, jnp.uint32)
     slots = jax.vmap(actions.draw_slot)(states, bits)
     return jax.vmap(referee.play)(states, slots)[0]
-
-
-def _one_of_each(games: State, first: int, rng: np.random.Generator) -> State:
-    """A position [M] from ply `first` on, before the end, of each game that has one."""
-    plies = (~games.position.terminated).sum(axis=0)
-    game = np.flatnonzero(plies > first)
-    ply = rng.integers(first, plies[game])
-    return jax.tree.map(lambda x: x[ply, game], games)
 
 
 def _add_keys(known: set[bytes], positions: Position, most: int) -> list[int]:

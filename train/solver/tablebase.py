@@ -24,25 +24,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from train.solver.boards import LOSS, WIN
+from train.solver.boards import LOSS, WIN, Board, opening, openings_of, plays
 from wallgo_jax.board import bitboard
-from wallgo_jax.board.bitboard import Cells
-from wallgo_jax.board.geometry import (
-    DOWN,
-    HORIZONTAL,
-    LEFT,
-    MOVE_OFFSETS,
-    PLAYS_PER_STONE,
-    RIGHT,
-    SIDE_OFFSETS,
-    SIDES,
-    VERTICAL,
-)
+from wallgo_jax.board.geometry import DOWN, HORIZONTAL, PLAYS_PER_STONE, RIGHT, VERTICAL
 from wallgo_jax.game import actions, referee
 from wallgo_jax.game import terrain as terrain_lib
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import State, Variant, initial_position, make_variant
-from wallgo_jax.game.terrain import Terrain
 
 SIZE, CELLS, EDGES = 3, 9, 12
 WALL_SETS = 1 << EDGES
@@ -70,7 +58,9 @@ def make_tables(rules: Rules) -> Tables:
     pairs = stone_pairs(rules.stones)
     count = max(1, _BOARDS_AT_ONCE // len(pairs))
     after = jnp.full((WALL_SETS, len(pairs), 2), _UNKNOWN, jnp.int8)
-    for level in _wall_sets_by_number()[::-1]:
+    every = np.arange(WALL_SETS, dtype=np.int32)
+    for number in reversed(range(EDGES + 1)):
+        level = every[np.bitwise_count(every) == number]
         for first in range(0, len(level), count):
             chunk = level[first : first + count]
             # Filling the last chunk with its first entry, written twice, keeps one shape.
@@ -172,49 +162,22 @@ def _make_edges() -> tuple[tuple[int, int], ...]:
 @functools.cache
 def _make_children(stones: int) -> tuple[np.ndarray, np.ndarray]:
     """int32[C, 2, A] twice: pair of stones and bit of the wall after each slot of a player whose
-    stones are numbered by rising cell; 0 and _NO_EDGE where a slot leaves the board or lands on a
-    stone."""
+    stones are numbered by rising cell; 0 and _NO_EDGE where no board has that play."""
     pairs, numbers = stone_pairs(stones), _make_pair_numbers(stones)
     shape = len(pairs), 2, actions.num_slots(stones, grid=SIZE)
     to_pair, edge = np.zeros(shape, np.int32), np.full(shape, _NO_EDGE, np.int32)
-    for (number, pair), mover, stone in itertools.product(enumerate(pairs), (0, 1), range(stones)):
-        for move, offset in enumerate(MOVE_OFFSETS):
-            end = _over(pair[mover][stone], offset)
-            rest = set(pair[mover]) - {pair[mover][stone]}
-            if end is None or end in rest or end in pair[1 - mover]:
-                continue
-            moved = [pair[0], pair[1]]
-            moved[mover] = (*rest, end)
-            for side in SIDES:
-                slot = stone * PLAYS_PER_STONE + move * len(SIDES) + side
-                to_pair[number, mover, slot] = numbers[_mask(moved[0]), _mask(moved[1])]
-                edge[number, mover, slot] = _edge_bit(end, side)
+    down, right = openings_of(SIZE)
+    bits = {opening(*place, SIZE): 1 << number for number, place in enumerate(_make_edges())}
+    for (number, pair), mover in itertools.product(enumerate(pairs), (0, 1)):
+        # Walls and stones in between only take plays away.
+        for slot, after in plays(Board(down, right, pair, mover), SIZE):
+            to_pair[number, mover, slot] = numbers[_mask(after.stones[0]), _mask(after.stones[1])]
+            edge[number, mover, slot] = bits[down & ~after.down, right & ~after.right]
     return to_pair, edge
-
-
-def _over(cell: int, offset: tuple[int, int]) -> int | None:
-    row, column = cell // SIZE + offset[0], cell % SIZE + offset[1]
-    inside = 0 <= row < SIZE and 0 <= column < SIZE
-    return row * SIZE + column if inside else None
-
-
-def _edge_bit(cell: int, side: int) -> int:
-    beyond = _over(cell, SIDE_OFFSETS[side])
-    if beyond is None:
-        return _NO_EDGE
-    first = min(cell, beyond)
-    return 1 << _make_edges().index((first, RIGHT if side in (LEFT, RIGHT) else DOWN))
 
 
 def _mask(cells: tuple[int, ...]) -> int:
     return sum(1 << cell for cell in cells)
-
-
-def _wall_sets_by_number() -> list[np.ndarray]:
-    """int32[.]: the wall sets of 0, 1, ... 12 walls."""
-    every = np.arange(WALL_SETS, dtype=np.int32)
-    number = np.bitwise_count(every)
-    return [every[number == count] for count in range(EDGES + 1)]
 
 
 class _Evaluated(NamedTuple):
@@ -254,20 +217,19 @@ def _evaluate(after: jax.Array, variant: Variant, walls: jax.Array, *, stones: i
         value, can_move = jax.vmap(best_of, in_axes=(0, None))(jnp.arange(2, dtype=jnp.int8), state)
         terrain = terrain_lib.read_terrain(*state)
         reached = terrain_lib.regions(terrain)
-        payoffs = _payoffs(variant, terrain, terrain_lib.owned(reached))
-        return _Evaluated(value, can_move, terrain_lib.is_separated(terrain, reached), payoffs)
+        owned = terrain_lib.owned(reached)
+        territory, largest = (
+            terrain_lib.areas(owned),
+            terrain_lib.largest_regions(owned, terrain),
+        )
+        payoffs = [
+            referee.payoff(variant, territory, largest, jnp.int8(mover))[mover]
+            for mover in range(2)
+        ]
+        is_separated = terrain_lib.is_separated(terrain, reached)
+        return _Evaluated(value, can_move, is_separated, jnp.stack(payoffs).astype(jnp.int8))
 
     return jax.vmap(jax.vmap(board, in_axes=(None, 0)), in_axes=(0, None))(walls, pairs)
-
-
-def _payoffs(variant: Variant, terrain: Terrain, owned: tuple[Cells, ...]) -> jax.Array:
-    """int8[2]: each player's payoff if that player moved last and the game ends here."""
-    territory = terrain_lib.areas(owned)
-    largest = terrain_lib.largest_regions(owned, terrain)
-    payoffs = [
-        referee.payoff(variant, territory, largest, jnp.int8(mover))[mover] for mover in range(2)
-    ]
-    return jnp.stack(payoffs).astype(jnp.int8)
 
 
 def wall_words(wall_set: jax.Array) -> jax.Array:
@@ -295,19 +257,15 @@ def _solve_setup(rules: Rules, start: _Evaluated) -> np.ndarray:
         mover, held = rules.order[ply], [rules.stones, rules.stones]
         for player in rules.order[ply:]:
             held[player] -= 1
-        _solve_placement(setup, mover, held)
+        sign = 1 if mover == 0 else -1
+        for own, other in itertools.product(
+            *(itertools.combinations(range(CELLS), n) for n in held)
+        ):
+            if set(own) & set(other):
+                continue
+            masks, outcomes = (_mask(own), _mask(other)), []
+            for cell in set(range(CELLS)) - set(own) - set(other):
+                bit = 1 << cell
+                outcomes.append(setup[masks[0] | bit * (mover == 0), masks[1] | bit * (mover == 1)])
+            setup[masks] = sign * max(sign * int(value) for value in outcomes)
     return setup
-
-
-def _solve_placement(setup: np.ndarray, mover: int, held: list[int]) -> None:
-    """Write the values of all boards with those numbers of stones on which `mover` places next."""
-    sign = 1 if mover == 0 else -1
-    every = [itertools.combinations(range(CELLS), count) for count in held]
-    for own, other in itertools.product(*every):
-        if set(own) & set(other):
-            continue
-        masks, outcomes = (_mask(own), _mask(other)), []
-        for cell in set(range(CELLS)) - set(own) - set(other):
-            bit = 1 << cell
-            outcomes.append(setup[masks[0] | bit * (mover == 0), masks[1] | bit * (mover == 1)])
-        setup[masks] = sign * max(sign * int(value) for value in outcomes)

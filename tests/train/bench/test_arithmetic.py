@@ -12,7 +12,7 @@ from train.bench.arithmetic import Limits
 from train.network import NetworkConfig, census
 from wallgo_jax import planes as planes_lib
 
-FAST = Limits(1e12, 1e12, 4.0, 2.0, 8)
+FAST = Limits(1e12, 1e12)
 CYCLES = {"turn_ms_low": 1.0, "turn_ms": 2.0}, {"turn_ms_low": 3.0, "turn_ms": 4.0}
 KERNELS = (
     {"turn_ms_low": None, "turn_ms": None, "turn_kernels": 100.0, "turn_reads": 2.0},
@@ -34,7 +34,6 @@ def test_hours_on_a_tpu_are_those_of_its_cycles():
     games = predicted("v6e", CYCLES)
     assert games.hours == pytest.approx((7_500 / 3600, 14_000 / 3600))
     assert games.simulation_ms == (1.0, 2.0) and games.step_ms == (3.0, 4.0)
-    assert games.sums == {}  # nothing is known of its links
 
 
 def test_work_is_counted_by_hand():
@@ -89,21 +88,6 @@ def test_no_hours_where_a_turn_is_no_simulation_of_all_boards(words):
 
 def test_no_hours_on_an_unknown_gpu():
     assert maybe_predicted("a100", KERNELS) is None
-
-
-def test_sums_of_gradients_cost_more_beyond_a_node():
-    seconds = [arithmetic.sum_seconds(8, FAST, count) for count in (2, 16)]
-    latency = 1e-5
-    expected = [2 * 0.5 * 32 / 4 + 2 * latency, 2 * 15 / 16 * 32 / 2 + 8 * latency]
-    assert seconds == pytest.approx(expected)
-
-
-def test_share_of_sums_is_largest_at_the_low_end():
-    games = predicted("v5e", CYCLES)
-    limits = arithmetic.LIMITS["v5e"]
-    summed = 5e5 * arithmetic.sum_seconds(games.parameters, limits, 8)
-    expected = (summed / (14_000 + summed), summed / (7_500 + summed))
-    assert games.sums[8] == pytest.approx(expected)
 
 
 def test_convolutions_read_and_write_the_features():

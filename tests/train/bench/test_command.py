@@ -3,7 +3,6 @@
 import contextlib
 import dataclasses
 import json
-import math
 import shlex
 from pathlib import Path
 
@@ -12,7 +11,7 @@ import pytest
 from tests.support.learner import tiny
 from tests.support.learner.counting_game import counting_game
 from train.__main__ import main
-from train.bench import games, memory, suite
+from train.bench import games, search, suite
 from train.bench import training as bench_training
 from train.cli.bench import Bench
 from train.cli.options import check
@@ -29,26 +28,22 @@ def counted(monkeypatch):
     """All parts measure the counting game, which compiles at once."""
 
     def maker(request, batch):
-        yield lambda: games.make_bench(counting_game(), batch, all_devices(1))
+        yield games.make_bench(counting_game(), batch, all_devices(1))
 
-    parts = (*suite.PARTS, suite.PLOT)
-    monkeypatch.setattr(suite, "_MAKERS", dict.fromkeys(parts, maker))
-    tree = memory.TreeMemory(4, 4, 52, 1, 1.0, 1)
-    monkeypatch.setattr(memory, "tree_memory", lambda config, **fit: tree)
-    monkeypatch.setattr(games, "compiled_steps", lambda rules, boards, *, planes: [])
+    monkeypatch.setattr(suite, "PARTS", dict.fromkeys(suite.PARTS, maker))
+    monkeypatch.setattr(search, "tree_line", lambda config, **sizes: "")
+    monkeypatch.setattr(games, "compiled_steps", lambda rules, boards: [])
 
 
 @pytest.mark.parametrize(
     ("options", "word"),
     [
         ({"what": "env,fun"}, "fun"),
-        ({"what": ","}, "nothing"),
         ({"against": "gym"}, "gym"),
         ({"batch": "many"}, "many"),
         ({"repeats": 0}, "--repeats"),
         ({"simulations": 0}, "--simulations"),
         ({"seconds": 0.0}, "--seconds"),
-        ({"fit": "4096"}, "--fit"),
         ({"scaling": "1,x", "plot": Path("p.png")}, "--scaling"),
         ({"minutes": 0.0, "report": Path("out")}, "--minutes"),
         ({"minutes": 2.0}, "--report"),
@@ -153,30 +148,24 @@ def test_the_report_names_the_command_that_made_it(monkeypatch, tmp_path):
 
 
 def test_report_is_written(counted, monkeypatch, tmp_path):
-    trained = []
-
-    def train_for(config, runs, *, seconds):
-        trained.append((config.name, config.iterations, seconds))
-        return wave((0, 224)), 9.0
-
-    monkeypatch.setattr(bench_training, "train_for", train_for)
+    lines = bench_training.training_lines(wave((0, 224)))
+    monkeypatch.setattr(bench_training, "train_a_little", lambda config, out, minutes: lines)
     bench = Bench(tiny.PATH, report=tmp_path / "out")
     assert dataclasses.replace(bench, **ONE_BATCH).run([]) == 0
     text = (tmp_path / "out" / "report.md").read_text()
     assert text.startswith("# Speed report")
     assert "\n| counting | 4 | " in text
     assert "the last: 1.5 s of self-play, 0.5 s of learning" in text
-    assert trained == [("tiny-1", 3, math.inf)]
     assert (tmp_path / "out" / "scaling.png").exists()
     record = json.loads((tmp_path / "out" / "bench.json").read_text())
-    assert record["training"][2] == MILLION
+    assert record["training"] == lines
 
 
 def test_an_interrupted_report_keeps_what_was_measured(counted, monkeypatch, tmp_path):
     def stop(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setitem(suite._MAKERS, "search", stop)
+    monkeypatch.setitem(suite.PARTS, "search", stop)
     bench = Bench(tiny.PATH, report=tmp_path / "out")
     with pytest.raises(KeyboardInterrupt):
         dataclasses.replace(bench, **ONE_BATCH).run([])

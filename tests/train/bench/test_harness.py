@@ -9,6 +9,7 @@ from tests.support.learner import tiny
 from tests.support.learner.counting_game import counting_game
 from train.bench import games, timing, trainer
 from train.bench.timing import CHECKSUM
+from train.network.parts import sum_equations
 from train.runtime.devices import all_devices
 from wallgo_jax import planes as planes_lib
 
@@ -18,7 +19,7 @@ def test_equations_of_loops_are_counted():
         return jax.lax.scan(lambda c, _: (jnp.sin(c) * c, None), jnp.cos(x), None, length=4)[0]
 
     # cos, the scan, and in it sin and the product.
-    assert timing.count_equations(jax.make_jaxpr(function)(1.0)) == 4
+    assert sum_equations(jax.make_jaxpr(function)(1.0), lambda equation: 1) == 4
 
 
 def test_compiled_program_tells_what_it_needs():
@@ -67,13 +68,13 @@ def test_run_lasts_as_long_as_asked(monkeypatch):
 @pytest.mark.parametrize("length", [5, 65, 20_000])
 def test_every_set_entry_is_counted(length):
     array = np.random.default_rng(length).random(length) < 0.9
-    assert int(jax.jit(games.count_set)(array)) == array.sum()
+    assert int(jax.jit(timing.count_set)(array)) == array.sum()
 
 
 def test_the_count_of_many_boards_is_a_small_program():
     # The plies of an iteration of 1,024 boards; compiling a slice for each 64 of them took 10 GB.
     plies = jax.ShapeDtypeStruct((8, 1024, 53 * 49), bool)
-    assert timing.count_equations(jax.make_jaxpr(games.count_set)(plies)) < 2000
+    assert sum_equations(jax.make_jaxpr(timing.count_set)(plies), lambda equation: 1) < 2000
 
 
 def test_plies_games_and_checksum_are_those_played():

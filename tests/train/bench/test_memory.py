@@ -1,12 +1,12 @@
-"""The bytes of a search tree by formula are those that both engines allocate."""
+"""The bytes of a node of a search tree, as both engines allocate it."""
 
 import functools
 
 import jax
-import numpy as np
+import pytest
 
 from tests.support.learner import tiny
-from train.bench import memory, search
+from train.bench import search
 from train.search.config import SearchConfig
 from train.search.engine import Root
 from train.search.evaluator import make_play
@@ -15,65 +15,47 @@ from train.search.tree import init_tree
 from wallgo_jax import PRESETS
 from wallgo_jax.game.state import State, sizes_of
 
-
-def test_node_of_the_standard_board():
-    """208 slots: 5 bytes each, 28 a node; stones 8, walls 32, walls left 4, trail 12, player 1,
-    ply 2, end 1, the last three a word each. mctx: 24 bytes an action, 20 a node."""
-    rules = PRESETS["wallzero-4stone"]
-    assert memory.position_bytes(rules) == 60
-    assert memory.node_bytes(rules, 64) == 5 * 208 + 28 + 68
-    assert memory.node_bytes(rules, 300) == 6 * 208 + 28 + 68
-    assert memory.mctx_node_bytes(rules, 2597) == 24 * 2597 + 20 + 60
+RULES, BOARDS = PRESETS["wallzero-4stone"], 3
 
 
-def test_node_is_what_a_tree_keeps():
-    rules, boards, simulations = tiny.RULES, 3, 300
-
-    def planted():
-        states = jax.vmap(lambda variant: State(variant, search.initial_position(variant)))(
-            tiny.variants(rules, boards)
-        )
-        evaluation = search.make_uniform_evaluator(players=2)((), states)
-        return init_tree(
-            evaluation.logits, evaluation.value[:, 0], states.position, nodes=simulations + 1
-        )
-
-    kept = jax.tree.leaves(jax.eval_shape(planted))
-    nodes = [x for x in kept if x.shape[:2] == (boards, simulations + 1)]
-    at_root = [x for x in kept if x.shape == (boards, sizes_of(rules).num_slots)]
-    assert len(nodes) + len(at_root) == len(kept)
-    assert _bytes(nodes) == boards * (simulations + 1) * memory.node_bytes(rules, simulations)
-    assert _bytes(at_root) == boards * memory.root_bytes(rules)
+def node_bytes(make_tree, nodes: int) -> float:
+    """Bytes of the arrays [BOARDS, nodes, ...] of a tree, a node; others are of the roots."""
+    arrays = [
+        x for x in jax.tree.leaves(jax.eval_shape(make_tree)) if x.shape[:2] == (BOARDS, nodes)
+    ]
+    return sum(x.dtype.itemsize * x.size for x in arrays) / BOARDS / nodes
 
 
-def test_node_is_what_mctx_keeps():
-    boards, config = 3, SearchConfig(simulations=5, engine="mctx")
+def roots():
+    states = jax.vmap(lambda variant: State(variant, search.initial_position(variant)))(
+        tiny.variants(RULES, BOARDS)
+    )
+    return states, search.make_uniform_evaluator(players=2)((), states)
+
+
+@pytest.mark.parametrize(("simulations", "child"), [(64, 1), (300, 2)])
+def test_a_node_keeps_a_prior_and_a_child_for_each_slot(simulations, child):
+    """208 slots of a prior of four bytes and a child's number; seven words a node; of the position
+    stones 8, walls 32, walls left 4, trail 12, and player, ply, end a word each."""
+
+    def tree():
+        states, evaluation = roots()
+        value = evaluation.value[:, 0]
+        return init_tree(evaluation.logits, value, states.position, nodes=simulations + 1)
+
+    assert node_bytes(tree, simulations + 1) == (4 + child) * 208 + 28 + 68
+
+
+def test_a_node_of_mctx_keeps_six_words_for_each_action():
+    """Five words a node; the position's player, ply and end are 1, 2 and 1 bytes."""
+    config = SearchConfig(simulations=5, engine="mctx")
     evaluate = search.make_uniform_evaluator(players=2)
 
-    def tree(key):
-        states = jax.vmap(lambda variant: State(variant, search.initial_position(variant)))(
-            tiny.variants(tiny.RULES, boards)
-        )
-        evaluation = evaluate((), states)
-        root = Root(
-            evaluation.logits, evaluation.value[:, 0], states.position, evaluation.logits == 0
-        )
-        game = ((), states.variant, states.position.player)
-        play = functools.partial(make_play(evaluate), game)
-        return make_engine(config, explores=True)(key, root, play).tree
+    def tree():
+        states, (logits, value) = roots()
+        root = Root(logits, value[:, 0], states.position, logits == 0)
+        play = functools.partial(make_play(evaluate), ((), states.variant, states.position.player))
+        return make_engine(config, explores=True)(jax.random.key(0), root, play).tree
 
-    found = jax.eval_shape(tree, jax.random.key(0))
-    nodes = (boards, config.simulations + 1)
-    kept = [x for x in jax.tree.leaves(found) if x.shape[:2] == nodes]
-    slots = sizes_of(tiny.RULES).num_slots
-    assert _bytes(kept) == np.prod(nodes) * memory.mctx_node_bytes(tiny.RULES, slots)
-
-
-def _bytes(arrays) -> int:
-    return sum(x.dtype.itemsize * x.size for x in arrays)
-
-
-def test_memory_is_that_of_the_engine():
-    native, by_mctx = tiny.config(), tiny.config("--search.engine", "mctx")
-    assert memory.engine_node_bytes(native, 4) == memory.node_bytes(tiny.RULES, 4)
-    assert memory.engine_node_bytes(by_mctx, 4) == memory.mctx_node_bytes(tiny.RULES, 52)
+    assert sizes_of(RULES).num_slots == 208
+    assert node_bytes(tree, 6) == 24 * 208 + 20 + 60

@@ -29,7 +29,7 @@ def test_core_plays_whole_games():
 @pytest.mark.skipif(importlib.util.find_spec("pgx") is None, reason="needs pgx")
 @pytest.mark.filterwarnings("ignore")
 def test_peers_play_whole_games():
-    found = games.peer_games(("tic_tac_toe",))
+    found = games.peer_games("tic_tac_toe")
     assert [game.name for game in found] == ["pgx tic_tac_toe", "pgx tic_tac_toe, planes"]
     found = games.make_bench(found[1], 4, all_devices(1)).run(18)
     # A game has 5 to 9 plies.
@@ -46,7 +46,7 @@ def test_the_network_of_pgx_has_the_blocks_of_the_config():
 def test_peers_without_pgx_are_refused(monkeypatch):
     monkeypatch.setitem(sys.modules, "pgx", None)
     with pytest.raises(UsageError, match=r"needs pgx: pip install 'wallgo-jax\[bench\]'"):
-        games.peer_games(("othello",))
+        games.peer_games("othello")
 
 
 def test_public_evaluator_allows_what_is_legal():

@@ -23,30 +23,20 @@ def test_meaning(text, blocks):
     assert parse_blocks(text) == blocks
 
 
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        ("RRxT", "'x' at place 3 "),
-        ("R T", "' ' at place 2 "),
-        ("-2R", "'-' at place 1 "),
-        ("R²", "'²' at place 2 "),
-        ("2R(T3(RU))", "'U' at place 8 "),
-        ("2(R))T", "')' at place 5 "),
-        ("(R2)T", "')' at place 4 "),
-        ("R(2(T)", "'(' at place 2 "),
-        ("2(R3())", "'(' at place 5 "),
-        ("R00(T)", "'0' at place 2 "),
-        (300 * "(", "'(' at place 201 "),
-        ("", "names no block"),
-        ("2(R3", "ends after a count"),
-        ("201R", "more than 200 blocks"),
-        ("3(2(40R))", "more than 200 blocks"),
-        ("99999999999999999999R", "more than 200 blocks"),
-    ],
-)
-def test_wrong_strings_are_refused_in_a_line(text, told):
-    with pytest.raises(ValueError) as caught:
+WRONG = "RRxT, -2R, R², 2R(T3(RU)), 2(R))T, (R2)T, R(2(T), 2(R3()), R00(T), 0R, 2(3)R, 2(R3"
+
+
+@pytest.mark.parametrize("text", [*WRONG.split(", "), 300 * "(", "", "R T", "R\n"])
+def test_wrong_strings_are_refused_in_a_line(text):
+    with pytest.raises(ValueError, match="R, T and W, counts and brackets") as caught:
         parse_blocks(text)
     message = str(caught.value)
-    assert message.startswith(f"blocks: {text!r}") and told in message
-    assert "\n" not in message
+    assert message.startswith(f"blocks: {text!r}") and "\n" not in message
+
+
+@pytest.mark.parametrize(
+    "text", ["201R", "3(2(40R))", "99999999999999999999R", 9 * "999(" + "R" + 9 * ")"]
+)
+def test_there_may_be_too_many_blocks(text):
+    with pytest.raises(ValueError, match="more than 200 blocks"):
+        parse_blocks(text)

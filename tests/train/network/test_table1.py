@@ -13,7 +13,7 @@ import jax
 import numpy as np
 import pytest
 
-from train.bench.inference_time import TABLE_1
+from train.bench.table1 import TABLE_1
 from train.network import NetworkConfig, make_network
 from train.network.blocks import parse_blocks
 from wallgo_jax import planes as planes_lib

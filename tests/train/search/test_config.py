@@ -67,11 +67,6 @@ def test_a_player_considers_as_many_actions_as_its_simulations_can_look_into(sim
 @pytest.mark.parametrize(
     ("options", "word"),
     [
-        ({"player_max_considered_actions": -1}, "player_max_considered_actions"),
-        ({"engine": "mtcx"}, "engine"),
-        ({"kind": "mcts"}, "kind"),
-        ({"simulations": 0}, "simulations"),
-        ({"opponents": "friends"}, "opponents"),
         ({"opponents": "maxn", "engine": "mctx"}, "paranoid"),
         ({"opponents": "maxn", "rounds": True}, "rounds"),
         ({"engine": "mctx", "rounds": True}, "rounds"),

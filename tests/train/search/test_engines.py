@@ -188,7 +188,7 @@ def test_self_play_matches_and_bench_take_the_engine_of_the_config(engine, monke
     used = {
         "self-play": lambda: selfplay_of(config, stage_at(config, 0)),
         "matches": lambda: jax.eval_shape(act, network.shapes, states, jax.random.key(0)),
-        "bench": lambda: bench_search.searcher(bench_search.UNIFORM, config, 3),
+        "bench": lambda: bench_search.make_searcher(bench_search.UNIFORM, config, 3),
     }
     for name, build in used.items():
         explored.clear()
