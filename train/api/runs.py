@@ -53,13 +53,6 @@ class ReplayStatistics(NamedTuple):
     mean_ply: float | None  # of the positions held, by plies from the start of their game
 
 
-class _Kept(NamedTuple):
-    """What a run that is closed still shows."""
-
-    weights: Variables
-    games: list[Game]
-
-
 _GAMES_KEPT = 16
 
 
@@ -86,7 +79,7 @@ class Run:
         self._state = self._open.state
         self._steps = iterations(self._open)
         self._unsaved: Row | None = None
-        self._kept: _Kept | None = None
+        self._kept: tuple[Variables, list[Game]] | None = None  # what a closed run still shows
         self.rows: list[Row] = list(getattr(self._open.writer, "kept", ()))
 
     def __enter__(self) -> "Run":
@@ -145,7 +138,7 @@ class Run:
     def weights(self) -> Variables:
         """The weights that play, as NumPy arrays: averaged ones where the run averages them."""
         if self._kept is not None:
-            return self._kept.weights
+            return self._kept[0]
         self._opened()
         return jax.tree.map(np.array, fetch(self._state.learner.player))
 
@@ -153,19 +146,16 @@ class Run:
     def replay(self) -> ReplayStatistics:
         """Figures of the replay."""
         self._opened()
-        held_state = self._state.replay_state
-        plies = held_state.plies
-        rows, boards = plies.terminated.shape
-        written, finished, ply = fetch(
-            (held_state.written, held_state.finished, plies.position.ply)
-        )
+        state = self._state.replay_state
+        rows, boards = state.plies.terminated.shape
+        written, finished, ply = fetch((state.written, state.finished, state.plies.position.ply))
         held = min(int(written), rows)
         return ReplayStatistics(
             capacity=rows * boards,
             held=held * boards,
             finished=int(finished.sum()),
             written=int(written) * boards,
-            bytes=rows * boards * position_bytes(held_state),
+            bytes=rows * boards * position_bytes(state),
             mean_ply=float(ply[:held].mean()) if held else None,
         )
 
@@ -173,19 +163,13 @@ class Run:
         """The games of self-play that ended last and that the replay holds as a whole, the newest
         first; fewer where there are not as many. A run that is closed keeps the newest 16."""
         if self._kept is not None:
-            return self._kept.games[:count]
+            return self._kept[1][:count]
         self._opened()
         games = newest_games(self._state.replay_state, variants_of(self.config), count)
-        return [
-            replay_actions(rules_of_board(self.config, board), actions) for board, actions in games
-        ]
+        config = self.config
+        return [replay_actions(rules_of_board(config, board), actions) for board, actions in games]
 
-    def player(
-        self,
-        simulations: int | None = None,
-        *,
-        rules: AnyRules | None = None,
-    ) -> Player:
+    def player(self, simulations: int | None = None, *, rules: AnyRules | None = None) -> Player:
         """The newest weights as a player, which keeps them when the run goes on.
 
         Args:
@@ -266,7 +250,7 @@ class Run:
         if self._open is not None:
             try:
                 self.save()
-                self._kept = _Kept(self.weights, self.newest_games(_GAMES_KEPT))
+                self._kept = self.weights, self.newest_games(_GAMES_KEPT)
             finally:
                 self._release()
 

@@ -53,7 +53,7 @@ class Elo(options.MatchSettings):
     axis: Annotated[Axis, options.only("png", "out")] = "iteration"
     """Horizontal axis of the curve: iterations or training positions."""
     out: Annotated[Path | None, arg("FOLDER", "")] = None
-    """Directory for elo.json and elo.png, unless --json and --png name files."""
+    """Directory for elo.json and elo.png, where no other files are named."""
     png: options.Picture = None
     """File to draw the curve into."""
 
