@@ -106,12 +106,9 @@ class PlayWidget(anywidget.AnyWidget):
 
     def close(self) -> None:
         """End the game and take the board away; nothing is searched for it any more."""
-
-        async def end() -> None:
-            self._connection.leave()
-            self._server.close()
-
-        _wait_for(end())
+        # Nothing waits: where a board is collected as garbage, this may be the loop's own thread.
+        for end in (self._connection.leave, self._server.close):
+            _loop().call_soon_threadsafe(end)
         super().close()
 
     def _act(self, action: Callable[[GameSession], None]) -> None:

@@ -360,6 +360,7 @@ def test_ctrl_c_ends_the_server_whatever_a_thread_still_does(
     def interrupt():
         while signal.getsignal(signal.SIGTERM) == before:  # The last that the server sets.
             time.sleep(0.01)
+        time.sleep(0.2)  # Until it serves.
         os.kill(os.getpid(), signal.SIGINT)
 
     left, before = [], signal.getsignal(signal.SIGTERM)
