@@ -88,8 +88,6 @@ class PlayerName(NamedTuple):
     @property
     def budget_text(self) -> str:
         """The budget as it is written in a name, `@64` or `@0.5s`."""
-        if not PLAYER_KINDS[self.kind].searches:
-            return ""
         if self.seconds is None:
             return f"@{self.budget}"
         # Never with an exponent, which names do not have.
@@ -119,7 +117,8 @@ class PlayerName(NamedTuple):
     def full(self) -> str:
         """The name with everything said: what tables show, and a name again."""
         target = f":{self.target}" if self.target else ""
-        return f"{self.kind}{target}{self.budget_text}{self.options_text}"
+        budget = self.budget_text if PLAYER_KINDS[self.kind].searches else ""
+        return f"{self.kind}{target}{budget}{self.options_text}"
 
     def with_simulations(self, simulations: int) -> "PlayerName":
         """The player of this many simulations in place of its budget."""
