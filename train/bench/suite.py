@@ -94,7 +94,7 @@ def default_batches(part: str, platform: str) -> tuple[int, ...]:
     if part == PLOT:
         return PLOT_BATCHES if platform == "cpu" else (*PLOT_BATCHES, 4 * PLOT_BATCHES[-1])
     if platform == "cpu":
-        return CPU_BATCHES
+        return (16,) if part == "table1" else CPU_BATCHES
     return GAME_BATCHES if part == "env" else NETWORK_BATCHES
 
 

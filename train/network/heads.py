@@ -83,49 +83,32 @@ def multiply_cells(x: jax.Array, kernel: jax.Array, *args: Any, **options: Any) 
 
 
 class CellHead(nnx.Module):
-    """Numbers for each cell, from its own features and the pooled ones: float32[B, H, W, D]."""
+    """Numbers for each cell, from its own features and the pooled ones: float32[B, H, W, D]; with
+    `hidden` through a layer of that many ReLUs."""
 
-    def __init__(self, config: NetworkConfig, numbers: int, *, dtype: Any, rngs: nnx.Rngs) -> None:
-        last = {"kernel_init": nnx.initializers.zeros_init(), "dtype": dtype, "rngs": rngs}
-        self.here = nnx.Conv(
-            config.width, numbers, (1, 1), conv_general_dilated=multiply_cells, **last
-        )
-        self.everywhere = nnx.Linear(2 * config.width, numbers, use_bias=False, **last)
+    def __init__(
+        self,
+        config: NetworkConfig,
+        numbers: int,
+        *,
+        hidden: int = 0,
+        dtype: Any,
+        rngs: nnx.Rngs,
+    ) -> None:
+        zeros: dict[str, Any] = {"kernel_init": nnx.initializers.zeros_init()}
+        options: dict[str, Any] = {"dtype": dtype, "rngs": rngs}
+        by_cell = {"conv_general_dilated": multiply_cells, **options}
+        first: dict[str, Any] = {} if hidden else zeros
+        width = hidden or numbers
+        self.here = nnx.Conv(config.width, width, (1, 1), **by_cell, **first)
+        self.everywhere = nnx.Linear(2 * config.width, width, use_bias=False, **options, **first)
+        self.last = nnx.Conv(hidden, numbers, (1, 1), **by_cell, **zeros) if hidden else None
 
     def __call__(self, x: jax.Array, pooled: jax.Array) -> jax.Array:
         numbers = self.here(x) + self.everywhere(pooled)[:, None, None, :]
+        if self.last is not None:
+            numbers = self.last(nnx.relu(numbers))
         return numbers.astype(jnp.float32)
-
-
-class HiddenCellHead(nnx.Module):
-    """A `CellHead` with a hidden layer of ReLUs: float32[B, H, W, D]."""
-
-    def __init__(
-        self, config: NetworkConfig, numbers: int, *, hidden: int, dtype: Any, rngs: nnx.Rngs
-    ) -> None:
-        options = {"dtype": dtype, "rngs": rngs}
-        by_cell = {"conv_general_dilated": multiply_cells, **options}
-        self.here = nnx.Conv(config.width, hidden, (1, 1), **by_cell)
-        self.everywhere = nnx.Linear(2 * config.width, hidden, use_bias=False, **options)
-        self.last = nnx.Conv(
-            hidden, numbers, (1, 1), kernel_init=nnx.initializers.zeros_init(), **by_cell
-        )
-
-    def __call__(self, x: jax.Array, pooled: jax.Array) -> jax.Array:
-        hidden = nnx.relu(self.here(x) + self.everywhere(pooled)[:, None, None, :])
-        return self.last(hidden).astype(jnp.float32)
-
-
-def destination_head(
-    config: NetworkConfig, *, dtype: Any, rngs: nnx.Rngs
-) -> CellHead | HiddenCellHead | None:
-    """The head of four numbers a cell, one for each wall around it, that the config names."""
-    if not config.destination_head:
-        return None
-    options = {"dtype": dtype, "rngs": rngs}
-    if config.destination_width == 0:
-        return CellHead(config, NUM_SIDES, **options)
-    return HiddenCellHead(config, NUM_SIDES, hidden=config.destination_width, **options)
 
 
 class PairHead(nnx.Module):

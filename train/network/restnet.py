@@ -1,5 +1,6 @@
 """The whole network, from planes to the outputs of the heads, as plain functions."""
 
+import functools
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -18,7 +19,6 @@ from train.network.heads import (
     PairHead,
     add_destinations,
     add_plays,
-    destination_head,
     expected_rewards,
     num_values,
     path_plays,
@@ -28,6 +28,7 @@ from train.network.layers import Board, Playable, ResidualBlock, Stem, Transform
 from train.network.slots import POLICY_PLANES
 from train.network.walls import WalledBlock, walking_steps, wall_gates
 from train.runtime.devices import backend
+from wallgo_jax.board.geometry import NUM_SIDES
 from wallgo_jax.planes import Channel, orders_by_side
 
 BLOCKS = {RESIDUAL: ResidualBlock, TRANSFORMER: TransformerBlock, WALLED: WalledBlock}
@@ -147,7 +148,8 @@ class ResTNet(nnx.Module):
         self.ownership = CellHead(config, owners, **options) if config.ownership else None
         self.margin = BoardHead(config, 1, **options) if config.margin else None
         self.reply = CellHead(config, POLICY_PLANES, **options) if config.reply else None
-        self.destination = destination_head(config, **options)
+        walls = functools.partial(CellHead, config, NUM_SIDES, hidden=config.destination_width)
+        self.destination = walls(**options) if config.destination_head else None
         self.pairs = PairHead(config, **options) if config.destination_rank else None
         self.path = CellHead(config, TWO_STEP_PLAYS, **options) if config.destination_path else None
 
