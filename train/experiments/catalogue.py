@@ -18,6 +18,7 @@ from train.experiments import (
     mobility,
     padding,
     setups,
+    taught,
     transfer,
 )
 from train.experiments.lib.cache import ResultCache
@@ -41,6 +42,7 @@ EXPERIMENTS: Mapping[str, Callable[[Work], Report]] = {
     "mixed": mixed.report,
     "setups": setups.report,
     "exact": exact.report,
+    "taught": taught.report,
 }
 
 
