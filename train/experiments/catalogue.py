@@ -18,6 +18,7 @@ from train.experiments import (
     mobility,
     padding,
     setups,
+    taught,
     transfer,
 )
 from train.experiments.lib.pages import PAGE, Report, write_report
@@ -39,6 +40,7 @@ EXPERIMENTS: Mapping[str, Callable[[Work], Report]] = {
     "mixed": mixed.report,
     "setups": setups.report,
     "exact": exact.report,
+    "taught": taught.report,
 }
 
 

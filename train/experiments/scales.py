@@ -6,7 +6,7 @@ The values stand in configs/study/ alone: a file's tables change keys of those o
 import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, Field
 
@@ -260,6 +260,19 @@ class ExactScale(Scale):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class TaughtScale(Scale):
+    """Networks that are taught the solver's answers; their config is that of the first player."""
+
+    players: SomeNames  # networks of self-play, of equal rules
+    learned: Annotated[tuple[Count, ...], AfterValidator(_distinct)]  # positions of each network
+    steps: Count  # of learning
+    held_out: Count  # positions that all are asked about
+    min_walls: Plies  # fewest walls of a position
+    simulations: Counts  # of searches
+    kinds: Annotated[tuple[Literal["gumbel", "puct"], ...], Field(min_length=1)]  # of searches
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Scales(Scale):
     """The scale of each experiment."""
 
@@ -277,6 +290,7 @@ class Scales(Scale):
     mixed: MixedScale
     setups: SetupsScale
     exact: ExactScale
+    taught: TaughtScale
 
 
 def read_scales(source: Path | Mapping[str, Any] | None = None) -> Scales:

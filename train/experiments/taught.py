@@ -1,0 +1,217 @@
+"""What keeps a network from exact play on a small board? A network of self-play, and equal ones
+that are taught the solver's answers, each alone and with searches, in positions new to them.
+
+Each position is drawn from a random game of its own and solved by alpha-beta search. A taught
+network has the shape, the rules and the learner of the player's; it learns the value of the game
+and a policy that is even over the plays that keep it, and stands in a folder of its own, as an
+exported network.
+
+Intervals are Wilson's over positions. A value is misjudged where the nearest of win, draw and loss
+is not that of best play. A search loses what the network alone keeps.
+
+N positions, A slots.
+"""
+
+import dataclasses
+import zlib
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from train.arena.result import wilson_interval
+from train.checkpoints.exported import is_model, write_model
+from train.checkpoints.weights import TrainedNetwork
+from train.data.outcomes import Outcome
+from train.data.replay import Sample
+from train.experiments.lib.pages import Report, Table, paragraphs
+from train.experiments.lib.work import Work, check_without_budget
+from train.learning.learner import LearnerState, make_learner
+from train.network.build import network_for, observer_for
+from train.players.registry import load_network
+from train.players.searching import network_player
+from train.runtime.batches import in_batches
+from train.solver.alphabeta import AlphaBeta
+from train.solver.boards import BY_SEARCH, DRAW, LOSS, WIN, board_of, check_solvable
+from train.solver.positions import sample_positions
+from wallgo_jax.game.rules import Rules
+from wallgo_jax.game.state import State
+
+_BATCH, _NODE_LIMIT = 500, 20_000_000
+_GROUPS = ("where one can err", "won", "drawn", "4 walls", "5 to 6", "7 to 8", "from 9")
+_MORE = ("search loses", "misjudged", "draws misjudged")
+_HEADS = ("network", "search", "% kept", "95 %", *_GROUPS, *_MORE)
+
+
+class Solved(NamedTuple):
+    """Positions [N] with the solver's answers, on the host."""
+
+    states: State
+    value: np.ndarray  # int[N], for the player to move
+    best: np.ndarray  # bool[N, A], the plays that keep it
+    can_err: np.ndarray  # bool[N], whether some play does not
+    walls: np.ndarray  # int[N]
+    key: np.ndarray  # int[N], equal for the same board turned
+
+
+def report(work: Work) -> Report:
+    """Solve positions, teach networks, and ask all of them."""
+    scale = work.scale.taught
+    for name in scale.players:
+        check_without_budget(name)
+    networks = {name: load_network(name) for name in scale.players}
+    first = networks[scale.players[0]]
+    rules = first.config.rules
+    check_solvable(rules, BY_SEARCH)
+    held_out = _solve(work, rules, scale.held_out, seed=work.seed)
+    searches = [("", 0), *((kind, n) for n in scale.simulations for kind in scale.kinds)]
+    asked = [(name, network, held_out, searches) for name, network in networks.items()]
+    for count in scale.learned:
+        solved = _solve(work, rules, max(scale.learned), seed=work.seed + 1)
+        fresh = np.flatnonzero(~np.isin(solved.key, held_out.key)[:count])
+        network = _teach(work, first, _rows(solved, fresh), count)
+        asked.append((f"taught {count:,}", network, held_out, searches))
+        lessons = _rows(solved, fresh[: scale.held_out])
+        asked.append((f"taught {count:,}, in its lessons", network, lessons, searches[:1]))
+    rows, data = [], {}
+    for name, network, solved, searches in asked:
+        alone = _ask(work, network, solved, *searches[0])[0]
+        for kind, simulations in searches:
+            found = _ask(work, network, solved, kind, simulations)
+            figures = data[f"{name}@{simulations} {kind}"] = _figures(solved, *found, alone)
+            rows.append(_cells(figures, len(alone)) | {"network": name})
+            rows[-1]["search"] = f"{kind} {simulations}" if kind else "none"
+    cells = [[row[head] for head in _HEADS] for row in rows]
+    table = Table("Values kept in positions held out", _HEADS, cells)
+    return Report("Taught by the solver", paragraphs(__doc__)[:-1], [table], [], data)
+
+
+def _rows(solved: Solved, rows: np.ndarray) -> Solved:
+    return jax.tree.map(lambda x: x[rows], solved)
+
+
+def _cells(figures: dict[str, float], count: int) -> dict[str, str]:
+    low, high = wilson_interval(figures["% kept"], count)
+    cells = {key: f"{100 * share:.2f}" for key, share in figures.items()}
+    return cells | {"95 %": f"{100 * low:.2f} to {100 * high:.2f}"}
+
+
+def _solve(work: Work, rules: Rules, count: int, *, seed: int) -> Solved:
+    """Positions of random games with their answers."""
+    walls = work.scale.taught.min_walls
+    states = sample_positions(rules, count, min_walls=walls, seed=seed)
+    settings = {"rules": rules.to_dict(), "count": count, "min_walls": walls, "seed": seed}
+
+    def solve() -> list[list[int]]:
+        search, rows = AlphaBeta(rules, node_limit=_NODE_LIMIT), []
+        with work.task("solving", count, "positions") as on_progress:
+            for row in range(count):
+                position = jax.tree.map(lambda x, row=row: x[row], states.position)
+                board = board_of(position, rules.size)
+                value, best = search.solve(board)
+                others = len(search.plays(board)) - len(best)
+                slots, built = sum(1 << slot for slot in best), board.num_walls(rules.size)
+                rows.append([value, slots, int(others > 0), built, search.key(board)])
+                on_progress(row + 1)
+        return rows
+
+    answers = np.array(work.cached("answers", settings, solve), np.int64)
+    value, slots, can_err, built, key = answers.T
+    best = (slots[:, None] >> np.arange(states.num_slots) & 1).astype(np.bool_)
+    return Solved(states, value, best, can_err.astype(np.bool_), built, key)
+
+
+def _teach(work: Work, player: TrainedNetwork, solved: Solved, count: int) -> TrainedNetwork:
+    """The network of a player's config that is taught the answers of the first `count` positions,
+    from its folder where it is finished."""
+    folder = work.directory / "taught" / f"network-{count}-{work.scale.taught.steps}"
+    if is_model(folder):
+        return load_network(str(folder))
+    config, steps = player.config, work.scale.taught.steps
+    network = network_for(config.network, 2, size=config.rules.size)
+    weights = dataclasses.replace(config.learner.weights, ownership=0.0, margin=0.0)
+    options = dataclasses.replace(config.learner, weights=weights, value_mix=0.0, freeze=())
+    observe = observer_for(config.network)
+    learner = make_learner(network, options, total_steps=steps, observe=observe)
+    lessons = jax.tree.map(jnp.asarray, _lessons(solved))
+
+    @jax.jit
+    def learn(state: LearnerState, lessons: Sample, key: jax.Array) -> LearnerState:
+        draw_key, turn_key = jax.random.split(key)
+        count = len(lessons.policy)
+        place = jax.random.randint(draw_key, (options.batch,), 0, count, jnp.int32)
+        return learner.update(state, jax.tree.map(lambda x: x[place], lessons), turn_key)[0]
+
+    first_key, key = jax.random.split(jax.random.key(work.seed))
+    state = learner.init(network.init(first_key))
+    with work.task(f"teaching {len(lessons.policy):,} positions", steps, "steps") as on_progress:
+        for step in range(steps):
+            state = learn(state, lessons, jax.random.fold_in(key, step))
+            on_progress(step + 1)
+        jax.block_until_ready(state)
+    about = {"steps": steps, "positions": len(lessons.policy), "taught": "by the solver"}
+    write_model(folder, state.player, config, about)
+    return load_network(str(folder))
+
+
+def _lessons(solved: Solved) -> Sample:
+    """The positions as samples [N]; their games' territories are not known."""
+    position = solved.states.position
+    red = jnp.asarray(np.where(position.player == 0, solved.value, -solved.value), jnp.float32)
+    return Sample(
+        variant=solved.states.variant,
+        position=position,
+        policy=jnp.asarray(solved.best / solved.best.sum(axis=1, keepdims=True), jnp.float16),
+        policy_weight=jnp.ones_like(red),
+        root_value=None,
+        outcome=Outcome(jnp.stack([red, -red], axis=1), jnp.zeros_like(position.walls[:, :, 0])),
+        reply=None,
+    )
+
+
+def _ask(
+    work: Work, network: TrainedNetwork, solved: Solved, kind: str, simulations: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """int[N] slots that a network plays and float[N] values that it expects, by a kind of search or
+    alone."""
+    config, rules = network.config, network.config.rules
+    search = dataclasses.replace(config.search, kind=kind or config.search.kind)
+    settings: dict[str, Any] = {"weights": network.digest, "simulations": simulations}
+    settings |= {"search": dataclasses.asdict(search), "seed": work.seed}
+    settings |= {"positions": zlib.crc32(solved.key.tobytes())}
+
+    def ask() -> list[list[float]]:
+        options = {"search": search, "simulations": simulations}
+        player = network_player(network.name, network.variables, config, rules, **options)
+        assert player.report is not None
+        choose, key = jax.jit(player.report), jax.random.key(work.seed)
+
+        def answer(states: State) -> tuple[jax.Array, jax.Array]:
+            found = choose(player.variables, states, key)
+            return found.slot, found.value
+
+        title, count = f"{network.name}@{simulations} {kind}", len(solved.value)
+        with work.task(title, count, "positions") as on_progress:
+            slots, values = in_batches(answer, solved.states, min(_BATCH, count), on_progress)
+        return [slots.tolist(), values.round(4).tolist()]
+
+    slots, values = work.cached("choices", settings, ask)
+    return np.array(slots), np.array(values)
+
+
+def _figures(
+    solved: Solved, slots: np.ndarray, values: np.ndarray, alone: np.ndarray
+) -> dict[str, float]:
+    """The shares of positions in which slots keep the value, those of a network alone among them,
+    and in which values misjudge it."""
+    walls, place, is_drawn = solved.walls, np.arange(len(slots)), solved.value == DRAW
+    groups = [np.ones(len(slots), np.bool_), solved.can_err, solved.value == WIN, is_drawn]
+    groups += [walls <= 4, (walls > 4) & (walls <= 6), (walls > 6) & (walls <= 8), walls > 8]
+    kept = solved.best[place, slots]
+    wrong = np.clip(np.round(1.5 * values), LOSS, WIN) != solved.value
+    shares = [kept[group].mean() if group.any() else 1.0 for group in groups]
+    shares += [(solved.best[place, alone] & ~kept).mean(), wrong.mean()]
+    shares += [wrong[is_drawn].mean() if is_drawn.any() else 0.0]
+    names = ("% kept", *_GROUPS, *_MORE)
+    return {name: float(share) for name, share in zip(names, shares, strict=True)}
