@@ -135,9 +135,8 @@ def test_minutes_of_earlier_stages_count(tmp_path, monkeypatch):
     )
     kept = json.loads((run / strength.CURVE_FILE).read_text())
     assert kept["earlier"]["minutes"] == pytest.approx(3.0) and kept["earlier"]["unrecorded"] == []
-    assert "minutes are those of self-play and learning, 3.00 of them in stages before." in (
-        card_page._caption(kept)
-    )
+    sentence = "minutes are those of self-play and learning, 3.00 of them in stages before."
+    assert sentence in "".join(card_page._time_to_strength(kept))
 
 
 def test_a_stage_without_hours_is_told(tmp_path, monkeypatch):
