@@ -67,8 +67,8 @@ def test_the_game_imports_what_the_base_installs():
 def test_the_learner_imports_what_its_extra_installs():
     learner = imported("train") - set(requirements())
     more = set(requirements("train", "play")) - {"wallgo-jax[train]"}
-    # In notebooks IPython is there, traitlets with anywidget, pydantic_core with pydantic; pandas is
-    # for whoever wants tables.
+    # In notebooks IPython is there, traitlets with anywidget, pydantic_core with pydantic; pandas
+    # is for whoever wants tables.
     others = {"IPython", "anywidget", "numba", "pandas", "pgx", "pydantic_core"}
     others |= {"traitlets", "wandb"}
     assert learner - others == more
