@@ -121,6 +121,7 @@ class Bench:
         def save(figures: Figures, lines: Sequence[str] = ()) -> None:
             record = report.bench_record(figures, **report.about_of(request))
             if self.json is not None:
+                self.json.parent.mkdir(parents=True, exist_ok=True)
                 write_json(self.json, record)
             if self.report is not None:
                 report.write_report(self.report, command, request, figures, lines)

@@ -151,7 +151,7 @@ def test_dtype_is_the_one_that_the_program_computes_in(dtype):
         ("no.toml", "no.toml"),
         ("greedy", "network"),
         ("broken.toml", "broken.toml"),
-        ("wrong.toml", "'Q'"),
+        ("wrong.toml", "'RQ'"),
     ],
 )
 def test_refusals(tmp_path, target, said):
