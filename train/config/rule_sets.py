@@ -11,6 +11,7 @@ import pydantic
 from pydantic.dataclasses import dataclass
 
 from train.runtime.errors import validation_errors
+from train.runtime.fields import STRICT
 from wallgo_jax.formats.rules_text import read_rules
 from wallgo_jax.game.rules import PRESETS, Rules, name_of
 
@@ -28,7 +29,7 @@ def _read_one(given: Any) -> Rules:
     raise ValueError("must be the name of a preset or a table of rules")
 
 
-@dataclass(frozen=True, config=pydantic.ConfigDict(extra="forbid", allow_inf_nan=False))
+@dataclass(frozen=True, config=STRICT)
 class RuleSet:
     """One of the rule sets that a run learns.
 

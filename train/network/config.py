@@ -1,19 +1,16 @@
 """Shape and options of the network."""
 
-import dataclasses
 from collections.abc import Iterator
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import Field
+from pydantic.dataclasses import dataclass
 
 from train.functions import CustomNetwork, CustomPlanes
 from train.network.blocks import TRANSFORMER, WALLED, parse_blocks
-
-_One = Annotated[int, Field(ge=1)]
-_Count = Annotated[int, Field(ge=0)]
+from train.runtime.fields import STRICT, AtLeastOne, Count, Positive
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True, config=STRICT)
 class NetworkConfig:
     """Shape of the network.
 
@@ -59,18 +56,18 @@ class NetworkConfig:
     """
 
     blocks: str = "R"
-    width: _One = 32
-    heads: _One = 4
-    mlp_ratio: Annotated[float, Field(gt=0)] = 2.0
+    width: AtLeastOne = 32
+    heads: AtLeastOne = 4
+    mlp_ratio: Positive = 2.0
     norm: Literal["batch", "layer", "none"] = "batch"
-    value_width: _One = 64
+    value_width: AtLeastOne = 64
     value: Literal["scalar", "wdl"] = "scalar"
     ownership: bool = True
     margin: bool = False
     reply: bool = False
     destination_head: bool = False
-    destination_width: _Count = 0
-    destination_rank: _Count = 0
+    destination_width: Count = 0
+    destination_rank: Count = 0
     destination_path: bool = False
     walled_convolutions: Literal[1, 2] = 1
     stones_close_gates: bool = False

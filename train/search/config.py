@@ -5,8 +5,10 @@ from collections.abc import Sequence
 from typing import Annotated, Literal, get_args
 
 from pydantic import Field
+from pydantic.dataclasses import dataclass
 
 from train.functions import CustomSearch
+from train.runtime.fields import STRICT, AtLeastOne, Count, NotNegative, Positive, Share
 
 Kind = Literal["gumbel", "puct"]
 Engine = Literal["native", "mctx"]
@@ -21,13 +23,9 @@ _MOST_BOOST = 20.0
 _LEAST_MCTX_C_INIT = 1e-3
 """mctx masks illegal slots at the root alone: below it the weight of the prior must outdo its noise
 of 1e-7, which all slots get, for any number of visits and slots."""
-_One = Annotated[int, Field(ge=1)]
-_Count = Annotated[int, Field(ge=0)]
-_Weight = Annotated[float, Field(ge=0)]
-_Positive = Annotated[float, Field(gt=0)]
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True, config=STRICT)
 class SearchConfig:
     """Options of the search; a kind ignores the options of the other.
 
@@ -83,27 +81,27 @@ class SearchConfig:
     """
 
     simulations: Annotated[int, Field(ge=1, le=MAX_SIMULATIONS)] = 16
-    max_considered_actions: _One = 16
-    player_max_considered_actions: _Count = 0
+    max_considered_actions: AtLeastOne = 16
+    player_max_considered_actions: Count = 0
     kind: Kind = "gumbel"
     engine: Engine = "native"
     opponents: Opponents = "paranoid"
-    value_scale: _Weight = 0.1
-    player_value_scale: _Weight = 0.0
-    visit_offset: _Weight = 50.0
+    value_scale: NotNegative = 0.1
+    player_value_scale: NotNegative = 0.0
+    visit_offset: NotNegative = 50.0
     rescale_values: bool = True
-    least_spread: _Positive = 1e-8
+    least_spread: Positive = 1e-8
     first_play: Literal["mctx", "minizero", "katago"] = "katago"
-    c_init: _Weight = 1.25
-    c_base: _Positive = 19652.0
-    dirichlet_fraction: Annotated[float, Field(ge=0, le=1)] = 0.25
+    c_init: NotNegative = 1.25
+    c_base: Positive = 19652.0
+    dirichlet_fraction: Share = 0.25
     dirichlet_alpha: Annotated[float, Field(ge=1e-3, le=1e3)] = 0.17
     temperature: Annotated[float, Field(ge=0, le=100)] = 1.0
-    temperature_plies: _Count = 0
-    first_simulations: _Count = 0
+    temperature_plies: Count = 0
+    first_simulations: Count = 0
     rounds: bool = False
     prior_boost: tuple[str, ...] = ()
-    prior_boost_halflife: _Positive = 10.0
+    prior_boost_halflife: Positive = 10.0
     custom: CustomSearch = ""
 
     def __post_init__(self) -> None:
