@@ -4,7 +4,7 @@ of them. Nothing runs: milliseconds and cycles are estimates, all else is counte
 On TPUs the compiler estimates the cycles of each kernel. It leaves out what a gather or a scatter
 waits for: CYCLES_AN_INDEX are added for each index, as the bundles of a compiled gather have them.
 Loops that data end count WAY_DOWN turns. For GPUs there is no estimate: the report counts kernels,
-and conditions that the host reads unless a CUDA graph holds their loop (`loops_in_graphs`).
+and conditions that the host reads, which it does where no CUDA graph holds a loop.
 
 B boards.
 """
@@ -12,6 +12,7 @@ B boards.
 import dataclasses
 import os
 import re
+import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,7 +27,7 @@ from rich.console import Group
 from rich.text import Text
 
 from train.bench import arithmetic, hlo
-from train.bench.hlo import Loop
+from train.bench.hlo import Instruction, Loop
 from train.bench.search import make_uniform_evaluator
 from train.bench.timing import compile_traced
 from train.config import RunConfig, config_to_dict
@@ -47,6 +48,8 @@ PROGRAMS = ("env", "network", "tree", "search", "selfplay", "learn")
 CYCLES_AN_INDEX = 13.5
 WAY_DOWN = 2.2
 """Nodes below the root that a simulation reads, the mean of a search of 32 simulations."""
+DEAREST = 8
+"""Kernels that are listed."""
 COUNTED = ("gather", "gather indices", "scatter", "sort", "convert", "copy")
 _MAIN = {
     **dict.fromkeys(("tree", "search", "selfplay"), "train/search/"),
@@ -70,7 +73,7 @@ class Target(NamedTuple):
 
     name: str
     platform: str  # `tpu` or `gpu`
-    clock: float | None  # cycles a second; None for a GPU
+    clock: float | None  # cycles a second; None where the compiler estimates none
     memory: float  # bytes of one device
     devices: Devices  # to compile for; nothing runs on them
 
@@ -229,24 +232,53 @@ def compile_for(
 
 def _compile(name: str, traced: Traced, target: Target) -> dict[str, Any]:
     """`program_record` of a program, and how it compiled."""
-    options = _GPU_OPTIONS if target.platform == "gpu" else None
-    compiled, stats = compile_traced(lambda: traced, lambda x: x.lower().compile(options))
-    record = program_record(name, hlo.read_loops(compiled.as_text()), target.clock)
+    with tempfile.TemporaryDirectory() as dump:
+        options = _GPU_OPTIONS | {"xla_dump_to": dump} if target.platform == "gpu" else None
+        compiled, stats = compile_traced(lambda: traced, lambda x: x.lower().compile(options))
+        program = hlo.read_program(compiled.as_text() or "")
+        outside: frozenset[str] = frozenset()
+        if target.platform == "gpu":
+            outside = hlo.conditions_outside_graphs(program, _thunks(Path(dump)))
     compiler = {"seconds": stats.compile_seconds, "bytes": stats.peak_bytes}
-    return compiler | {"share": stats.peak_bytes / target.memory} | record
+    compiler["share"] = stats.peak_bytes / target.memory
+    loops = hlo.read_loops(program, outside)
+    return compiler | program_record(name, loops, target.clock, program.place)
 
 
-def program_record(name: str, whole: Loop, clock: float | None) -> dict[str, Any]:
+def _thunks(dump: Path) -> str:
+    """XLA's dump of the host's work for a GPU, after the passes that make graphs where they changed
+    it."""
+    for ending in ("thunk_sequence_after_thunk_passes", "thunk_sequence"):
+        for file in dump.glob(f"*.{ending}.txt"):
+            return file.read_text(encoding="utf-8")
+    return ""
+
+
+def program_record(
+    name: str, whole: Loop, clock: float | None, place: Callable[[Instruction], str]
+) -> dict[str, Any]:
     """Figures of a compiled program, and of a turn of its main loop (`turn_*`, where it has one),
     those of inner loops included.
 
-    `ms` is None where there is no estimate or data end the main loop; `turn_ms_low` leaves
-    CYCLES_AN_INDEX out.
+    `padding` is bytes as laid out over bytes of elements, of the large arrays that the program
+    takes and its loops carry. `ms` is None where there is no estimate or data end the main loop;
+    `turn_ms_low` leaves CYCLES_AN_INDEX out.
     """
-    rows, place = list(whole.rows(WAY_DOWN)), _MAIN.get(name)
-    inside = [x for _, _, x in rows if place and x.place.startswith(place)]
+    rows = list(whole.rows(WAY_DOWN))
+    elements, laid_out = (sum(loop.carried[i] for _, _, loop in rows) for i in (0, 1))
+    place_of_main = _MAIN.get(name)
+    inside = [x for _, _, x in rows if place_of_main and x.place.startswith(place_of_main)]
     main = max(inside, key=lambda loop: loop.total(_num_kernels, 1), default=None)
+    dearest = sorted(
+        (
+            (times * _kernel_cycles(x), x, loop.place)
+            for _, times, loop in rows
+            for x in loop.kernels
+        ),
+        key=lambda entry: -entry[0],
+    )
     return {
+        "padding": laid_out / elements if elements else 1.0,
         "ms": _milliseconds(whole, clock) if main is None or main.turns is not None else None,
         **({} if main is None else _turn_figures(main, clock)),
         "loops": [
@@ -257,25 +289,30 @@ def program_record(name: str, whole: Loop, clock: float | None) -> dict[str, Any
                 "turns": loop.turns,
                 "kernels": len(loop.kernels),
                 "cycles": _cycles(loop) if clock else None,
+                "conditions_read": loop.conditions_read,
                 "counts": {kind: loop.counts[kind] for kind in COUNTED},
             }
             for depth, _, loop in rows
+        ],
+        "dearest": [
+            {
+                "cycles": cycles,
+                "kind": each.kind,
+                "type": each.type,
+                "place": place(each) or of_loop,
+            }
+            for cycles, each, of_loop in dearest[: DEAREST if clock else 0]
         ],
     }
 
 
 def _turn_figures(main: Loop, clock: float | None) -> dict[str, float | None]:
-    def reads(loop: Loop) -> float:
-        """Conditions of a turn: those of a loop are read once more than it turns."""
-        by_data = sum(inner.turns is None for inner in loop.inner)
-        return loop.counts["conditional"] + (WAY_DOWN + 1) * by_data
-
     return {
         "turn_ms": _milliseconds(main, clock),
         "turn_ms_low": _milliseconds(main, clock, an_index=0.0),
         "turn_kernels": main.total(_num_kernels, WAY_DOWN),
         "turn_sorts": main.total(lambda loop: loop.counts["sort"], WAY_DOWN),
-        "turn_reads": main.total(reads, WAY_DOWN) + (main.turns is None) if not clock else None,
+        "turn_reads": main.total(_reads, WAY_DOWN) + main.is_read,
     }
 
 
@@ -287,40 +324,61 @@ def _milliseconds(
 
 
 def _cycles(loop: Loop, an_index: float = CYCLES_AN_INDEX) -> float:
-    return sum(kernel.cycles + an_index * kernel.indices for kernel in loop.kernels)
+    return sum(_kernel_cycles(each, an_index) for each in loop.kernels)
+
+
+def _kernel_cycles(each: Instruction, an_index: float = CYCLES_AN_INDEX) -> float:
+    return each.cycles + an_index * each.indices
 
 
 def _num_kernels(loop: Loop) -> int:
     return len(loop.kernels)
 
 
+def _reads(loop: Loop) -> float:
+    """Conditions that the host reads in a turn: those of a loop once more than it turns."""
+    return loop.branches_read + (WAY_DOWN + 1) * sum(inner.is_read for inner in loop.inner)
+
+
 def tables(report: dict[str, Any]) -> Group:
     """A report for the console: a row a program, the hours, then the loops of each."""
     title = f"{report['config']['name']} compiled for {report['target']}"
-    heads = ("", "compile s", "MB", "of memory", "ms", "a turn: ms", "kernels", "sorts")
-
-    def cell(number: float | None, form: str) -> str:
-        return "" if number is None else format(number, form)
-
-    rows, loops = [], []
+    heads = ("", "compile s", "MB", "of memory", "padding", "ms", "a turn: ms", "kernels", "sorts")
+    rows = []
     for name, figures in report["programs"].items():
         cells = [name, f"{figures['seconds']:.1f}", f"{figures['bytes'] / 1e6:,.1f}"]
-        cells += [f"{figures['share']:.1%}"]
-        cells += [cell(figures.get(key), "#.3g") for key in ("ms", "turn_ms")]
+        cells += [f"{figures['share']:.1%}", f"{figures['padding']:.2f}"]
+        cells += [_shown(figures.get(key), "#.3g") for key in ("ms", "turn_ms")]
         turn = ("kernels", "sorts", "reads")
-        rows.append([*cells, *(cell(figures.get(f"turn_{key}"), ",.0f") for key in turn)])
-        lines = [
-            [
-                "  " * loop["depth"] + (loop["place"] or loop["name"]),
-                "by data" if loop["turns"] is None else f"{loop['turns']:,}",
-                f"{loop['kernels']:,}",
-                cell(loop["cycles"], ",.0f"),
-                *(f"{count:,}" if count else "" for count in loop["counts"].values()),
-            ]
-            for loop in figures["loops"]
-        ]
-        loops.append(Table(name, ("loop", "turns", "kernels", "cycles", *COUNTED), lines))
+        rows.append([*cells, *(_shown(figures.get(f"turn_{key}"), ",.0f") for key in turn)])
     lines = [f"{name} does not compile: {reason}" for name, reason in report["failed"].items()]
     if games := report["million_games"]:
         lines += arithmetic.lines(games)
-    return Group(Table(title, (*heads, "host reads"), rows), *map(Text, lines), *loops)
+    details = (_details(*each) for each in report["programs"].items())
+    whole = Table(title, (*heads, "host reads"), rows)
+    return Group(whole, *map(Text, lines), *(part for each in details for part in each))
+
+
+def _details(name: str, figures: dict[str, Any]) -> list[Table | Text]:
+    """The loops of a program, and its dearest kernels."""
+    estimates = ("cycles",) if figures["loops"][0]["cycles"] is not None else ()
+    rows = [
+        [
+            "  " * loop["depth"] + (loop["place"] or loop["name"]),
+            "by data" if loop["turns"] is None else f"{loop['turns']:,}",
+            f"{loop['kernels']:,}",
+            *(f"{loop[key]:,.0f}" for key in estimates),
+            *(f"{count:,}" if count else "" for count in loop["counts"].values()),
+        ]
+        for loop in figures["loops"]
+    ]
+    loops = Table(name, ("loop", "turns", "kernels", *estimates, *COUNTED), rows)
+    lines = [
+        Text(f"{each['cycles']:16,.0f} cycles  {each['kind']} {each['place']} {each['type'][:60]}")
+        for each in figures["dearest"]
+    ]
+    return [loops, *lines]
+
+
+def _shown(number: float | None, form: str) -> str:
+    return "" if number is None else format(number, form)

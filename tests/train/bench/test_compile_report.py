@@ -24,18 +24,20 @@ from train.runtime.errors import UsageError
 from train.runtime.files import plain_data
 
 MOST_TURNS = 1_000  # of a loop: a gather of rows can become one turn a row
-MOST_BYTES = 45e6  # of self-play's; arrays whose rows do not fill tiles take several times more
+MOST_PADDING = 1.5
 MOST_KERNELS = 150  # a simulation
-MOST_CONDITIONS = 7  # a simulation, that the host reads
+MOST_CONDITIONS = {"search": 0, "selfplay": 1}
+"""Of a simulation, that the host reads. A coin decides how many simulations self-play has."""
 
 
 @functools.cache
 def _programs_for(target: str):
-    """The report of the quickstart, compiled in a process of its own, as JSON has it."""
+    """The report of the quickstart, compiled in a process of its own, as JSON has it; on a GPU with
+    loops in its graphs."""
     words = ["--what", "compile", "--target", target, "--programs", "search,selfplay"]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "report.json"
-        words += ["--json", str(path)]
+        words += ["--json", str(path), "--loops_in_graphs", "true"]
         done = subprocess.run(
             [sys.executable, "-m", "train", "bench", *words],
             env=os.environ | {"PYTHONPATH": str(ROOT), "XLA_FLAGS": ""},
@@ -64,7 +66,7 @@ def test_search_on_a_tpu_has_no_long_loops_sorts_or_padding(name):
     long = [x for x in found["loops"] if x["turns"] is not None and x["turns"] > MOST_TURNS]
     assert [(loop["place"], loop["turns"]) for loop in long] == []
     assert found["turn_ms"] > 0 and found["turn_sorts"] == 0
-    assert name == "search" or found["bytes"] <= MOST_BYTES
+    assert found["padding"] <= MOST_PADDING
 
 
 @pytest.mark.slow
@@ -72,7 +74,7 @@ def test_search_on_a_tpu_has_no_long_loops_sorts_or_padding(name):
 def test_a_simulation_on_a_gpu_has_few_kernels_and_the_host_reads_few_conditions(name):
     found = _compiled("h100")[name]
     assert 50 < found["turn_kernels"] <= MOST_KERNELS
-    assert found["turn_reads"] <= MOST_CONDITIONS
+    assert found["turn_reads"] <= MOST_CONDITIONS[name]
 
 
 @pytest.mark.parametrize("name", ["", "a100", "v5e", "v5e:", "v5e:one", "h100:2"])
@@ -102,14 +104,14 @@ def test_figures_of_a_program_and_of_its_main_loop(compiled):
     main = max(loops, key=lambda loop: loop["kernels"])
     assert main["turns"] == 3
     assert 0 < main["kernels"] < search["turn_kernels"]  # inner loops are part of a turn
+    assert search["turn_reads"] == 0  # a CPU is its own host
 
 
 def test_the_host_reads_a_loop_once_more_than_it_turns():
-    leaf = hlo.Loop("", "", None, (), Counter(), ())
-    branch = Counter({"conditional": 1})
-    main = leaf._replace(place="train/search/x.py:1", turns=3, counts=branch, inner=(leaf, leaf))
-    whole = leaf._replace(turns=1, inner=(main,))
-    found = compile_report.program_record("search", whole, None)
+    leaf = hlo.Loop("", "", None, True, 0, (), Counter(), hlo.Bytes(0, 0), ())
+    main = leaf._replace(place="train/search/x.py:1", turns=3, is_read=False, branches_read=1)
+    whole = leaf._replace(turns=1, is_read=False, inner=(main._replace(inner=(leaf, leaf)),))
+    found = compile_report.program_record("search", whole, None, lambda each: "")
     assert found["turn_reads"] == pytest.approx(1 + 2 * (2.2 + 1))
 
 

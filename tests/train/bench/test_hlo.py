@@ -1,7 +1,8 @@
-"""The reader of compiled programs: loops with their turns, kernels and indices."""
+"""The reader of compiled programs: loops with their turns, kernels, indices, tiles, CUDA graphs."""
 
 import jax
 import jax.numpy as jnp
+import pytest
 
 from train.bench import hlo
 
@@ -24,7 +25,7 @@ def test_loops_of_a_compiled_function():
         return jax.lax.fori_loop(0, 5, turn, x)
 
     compiled = jax.jit(program).lower(jnp.ones((4, 4)), 1.0).compile()
-    whole = hlo.read_loops(compiled.as_text())
+    whole = hlo.read_loops(hlo.read_program(compiled.as_text()))
     assert sorted(_by_depth(whole), key=str) == [(0, 1), (1, 5), (2, 3), (2, None)]
     (outer,) = whole.inner
     assert len(outer.kernels) > 0
@@ -40,7 +41,7 @@ def test_indices_of_a_gather_in_a_called_computation():
 
     like = jnp.ones((50, 4)), jnp.arange(7)
     text = jax.jit(program).lower(*like).compile().as_text()
-    whole = hlo.read_loops(text)
+    whole = hlo.read_loops(hlo.read_program(text))
     indices = [each.counts["gather indices"] for _, _, each in whole.rows(1)]
     assert sum(indices) == 7 and max(indices) == 7
     assert sum(sum(kernel.indices for kernel in each.kernels) for _, _, each in whole.rows(1)) == 7
@@ -91,20 +92,22 @@ ENTRY %main (p.7: f32[9,5,4]) -> f32[9,5,4] {
   %p.7 = f32[9,5,4]{2,1,0} parameter(0)
   %while.1 = f32[9,5,4]{2,1,0} while(%p.7), condition=%condition, body=%body
   ROOT %while.2 = f32[9,5,4]{2,1,0} while(%while.1), condition=%condition, body=%body, \
-metadata={op_name="a" stack_frame_id=2}, backend_config={"known_trip_count":{"n":"12"}}
+backend_config={"known_trip_count":{"n":"12"}}
 }
 """
 
 
 def test_scatter_cycles_and_place_in_a_fusion():
-    by_data, known = hlo.read_loops(TEXT).inner
+    program = hlo.read_program(TEXT)
+    by_data, known = hlo.read_loops(program).inner
     assert (by_data.turns, known.turns) == (None, 12)
     kernels = {kernel.name: kernel for kernel in known.kernels}
     assert set(kernels) == {"fusion.1", "compare.1"}
     assert (kernels["fusion.1"].cycles, kernels["fusion.1"].indices) == (1000, 6)
-    # The frame of a library stands for the project's frame above it.
-    assert (by_data.place, known.place) == ("", "train/search/tree.py:18")
     assert known.counts["scatter"] == 1 and known.counts["scatter indices"] == 6
+    # The frame of a library stands for the project's frame above it.
+    assert program.place(kernels["fusion.1"]) == "train/search/tree.py:18"
+    assert program.place(kernels["compare.1"]) == ""
 
 
 def test_turns_of_a_condition_that_compares_with_a_constant():
@@ -114,5 +117,35 @@ def test_turns_of_a_condition_that_compares_with_a_constant():
         "%constant.2 = s32[] constant(1024)\n"
         "  ROOT %compare.1 = pred[] compare(%p.5, %constant.2), direction=LT",
     )
-    turns = [loop.turns for loop in hlo.read_loops(below).inner]
+    turns = [loop.turns for loop in hlo.read_loops(hlo.read_program(below)).inner]
     assert turns == [1024, 12]
+
+
+OUTSIDE = "001: kWhile [a]\ncondition:\n  002: kKernel x\n003: kWhile [b]\n"
+FIRST_HELD = "000: kCommandBuffer [a]\n    001: kWhile [a]\n        002: kKernel x\n003: kWhile\n"
+
+
+@pytest.mark.parametrize(
+    ("thunks", "read"), [(OUTSIDE, 1), (FIRST_HELD, 0), ("", 1), ("001: kWhile\n", 1)]
+)
+def test_conditions_that_the_host_reads(thunks, read):
+    """A loop of known turns is never asked, and one in a CUDA graph asks the device."""
+    program = hlo.read_program(TEXT)
+    outside = hlo.conditions_outside_graphs(program, thunks)
+    assert ("while.1" in outside) == bool(read) and "while.2" in outside
+    assert hlo.read_loops(program, outside).conditions_read == read
+
+
+@pytest.mark.parametrize(
+    ("type_", "elements", "laid_out"),
+    [
+        ("f32[1024,1024]{1,0}", 4, 4),
+        ("f32[1024,2,512]{2,1,0:T(8,128)}", 4, 16),  # two rows in a tile of eight
+        ("f32[512,1024,2]{0,1,2:T(8,128)S(1)}", 4, 4),
+        ("bf16[1048576,2]{1,0:T(8,128)(2,1)}", 4, 256),
+        ("pred[4,1048576]{1,0:T(4,128)(4,1)}", 4, 4),
+        ("(s32[], /*index=1*/f32[1024,1024]{1,0:T(8,128)}, u8[9]{0})", 4, 4),  # small ones left out
+    ],
+)
+def test_bytes_in_tiles(type_, elements, laid_out):
+    assert hlo.bytes_of(type_) == hlo.Bytes(elements * 2**20, laid_out * 2**20)
