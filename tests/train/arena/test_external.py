@@ -292,8 +292,8 @@ def test_elo_tells_games_that_a_program_loses_without_the_rules(tmp_path):
 @pytest.fixture
 def silent(tmp_path) -> str:
     """Reads until its input ends; starts without `site`, which takes long."""
-    command = program(tmp_path / "program.py", "import sys\nfor line in sys.stdin: pass\n")
-    return command.replace(" ", " -I -S ", 1)
+    program(tmp_path / "program.py", "import sys\nfor line in sys.stdin: pass\n")
+    return shlex.join([sys.executable, "-I", "-S", str(tmp_path / "program.py")])
 
 
 def test_a_program_ends_once_nobody_has_its_player(silent):
