@@ -138,7 +138,8 @@ class WalledConvolution(nnx.Module):
     def __init__(self, width: int, *, use_bias: bool, dtype: Any, rngs: nnx.Rngs) -> None:
         self.dtype = dtype
         initial = nnx.initializers.lecun_normal()
-        self.kernel = nnx.Param(initial(rngs.params(), (1 + NUM_SIDES, width, width)))
+        shape = 1 + NUM_SIDES, width, width
+        self.kernel = nnx.Param(initial(rngs.params(), shape, jnp.float32))
         self.bias = nnx.Param(jnp.zeros(width, jnp.float32)) if use_bias else None
 
     def __call__(self, x: jax.Array, gates: jax.Array) -> jax.Array:

@@ -259,6 +259,16 @@ def test_each_t_block_has_attention():
         attention_of("R")
 
 
+def test_weights_are_float32_where_floats_are_64_bit_by_default():
+    with jax.enable_x64(True):
+        network = make_network(
+            dataclasses.replace(SMALL, blocks="RTW", walking_bias=True, destination_head=True),
+            CHANNELS,
+        )
+        weights = jax.eval_shape(network.init, jax.random.key(0))
+    assert {leaf.dtype for leaf in jax.tree.leaves(weights)} == {jnp.dtype(jnp.float32)}
+
+
 def test_walking_bias_weighs_cells_by_steps_round_walls():
     """With a low bias for what is far no cell attends to those beyond a wall over the board."""
     network = make_network(dataclasses.replace(SMALL, blocks="T", walking_bias=True), CHANNELS)
