@@ -39,7 +39,7 @@ What = Literal[
     "mixed",
     "setups",
     "exact",
-    "taught",
+    "supervised",
 ]
 _OUT = Path("out/study")
 
@@ -64,7 +64,7 @@ class Experiment:
     worth; transfer: warm starts against training from nothing; padding: small boards inside a large
     grid; corridors: what frozen trunks know of far corridors; adversary: adversaries trained
     against frozen victims; mixed: one network for several rule sets, and specialists; setups: how
-    the stones should be placed; exact: who wins small boards; taught: what keeps a network from
+    the stones should be placed; exact: who wins small boards; supervised: what keeps a network from
     exact play. ablation: changes of a config; levels: Elo of the levels of `play`; calibrate: win
     chances of a player (each with --help)."""
     config: Annotated[options.OptionalFile, arg(hint="(default: the scale of a CPU)")] = None
@@ -72,7 +72,7 @@ class Experiment:
     out: Annotated[Path, arg("FOLDER")] = _OUT
     """Directory of the trainings, the finished pieces and the pages."""
     players: Annotated[tuple[str, ...], arg("NAME ...", "")] = ()
-    """size, balance, padding, setups, taught: networks in place of the scale's."""
+    """size, balance, padding, setups, supervised: networks in place of the scale's."""
 
     def run(self) -> int:
         """Returns the exit code."""

@@ -18,7 +18,7 @@ from train.experiments import (
     mobility,
     padding,
     setups,
-    taught,
+    supervised,
     transfer,
 )
 from train.experiments.lib.pages import PAGE, Report, write_report
@@ -40,7 +40,7 @@ EXPERIMENTS: Mapping[str, Callable[[Work], Report]] = {
     "mixed": mixed.report,
     "setups": setups.report,
     "exact": exact.report,
-    "taught": taught.report,
+    "supervised": supervised.report,
 }
 
 

@@ -260,8 +260,8 @@ class ExactScale(Scale):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class TaughtScale(Scale):
-    """Networks that are taught the solver's answers; their config is that of the first player."""
+class SupervisedScale(Scale):
+    """Networks trained on the solver's answers; their config is that of the first player."""
 
     players: SomeNames  # networks of self-play, of equal rules
     learned: Annotated[tuple[Count, ...], AfterValidator(_distinct)]  # positions of each network
@@ -290,7 +290,7 @@ class Scales(Scale):
     mixed: MixedScale
     setups: SetupsScale
     exact: ExactScale
-    taught: TaughtScale
+    supervised: SupervisedScale
 
 
 def read_scales(source: Path | Mapping[str, Any] | None = None) -> Scales:

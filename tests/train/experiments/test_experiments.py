@@ -278,9 +278,9 @@ def test_plane_sets_meet_all_others(monkeypatch, tmp_path):
     assert both.rows[0][2] == "75.0 %" and both.rows[-1][2] == "25.0 %"
 
 
-# `features` and `mixed` train many networks; test_taught has `taught`.
+# `features` and `mixed` train many networks; test_supervised has `supervised`.
 @pytest.mark.slow
-@pytest.mark.parametrize("name", sorted({*EXPERIMENTS} - {"features", "mixed", "taught"}))
+@pytest.mark.parametrize("name", sorted({*EXPERIMENTS} - {"features", "mixed", "supervised"}))
 def test_every_experiment_goes_through(name, tmp_path):
     """Trains, plays, measures and prints at the smallest scale; what is finished is reused."""
     scale = {name: SMALL[name], "blocks": SMALL["blocks"]}

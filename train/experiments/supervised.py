@@ -1,7 +1,7 @@
 """What keeps a network from exact play on a small board? A network of self-play, and equal ones
-that are taught the solver's answers, each alone and with searches, in positions new to them.
+trained on the solver's answers, each alone and with searches, in positions new to them.
 
-Each position is drawn from a random game of its own and solved by alpha-beta search. A taught
+Each position is drawn from a random game of its own and solved by alpha-beta search. A supervised
 network has the shape, the rules and the learner of the player's; it learns the value of the game
 and a policy that is even over the plays that keep it, and stands in a folder of its own, as an
 exported network.
@@ -57,7 +57,7 @@ class Solved(NamedTuple):
 
 def report(work: Work) -> Report:
     """Solve positions, teach networks, and ask all of them."""
-    scale = work.scale.taught
+    scale = work.scale.supervised
     for name in scale.players:
         check_without_budget(name)
     networks = {name: load_network(name) for name in scale.players}
@@ -71,9 +71,11 @@ def report(work: Work) -> Report:
         solved = _solve(work, rules, max(scale.learned), seed=work.seed + 1)
         fresh = np.flatnonzero(~np.isin(solved.key, held_out.key)[:count])
         network = _teach(work, first, _rows(solved, fresh), count)
-        asked.append((f"taught {count:,}", network, held_out, searches))
-        lessons = _rows(solved, fresh[: scale.held_out])
-        asked.append((f"taught {count:,}, in its lessons", network, lessons, searches[:1]))
+        asked.append((f"supervised {count:,}", network, held_out, searches))
+        samples = _rows(solved, fresh[: scale.held_out])
+        asked.append(
+            (f"supervised {count:,}, in its training positions", network, samples, searches[:1])
+        )
     rows, data = [], {}
     for name, network, solved, searches in asked:
         alone = _ask(work, network, solved, *searches[0])[0]
@@ -84,7 +86,7 @@ def report(work: Work) -> Report:
             rows[-1]["search"] = f"{kind} {simulations}" if kind else "none"
     cells = [[row[head] for head in _HEADS] for row in rows]
     table = Table("Values kept in positions held out", _HEADS, cells)
-    return Report("Taught by the solver", paragraphs(__doc__)[:-1], [table], [], data)
+    return Report("Supervised by the solver", paragraphs(__doc__)[:-1], [table], [], data)
 
 
 def _rows(solved: Solved, rows: np.ndarray) -> Solved:
@@ -99,7 +101,7 @@ def _cells(figures: dict[str, float], count: int) -> dict[str, str]:
 
 def _solve(work: Work, rules: Rules, count: int, *, seed: int) -> Solved:
     """Positions of random games with their answers."""
-    walls = work.scale.taught.min_walls
+    walls = work.scale.supervised.min_walls
     states = sample_positions(rules, count, min_walls=walls, seed=seed)
     settings = {"rules": rules.to_dict(), "count": count, "min_walls": walls, "seed": seed}
 
@@ -123,39 +125,39 @@ def _solve(work: Work, rules: Rules, count: int, *, seed: int) -> Solved:
 
 
 def _teach(work: Work, player: TrainedNetwork, solved: Solved, count: int) -> TrainedNetwork:
-    """The network of a player's config that is taught the answers of the first `count` positions,
+    """The network of a player's config trained on the answers of the first `count` positions,
     from its folder where it is finished."""
-    folder = work.directory / "taught" / f"network-{count}-{work.scale.taught.steps}"
+    folder = work.directory / "supervised" / f"network-{count}-{work.scale.supervised.steps}"
     if is_model(folder):
         return load_network(str(folder))
-    config, steps = player.config, work.scale.taught.steps
+    config, steps = player.config, work.scale.supervised.steps
     network = network_for(config.network, 2, size=config.rules.size)
     weights = dataclasses.replace(config.learner.weights, ownership=0.0, margin=0.0)
     options = dataclasses.replace(config.learner, weights=weights, value_mix=0.0, freeze=())
     observe = observer_for(config.network)
     learner = make_learner(network, options, total_steps=steps, observe=observe)
-    lessons = jax.tree.map(jnp.asarray, _lessons(solved))
+    samples = jax.tree.map(jnp.asarray, _samples(solved))
 
     @jax.jit
-    def learn(state: LearnerState, lessons: Sample, key: jax.Array) -> LearnerState:
+    def learn(state: LearnerState, samples: Sample, key: jax.Array) -> LearnerState:
         draw_key, turn_key = jax.random.split(key)
-        count = len(lessons.policy)
+        count = len(samples.policy)
         place = jax.random.randint(draw_key, (options.batch,), 0, count, jnp.int32)
-        return learner.update(state, jax.tree.map(lambda x: x[place], lessons), turn_key)[0]
+        return learner.update(state, jax.tree.map(lambda x: x[place], samples), turn_key)[0]
 
     first_key, key = jax.random.split(jax.random.key(work.seed))
     state = learner.init(network.init(first_key))
-    with work.task(f"teaching {len(lessons.policy):,} positions", steps, "steps") as on_progress:
+    with work.task(f"training on {len(samples.policy):,} positions", steps, "steps") as on_progress:
         for step in range(steps):
-            state = learn(state, lessons, jax.random.fold_in(key, step))
+            state = learn(state, samples, jax.random.fold_in(key, step))
             on_progress(step + 1)
         jax.block_until_ready(state)
-    about = {"steps": steps, "positions": len(lessons.policy), "taught": "by the solver"}
+    about = {"steps": steps, "positions": len(samples.policy), "supervised": "by the solver"}
     write_model(folder, state.player, config, about)
     return load_network(str(folder))
 
 
-def _lessons(solved: Solved) -> Sample:
+def _samples(solved: Solved) -> Sample:
     """The positions as samples [N]; their games' territories are not known."""
     position = solved.states.position
     red = jnp.asarray(np.where(position.player == 0, solved.value, -solved.value), jnp.float32)

@@ -1,4 +1,4 @@
-"""Networks taught by the solver: lessons are the answers of the tables, and all goes through."""
+"""Networks trained on the solver's answers: targets are those of the tables; all goes through."""
 
 from typing import Any, cast
 
@@ -9,7 +9,7 @@ import pytest
 import train
 from tests.support.learner import tiny
 from train.checkpoints.exported import write_model
-from train.experiments import taught
+from train.experiments import supervised
 from train.experiments.lib.work import Work
 from train.experiments.scales import read_scales
 from train.network.build import network_for
@@ -27,24 +27,24 @@ def player(tmp_path) -> str:
     return str(tmp_path / "player")
 
 
-def test_lessons_are_the_answers_of_the_tables(tmp_path):
-    work = Work(read_scales({"taught": SCALE | {"players": ["x"]}}), tmp_path)
-    solved, tables = taught._solve(work, tiny.RULES, 40, seed=1), tables_of(tiny.RULES)
+def test_targets_are_the_answers_of_the_tables(tmp_path):
+    work = Work(read_scales({"supervised": SCALE | {"players": ["x"]}}), tmp_path)
+    solved, tables = supervised._solve(work, tiny.RULES, 40, seed=1), tables_of(tiny.RULES)
     states = jax.tree.map(np.asarray, solved.states)
     best = jax.vmap(lambda state: optimal_slots(tables, state))(states)
     value = jax.vmap(lambda state: value_of(tables, state))(states)
     np.testing.assert_array_equal(solved.best, best)
     np.testing.assert_array_equal(solved.value, value)
     assert (solved.walls >= 2).all()
-    lessons = taught._lessons(solved)
-    rewards = lessons.outcome.rewards[np.arange(40), states.position.player]
+    samples = supervised._samples(solved)
+    rewards = samples.outcome.rewards[np.arange(40), states.position.player]
     np.testing.assert_array_equal(rewards, value)
-    np.testing.assert_array_equal(lessons.policy > 0, best)
-    np.testing.assert_allclose(lessons.policy.sum(axis=1), 1, atol=1e-2)
+    np.testing.assert_array_equal(samples.policy > 0, best)
+    np.testing.assert_allclose(samples.policy.sum(axis=1), 1, atol=1e-2)
 
 
 def test_figures_count_what_is_kept_and_what_is_misjudged():
-    state = taught.Solved(
+    state = supervised.Solved(
         states=cast(Any, None),
         value=np.array([1, 0, 0, -1]),
         best=np.array([[1, 0], [1, 1], [0, 1], [1, 1]], bool),
@@ -52,7 +52,7 @@ def test_figures_count_what_is_kept_and_what_is_misjudged():
         walls=np.array([4, 5, 7, 9]),
         key=np.arange(4),
     )
-    figures = taught._figures(
+    figures = supervised._figures(
         state, np.array([0, 0, 0, 1]), np.array([0.5, 0.3, -0.4, -1.0]), np.array([1, 0, 1, 0])
     )
     assert figures == {
@@ -70,9 +70,9 @@ def test_figures_count_what_is_kept_and_what_is_misjudged():
     }
 
 
-def test_networks_are_taught_and_asked(player, tmp_path):
-    scale = {"taught": SCALE | {"players": [player]}}
-    first, again = (train.run_study("taught", scale, out=tmp_path / "out") for _ in range(2))
+def test_networks_are_trained_and_asked(player, tmp_path):
+    scale = {"supervised": SCALE | {"players": [player]}}
+    first, again = (train.run_study("supervised", scale, out=tmp_path / "out") for _ in range(2))
     assert first.tables[0].rows == again.tables[0].rows
     assert [row[1] for row in first.tables[0].rows] == ["none", "gumbel 2"] * 2 + ["none"]
-    assert train.make_player(str(tmp_path / "out/taught/network-60-2") + "@2").name
+    assert train.make_player(str(tmp_path / "out/supervised/network-60-2") + "@2").name
