@@ -22,7 +22,6 @@ import jax.numpy as jnp
 from train.bench.timing import (
     CHECKSUM,
     Benchmark,
-    BenchRow,
     compile_program,
     count_set,
     make_call_bench,
@@ -72,9 +71,8 @@ def make_bench(game: BenchGame, boards: int, devices: Devices) -> Benchmark:
         action = jax.vmap(game.act)(states, bits)
         after = jax.vmap(game.step)(states, action)
         over = jax.vmap(game.is_over)(after)
-        first = broadcast_boards(fresh, len(bits))
-        restarted = jax.vmap(lambda o, x: jax.tree.map(lambda a, b: jnp.where(o, a, b), *x))(
-            over, (first, after)
+        restarted = jax.vmap(lambda o, x: jax.tree.map(lambda a, b: jnp.where(o, a, b), fresh, x))(
+            over, after
         )
         sums = {
             "plies": jax.vmap(game.steps)(after) - jax.vmap(game.steps)(states),
@@ -129,15 +127,12 @@ def make_plain_bench(
         return {"plies": plies, "games": sums["games"], CHECKSUM: int(checksum)}
 
     states = jax.jit(jax.vmap(init))(jax.random.split(jax.random.key(9), boards))
-    call, stats = compile_program(play, (states, jax.random.key(0)))
-    return make_call_bench(
-        f"{name}{PLAIN}",
-        boards,
-        lambda states, number: call(states, jax.random.key(number)),
-        states,
-        stats,
-        amounts,
-    )
+    program, stats = compile_program(play, (states, jax.random.key(0)))
+
+    def call(states: Any, number: int) -> tuple[Any, dict[str, jax.Array]]:
+        return program(states, jax.random.key(number))
+
+    return make_call_bench(f"{name}{PLAIN}", boards, call, states, stats, amounts)
 
 
 def plain_benches(rules: Rules, names: Sequence[str], boards: int) -> Iterator[Benchmark]:
@@ -238,15 +233,3 @@ def pgx_env(name: str) -> tuple[Any, Callable[..., Any]]:
     make: Any = pgx.make
     env = make(name)
     return env, auto_reset(env.step, env.init)
-
-
-def compiled_steps(rules: Rules, boards: int) -> list[BenchRow]:
-    """Each of the env's steps, compiled for boards on one device."""
-    env = env_lib.make(rules, planes=ENV_PLANES)
-    states = jax.eval_shape(jax.vmap(env.init), jax.random.split(jax.random.key(0), boards))
-    arguments = states, jax.ShapeDtypeStruct((boards,), jnp.int32)
-    compiled = {
-        f"{ENV}.{step.__name__}": compile_program(jax.vmap(step), arguments).stats
-        for step in (env.step, env.step_auto_reset)
-    }
-    return [BenchRow("env", name, boards, 0, (), {}, 0, stats) for name, stats in compiled.items()]

@@ -126,10 +126,8 @@ def run_suite(
             part, batches, lambda batch, part=part: measure_part(request, part, batch, on_progress)
         )
         boards = max((row.batch for row in rows), default=batches[-1])
-        on_progress(f"{part}: compiling")
-        if part == "env":
-            rows += games.compiled_steps(config.rules, boards)
-        elif part == "search" and request.simulations > 1:
+        if part == "search" and request.simulations > 1:
+            on_progress(f"{part}: compiling")
             notes.append(search.tree_line(config, boards=boards, simulations=request.simulations))
         measured = (*figures.rows, *rows)
         figures = Figures(measured, tuple(ratios(measured)), (*figures.notes, *notes))

@@ -16,7 +16,6 @@ from train.runtime.devices import AXIS, BY_BOARD, EVERYWHERE, Devices, device_ke
 from train.runtime.host import fetch
 
 CHECKSUM = "checksum"
-_MODULUS = 2**32
 _LANES, _BYTE = 64, 255
 
 
@@ -47,14 +46,14 @@ class Benchmark(NamedTuple):
 
 
 class BenchRow(NamedTuple):
-    """The measurements of a benchmark, or of a program that was compiled and not run."""
+    """The measurements of a benchmark."""
 
     part: str  # of the suite
     name: str
     batch: int
     length: int  # units a run
     seconds: tuple[float, ...]  # of each run
-    rates: dict[str, float]  # medians, a second; empty where nothing ran
+    rates: dict[str, float]  # medians, a second
     checksum: int
     stats: ProgramStats | None
 
@@ -179,33 +178,27 @@ def take_turns(
       part: of the rows.
     """
     lengths = [_length_for(bench, seconds) for bench in benches]
-    times: list[list[float]] = [[] for _ in benches]
-    counts: list[list[dict[str, float]]] = [[] for _ in benches]
+    runs: list[list[tuple[dict[str, float], float]]] = [[] for _ in benches]
     for _ in range(repeats):
-        for index, bench in enumerate(benches):
+        for bench, length, done in zip(benches, lengths, runs, strict=True):
             began = time.perf_counter()
-            counts[index].append(bench.run(lengths[index]))
-            times[index].append(time.perf_counter() - began)
-    return [
-        BenchRow(
-            part=part,
-            name=bench.name,
-            batch=bench.batch,
-            length=lengths[index],
-            seconds=tuple(times[index]),
-            rates={
-                name: statistics.median(
-                    count[name] / took
-                    for count, took in zip(counts[index], times[index], strict=True)
-                )
-                for name in counts[index][0]
-                if name != CHECKSUM
-            },
-            checksum=int(sum(count[CHECKSUM] for count in counts[index])) % _MODULUS,
-            stats=bench.stats,
+            amounts = bench.run(length)
+            done.append((amounts, time.perf_counter() - began))
+    rows = []
+    for bench, length, done in zip(benches, lengths, runs, strict=True):
+        seconds_of = tuple(took for _, took in done)
+        checksum = int(sum(amounts[CHECKSUM] for amounts, _ in done)) % 2**32
+        rates = {
+            name: statistics.median(amounts[name] / took for amounts, took in done)
+            for name in done[0][0]
+            if name != CHECKSUM
+        }
+        rows.append(
+            BenchRow(
+                part, bench.name, bench.batch, length, seconds_of, rates, checksum, bench.stats
+            )
         )
-        for index, bench in enumerate(benches)
-    ]
+    return rows
 
 
 def _length_for(bench: Benchmark, seconds: float) -> int:

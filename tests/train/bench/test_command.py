@@ -32,7 +32,6 @@ def counted(monkeypatch):
 
     monkeypatch.setattr(suite, "PARTS", dict.fromkeys(suite.PARTS, maker))
     monkeypatch.setattr(search, "tree_line", lambda config, **sizes: "")
-    monkeypatch.setattr(games, "compiled_steps", lambda rules, boards: [])
 
 
 @pytest.mark.parametrize(

@@ -111,7 +111,7 @@ def test_the_host_reads_a_loop_once_more_than_it_turns():
     leaf = hlo.Loop("", "", None, True, 0, (), Counter(), hlo.Bytes(0, 0), ())
     main = leaf._replace(place="train/search/x.py:1", turns=3, is_read=False, branches_read=1)
     whole = leaf._replace(turns=1, is_read=False, inner=(main._replace(inner=(leaf, leaf)),))
-    found = compile_report.program_record("search", whole, None, lambda each: "")
+    found = compile_report.program_record("search", whole, None)
     assert found["turn_reads"] == pytest.approx(1 + 2 * (2.2 + 1))
 
 
