@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from train.bench.games import pgx_env
-from train.bench.timing import CHECKSUM, Benchmark, compile_program, count_set, make_call_bench
+from train.bench.timing import CHECKSUM, Benchmark, compile_traced, count_set, make_call_bench
 from train.network import MASKED, make_network
 from train.network.blocks import RESIDUAL, parse_blocks
 from train.network.config import NetworkConfig
@@ -74,7 +74,9 @@ def make_bench(network: NetworkConfig, simulations: int, boards: int) -> Benchma
         positions = boards * calls * _PLIES
         return sums | {"positions": positions, "evaluations": positions * (simulations + 1)}
 
-    program, stats = compile_program(iteration, (weights, states, jax.random.key(0)))
+    program, stats = compile_traced(
+        lambda: jax.jit(iteration).trace(weights, states, jax.random.key(0))
+    )
     return make_call_bench(
         f"{LOOP}, {GAME}",
         boards,

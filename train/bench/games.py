@@ -22,7 +22,7 @@ import jax.numpy as jnp
 from train.bench.timing import (
     CHECKSUM,
     Benchmark,
-    compile_program,
+    compile_traced,
     count_set,
     make_call_bench,
     make_loop_bench,
@@ -45,21 +45,24 @@ _PLAIN_PLIES = 16
 
 
 class BenchGame(NamedTuple):
-    """A game of one board for random play."""
+    """A game of one board for random play.
+
+    Attributes:
+      first: key -> state before the first ply.
+      act: (state, random bits uint32) -> int32, a uniformly random legal action.
+      step: (state, action) -> next state.
+      is_over: state -> bool.
+      steps: state -> int, plies of the game so far, as the game itself counts them.
+      read: (state, action, next state) -> uint32 that depends on all that a player would read.
+    """
 
     name: str
     first: Callable[[jax.Array], Any]
-    """key -> state before the first ply."""
     act: Callable[[Any, jax.Array], jax.Array]
-    """(state, random bits uint32) -> int32, a uniformly random legal action."""
     step: Callable[[Any, jax.Array], Any]
-    """(state, action) -> next state."""
     is_over: Callable[[Any], jax.Array]
-    """state -> bool."""
     steps: Callable[[Any], jax.Array]
-    """state -> int, plies of the game so far, as the game itself counts them."""
     read: Callable[[Any, jax.Array, Any], jax.Array]
-    """(state, action, next state) -> uint32 that depends on all that a player would read."""
 
 
 def make_bench(game: BenchGame, boards: int, devices: Devices) -> Benchmark:
@@ -127,7 +130,7 @@ def make_plain_bench(
         return {"plies": plies, "games": sums["games"], CHECKSUM: int(checksum)}
 
     states = jax.jit(jax.vmap(init))(jax.random.split(jax.random.key(9), boards))
-    program, stats = compile_program(play, (states, jax.random.key(0)))
+    program, stats = compile_traced(lambda: jax.jit(play).trace(states, jax.random.key(0)))
 
     def call(states: Any, number: int) -> tuple[Any, dict[str, jax.Array]]:
         return program(states, jax.random.key(number))
@@ -137,11 +140,7 @@ def make_plain_bench(
 
 def plain_benches(rules: Rules, names: Sequence[str], boards: int) -> Iterator[Benchmark]:
     """The env as users of pgx would play it, the same with its own draw of an action, and each game
-    of pgx with pgx's own automatic reset.
-
-    Raises:
-      UsageError: pgx is not installed.
-    """
+    of pgx with pgx's own automatic reset."""
     env, name = env_lib.make(rules, planes=ENV_PLANES), f"{ENV}, {ENV_PLANES}"
     yield make_plain_bench(name, boards, env.init, env.step_auto_reset)
     name = f"{name}, {OWN_DRAW}"
@@ -203,15 +202,11 @@ def env_game(rules: Rules) -> BenchGame:
 
 
 def peer_games(name: str) -> list[BenchGame]:
-    """A game of pgx twice: once reads only the mask, once the observation as well.
-
-    Raises:
-      UsageError: pgx is not installed.
-    """
+    """A game of pgx twice: once reads only the mask, once the observation as well."""
     env, _ = pgx_env(name)
     return [
-        public_game(f"pgx {name}{', planes' if reads else ''}", env, reads_observation=reads)
-        for reads in (False, True)
+        public_game(f"pgx {name}", env, reads_observation=False),
+        public_game(f"pgx {name}, planes", env, reads_observation=True),
     ]
 
 

@@ -89,7 +89,7 @@ def make_bench(
     return make_loop_bench(kind, boards, move, variables, states, devices, amounts)
 
 
-def tree_line(config: RunConfig, *, boards: int, simulations: int) -> str:
+def tree_line(config: RunConfig, boards: int, simulations: int) -> str:
     """The bytes that one more simulation of a board adds to the config's search without a network.
     Compiles it for all and for half of the simulations; runs neither."""
     states = jax.eval_shape(lambda: broadcast_boards(initial_state(config.rules), boards))

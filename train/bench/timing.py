@@ -11,7 +11,6 @@ import jax.numpy as jnp
 import numpy as np
 from jax.stages import Traced
 
-from train.network.parts import sum_equations
 from train.runtime.devices import AXIS, BY_BOARD, EVERYWHERE, Devices, device_key
 from train.runtime.host import fetch
 
@@ -23,7 +22,6 @@ class ProgramStats(NamedTuple):
     """Figures of a compilation."""
 
     compile_seconds: float  # tracing and lowering included
-    equations: int  # those of loop bodies, branches and calls included
     peak_bytes: int  # of one device at once, by the program's own memory analysis
 
 
@@ -58,18 +56,6 @@ class BenchRow(NamedTuple):
     stats: ProgramStats | None
 
 
-def compile_program(
-    function: Any, arguments: Sequence[Any], *, donate: Sequence[int] = ()
-) -> CompiledProgram:
-    """Compile a function for arguments or their shapes.
-
-    Args:
-      donate: indices of arguments whose buffers the program may reuse.
-    """
-    jitted = jax.jit(function, donate_argnums=donate)
-    return compile_traced(lambda: jitted.trace(*arguments))
-
-
 def compile_traced(
     trace: Callable[[], Traced], compile: Callable[[Traced], Any] = lambda x: x.lower().compile()
 ) -> CompiledProgram:
@@ -81,8 +67,7 @@ def compile_traced(
     memory = compiled.memory_analysis()
     needed = memory.argument_size_in_bytes + memory.output_size_in_bytes
     needed += memory.temp_size_in_bytes - memory.alias_size_in_bytes
-    equations = sum_equations(traced.jaxpr, lambda equation: 1)
-    return CompiledProgram(compiled, ProgramStats(seconds, equations, needed))
+    return CompiledProgram(compiled, ProgramStats(seconds, needed))
 
 
 Turn = Callable[[Any, Any, jax.Array], tuple[Any, dict[str, jax.Array]]]
@@ -113,7 +98,8 @@ def compile_loop(turn: Turn, shared: Any, boards: Any, devices: Devices) -> Comp
     specs = (EVERYWHERE, BY_BOARD, EVERYWHERE, EVERYWHERE)
     program = devices.per_device(loop, specs, (BY_BOARD, EVERYWHERE))
     key = devices.like(jax.eval_shape(jax.random.key, 0), EVERYWHERE)
-    return compile_program(program, (shared, boards, key, np.int32(1)), donate=(1,))
+    jitted = jax.jit(program, donate_argnums=1)
+    return compile_traced(lambda: jitted.trace(shared, boards, key, np.int32(1)))
 
 
 Amounts = Callable[[int, dict[str, Any]], dict[str, float]]
