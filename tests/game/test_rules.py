@@ -5,6 +5,7 @@ import dataclasses
 import pytest
 
 import wallgo_jax
+from tests.support.game.board_text import cell
 from wallgo_jax.game import rules as rules_lib
 from wallgo_jax.game.rules import Rules
 
@@ -49,11 +50,6 @@ ERRORS = [
     ({"tie": ["walls"]}, "'walls'"),
     ({"tie": ["region", "region"]}, "twice"),
 ]
-
-
-def cell(name: str) -> tuple[int, int]:
-    """Row and column of a cell like B6: column letter, row number from the top."""
-    return int(name[1]) - 1, ord(name[0]) - ord("A")
 
 
 @pytest.mark.parametrize("name", PRESETS)

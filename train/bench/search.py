@@ -60,7 +60,7 @@ def make_searcher(kind: str, config: RunConfig, simulations: int) -> Search:
     if kind == PUBLIC_NETWORK:
         return _make_public_search(_make_public_evaluator(config), config, simulations)
     if kind == PUBLIC:
-        evaluate = make_uniform_evaluator(players=players, is_public=True)
+        evaluate = make_uniform_evaluator(is_public=True)
         return _make_public_search(evaluate, config, simulations)
     if kind in (MCTX, MCTX_NETWORK):
         options = dataclasses.replace(options, engine="mctx", rounds=False)
@@ -69,7 +69,7 @@ def make_searcher(kind: str, config: RunConfig, simulations: int) -> Search:
     elif kind == PLANES:
         evaluate = make_planes_evaluator(network, players=players)
     else:
-        evaluate = make_uniform_evaluator(players=players)
+        evaluate = make_uniform_evaluator()
     return make_search(evaluate, options, explores=True)
 
 
@@ -138,7 +138,7 @@ def spread_boards(rules: Rules, boards: int, devices: Devices) -> State:
     return jax.jit(program)(jax.random.key(3))
 
 
-def make_uniform_evaluator(*, players: int, is_public: bool = False) -> Evaluator:
+def make_uniform_evaluator(*, is_public: bool = False) -> Evaluator:
     """Give all legal slots (or public actions) the same logit and everybody the value 0: only the
     search costs time."""
 
@@ -147,7 +147,8 @@ def make_uniform_evaluator(*, players: int, is_public: bool = False) -> Evaluato
     ) -> Evaluation:
         del variables
         legal = _legal_actions(states) if is_public else legal_slots(states, analysis)
-        return Evaluation(jnp.where(legal, 0.0, MASKED), jnp.zeros((legal.shape[0], players)))
+        values = jnp.zeros((legal.shape[0], states.position.stones.shape[1]))
+        return Evaluation(jnp.where(legal, 0.0, MASKED), values)
 
     return evaluate
 

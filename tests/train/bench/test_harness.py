@@ -14,14 +14,6 @@ from train.runtime.devices import all_devices
 from wallgo_jax import planes as planes_lib
 
 
-def test_equations_of_loops_are_counted():
-    def function(x):
-        return jax.lax.scan(lambda c, _: (jnp.sin(c) * c, None), jnp.cos(x), None, length=4)[0]
-
-    # cos, the scan, and in it sin and the product.
-    assert sum_equations(jax.make_jaxpr(function)(1.0), lambda equation: 1) == 4
-
-
 def test_compiled_program_tells_what_it_needs():
     array = jnp.zeros((256,), jnp.float32)
     call, stats = timing.compile_traced(lambda: jax.jit(lambda x: x + 1).trace(array))
