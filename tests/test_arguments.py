@@ -100,19 +100,6 @@ def test_a_wrong_key_is_refused(key, kind, word):
     refuse(kind, word, ENV.init, key)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "word"),
-    [
-        ({"name_or_rules": "chess"}, "preset"),
-        ({"name_or_rules": "hkoi", "planes": "BH"}, "planes"),
-        ({"name_or_rules": "hkoi", "grid": 6}, "size 7"),
-        ({"name_or_rules": "hkoi", "grid": 10}, "size 7"),
-    ],
-)
-def test_wrong_arguments_of_make_are_refused(arguments, word):
-    refuse(ValueError, word, lambda: wallgo_jax.make(**arguments))
-
-
 def test_checks_leave_nothing_in_a_program(state, monkeypatch):
     checked = str(jax.make_jaxpr(lambda *board: ENV.step(*board))(state, 3))
     for name in ("check_action", "check_state"):

@@ -208,12 +208,6 @@ def test_illegal_action_ends_the_game_against_the_offender(step, game_states, ac
     assert_trees_equal(step(after, GAME[2]), after.replace(rewards=np.zeros(2, np.float32)))
 
 
-def test_occupied_cell_is_illegal_in_setup(step, game_states):
-    after = step(game_states[1], GAME[0])
-    assert after.terminated
-    assert after.rewards.tolist() == [1.0, -1.0]
-
-
 # Auto-reset.
 
 

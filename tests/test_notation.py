@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from wallgo_jax import notation
-from wallgo_jax.game.rules import PRESETS, Rules
+from wallgo_jax.game.rules import Rules
 from wallgo_jax.notation import NotatedMove
 from wallgo_jax.view.game_replay import replay_actions, replay_moves
 from wallgo_jax.view.illegality import broken_rule, illegality
@@ -222,8 +222,3 @@ def is_explained(snapshot, action):
     except ValueError:
         return True
     return broken_rule(snapshot, action) is not None
-
-
-def test_presets_start_with_a_placement():
-    for name, rules in PRESETS.items():
-        assert replay_actions(rules, []).movers == (), name

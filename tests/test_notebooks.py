@@ -30,10 +30,6 @@ def code_cells(notebook: nbformat.NotebookNode) -> list:
     return [cell for cell in notebook.cells if cell.cell_type == "code"]
 
 
-def test_there_are_notebooks():
-    assert FOLDER / "01_the_game.ipynb" in NOTEBOOKS
-
-
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_is_kept_with_its_outputs(path):
     notebook = nbformat.read(path, as_version=4)

@@ -1,8 +1,8 @@
 """Every feature plane against the slow referee, on boards alone and in the corner of a grid."""
 
 import functools
-import itertools
 import random
+from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from tests.support.game import harness
-from tests.support.game.observing import observed
 from tests.support.game.planes import EVERYTHING, expected_planes
 from tests.support.reference.games import Record, random_game
 from tests.support.reference.referee import random_rules
 from wallgo_jax import PRESETS, Rules, observation
 from wallgo_jax import planes as planes_lib
 from wallgo_jax.board import bitboard
+from wallgo_jax.game.state import State
 
 # Grid, players, stones and planes of batches of boards of several sizes; history compiles slowly.
 SHAPES = ((9, 2, 4, EVERYTHING), (7, 3, 2, "BTRDWV"))
@@ -35,6 +35,29 @@ TABLE = (
     *("reach 0", "reach 1"),
     *(f"{name} -{age}" for age in (1, 2, 3, 4) for name in (*PAST, *PAST_TERRITORY)),
 )
+
+
+CHUNK = 256
+
+
+@functools.cache
+def _program(planes: str) -> Callable[[State], jax.Array]:
+    observe = functools.partial(observation.observe, planes=planes, has_playable=True)
+    return jax.jit(jax.vmap(observe))
+
+
+def observed(states: State, planes: str) -> np.ndarray:
+    """bool[..., grid, grid, C]: planes of NumPy states [...], the playable cells last."""
+    shape = states.position.ply.shape
+    count = int(np.prod(shape))
+    places = np.arange(-(-count // CHUNK) * CHUNK) % count
+    flat = jax.tree.map(lambda leaf: leaf.reshape(count, *leaf.shape[len(shape) :]), states)
+    found = [
+        np.asarray(_program(planes)(jax.tree.map(lambda leaf, chunk=chunk: leaf[chunk], flat)))
+        for chunk in np.split(places, len(places) // CHUNK)
+    ]
+    seen = np.concatenate(found)[:count]
+    return seen.reshape(*shape, *seen.shape[1:])
 
 
 class Played(NamedTuple):
@@ -133,26 +156,6 @@ def test_planes_of_the_variant_name_the_presets():
         assert (planes == np.array(wanted, bool)).all()
 
 
-def test_distances_stand_between_reach_and_history():
-    kinds = ("reach2", "reach3", "reach4", "nearer")
-    names = [f"{kind} {player}" for kind in kinds for player in range(2)]
-    short = planes_lib.channels("BTRD", 2)
-    assert short[:13] == planes_lib.channels("BTR", 2)
-    assert list(map(str, short[13:])) == names
-    assert planes_lib.channels("BTRHD", 2) == short + planes_lib.channels("BTRH", 2)[13:]
-
-
-def test_longer_and_walking_distances_follow_those_in_turns():
-    longer = [f"reach{turns} {player}" for turns in (5, 6, 7) for player in range(2)]
-    kinds = ("walk2", "walk3", "walk4", "walk_nearer")
-    walking = [f"{kind} {player}" for kind in kinds for player in range(2)]
-    short = list(map(str, planes_lib.channels("BTRD", 2)))
-    assert list(map(str, planes_lib.channels("BTRDLW", 2))) == [*short, *longer, *walking]
-    assert list(map(str, planes_lib.channels("BTRW", 2))) == [*short[:13], *walking]
-    all_of_them = planes_lib.channels("BTRDLW", 2)
-    assert planes_lib.channels("BTRHDLW", 2)[: len(all_of_them)] == all_of_them
-
-
 def walled(rules: Rules, cells: list[tuple[int, int]]) -> dict[str, np.ndarray]:
     """The planes, by name, of the first position with walls below these cells."""
     states = harness.new_games([rules], GRID)
@@ -178,24 +181,6 @@ def test_walls_alone_part_walks():
     assert [cells("walk_nearer 0"), cells("walk_nearer 1")] == [[0], [1]]
 
 
-@pytest.mark.parametrize("players", [2, 3])
-def test_distances_grow_from_reach_and_nobody_shares_what_is_nearer(players):
-    _, _, seen, table = played(players)
-
-    def shown(kind: str) -> np.ndarray:
-        """bool[T, B, GRID, GRID, P]"""
-        return seen[..., [table.index(planes_lib.Channel(kind, p)) for p in range(players)]]
-
-    widening = [shown(kind) for kind in ("reach", "reach2", "reach3", "reach4")]
-    for fewer, more in itertools.pairwise(widening):
-        assert not (fewer & ~more).any()
-        assert (more & ~fewer).any()
-    nearer, stone = shown("nearer"), shown("stone")
-    assert (nearer.sum(axis=-1) <= 1).all()
-    assert not (stone & ~nearer).any()
-    assert (nearer & ~widening[-1]).any()
-
-
 def test_distances_along_a_corridor():
     """Walls turn the board into one corridor of 49 cells, a stone at either end."""
     rules = Rules(size=7, stones=1, start=((0, 0, 0), (6, 6, 1)), order=())
@@ -213,16 +198,6 @@ def test_distances_along_a_corridor():
         lengths.append(len(cells))
     # Two steps a turn; who is nearer is told for seven turns.
     assert lengths == [3, 3, 5, 5, 7, 7, 9, 9, 15, 15]
-
-
-def test_planes_of_the_variant_follow_all_others():
-    steps = [f"walls_left_over_{step} {player}" for step in (0, 2, 5, 10) for player in range(2)]
-    names = ["stay_needs_room", "limited_walls", *steps, "tie_region", "tie_mover_loses"]
-    for planes in ("B", "BT", "BTR", "BTRH", "BTRD", "BTRHD", "BTRW", "BTRHDLW"):
-        table = planes_lib.channels(f"{planes}V", 2, has_playable=True)
-        others = planes_lib.channels(planes, 2)
-        assert table[: len(others)] == others
-        assert list(map(str, table[len(others) :])) == [*names, "playable"]
 
 
 def test_more_players_have_the_same_groups():
@@ -246,28 +221,6 @@ def test_more_players_have_the_same_groups():
         assert [channel.age for channel in table] == [0] * now + [
             age for age in range(1, 5) for _ in range(past)
         ]
-
-
-def test_history_is_the_earlier_observations():
-    games, _, seen, table = played(2)
-    for index, channel in enumerate(table):
-        if channel.age:
-            now = table.index(channel._replace(age=0))
-            for b, game in enumerate(games):
-                # The last ply may have been an illegal action, after which nothing moves on.
-                plies = len(game.plies) - 1
-                past = seen[channel.age : plies, b, ..., index]
-                np.testing.assert_array_equal(past, seen[: len(past), b, ..., now])
-                assert not seen[: min(channel.age, plies), b, ..., index].any()
-
-
-def test_rim_of_a_larger_grid_is_zero_and_playable_cells_show():
-    games, _, seen, _ = played(2)
-    for b, game in enumerate(games):
-        size = game.rules["size"]
-        assert not seen[:, b, size:].any()
-        assert not seen[:, b, :, size:].any()
-        assert seen[:, b, :size, :size, -1].all()
 
 
 @pytest.mark.parametrize(

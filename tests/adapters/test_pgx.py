@@ -10,7 +10,6 @@ from pgx._src import api_test as pgx_api_test
 from pgx.experimental.wrappers import auto_reset
 
 import wallgo_jax
-from tests.support import compiling
 from tests.support.game.small import GAME, SMALL
 from wallgo_jax.adapters.pgx import WallGoPgx
 
@@ -51,17 +50,6 @@ def test_pgx_accepts_the_env(env, monkeypatch):
     # The choice of pgx 2.6.0 fails on one board under JAX 0.10, whatever the game.
     monkeypatch.setattr(pgx_api_test, "act_randomly", jax.jit(act_randomly))
     pgx_api_test.api_test(env, num=2)
-
-
-def test_outside_jit_nothing_is_compiled_at_a_second_call(env):
-    def call_all(seed: int, action: int):
-        state = env.init(jax.random.key(seed))
-        return env.observe(env.step(state, action))
-
-    first = call_all(0, GAME[0])
-    with compiling.count_compilations() as count:
-        assert call_all(1, GAME[1]).shape == first.shape
-    assert count() == 0
 
 
 @pytest.mark.parametrize(

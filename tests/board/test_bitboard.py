@@ -187,18 +187,6 @@ def test_only_a_tpu_makes_a_long_mask_without_halves(platform):
     assert ("ui16" in text) == (platform != "tpu")
 
 
-def test_halves_are_the_same_string_of_bits():
-    words = jnp.array([0x00010002, 0x80000000, 0xFFFF0000], jnp.uint32)
-    halves = jax.jit(bitboard.halves)(words)
-    assert halves.dtype == jnp.uint16
-    assert halves.tolist() == [2, 1, 0, 0x8000, 0, 0xFFFF]
-    for length in (33, 80, 96):
-        mask = jax.jit(bitboard.bits_to_mask, static_argnums=1)(halves, length)
-        assert np.flatnonzero(mask).tolist() == [
-            b for b in [1, 16, 63, *range(80, 96)] if b < length
-        ]
-
-
 @pytest.mark.parametrize("grid", GRIDS)
 def test_masks_and_constants(grid):
     sets = random_sets(6, grid)

@@ -6,20 +6,15 @@ import os
 import re
 import subprocess
 import sys
-from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
+from tests.cli.conftest import CODE, GAMES, MOVES, SMALL, run
 from wallgo_jax.__main__ import main
 from wallgo_jax.formats import records
 from wallgo_jax.game.rules import Rules
 
-DATA = Path(__file__).parents[1] / "data"
-CODE = str(DATA / "hkoi-example.txt")
-GAMES = str(DATA / "conformance.jsonl.gz")
-MOVES = "A1 C3 A1->A1:W1 C3->C3:W0 A1->A1:W2"
-SMALL = {"size": 3, "players": 2, "stones": 1, "order": [0, 1]}
 BOARD = """\
      A   B   C
    +---+---+---+
@@ -35,14 +30,6 @@ Last: R A1->A1:down
 """
 
 
-def run(capsys, *arguments):
-    """Standard output of a command that succeeds."""
-    status = main(arguments)
-    printed = capsys.readouterr()
-    assert (status, printed.err) == (0, "")
-    return printed.out
-
-
 def test_show_a_preset(capsys):
     out = run(capsys, "show", "wallzero-4stone")
     assert out.splitlines()[3 - 1 + 2] == " 2 | .   B   .   .   .   R   . |"
@@ -52,16 +39,6 @@ def test_show_a_preset(capsys):
 def test_show_moves(capsys, here):
     assert run(capsys, "show", MOVES, "--rules", "small.json") == BOARD
     assert run(capsys, "show", "moves.txt", "--rules", "small.json") == BOARD
-
-
-@pytest.mark.parametrize("names", [["up", "right", "down", "left"], "↑→↓←"])
-def test_every_way_to_write_a_side_is_read(capsys, here, names):
-    text = MOVES
-    for digit, name in enumerate(names):
-        text = text.replace(f":W{digit}", f":{name}")
-    assert run(capsys, "show", text, "--rules", "small.json") == BOARD
-    canonical = run(capsys, "convert", text, "--to", "moves", "--rules", "small.json")
-    assert "A1->A1:W1" in canonical and "A1->A1:W2" in canonical
 
 
 def test_show_moves_longer_than_the_name_of_a_file(capsys, here):
@@ -204,39 +181,8 @@ def test_converted_games_are_read_again(here, capsys, name):
     assert run(capsys, "show", name) == BOARD
 
 
-def test_a_byte_order_mark_does_not_hide_a_game(here, capsys):
-    line = run(capsys, "convert", "moves.txt", "--rules", "small.json", "--to", "record")
-    (here / "marked.jsonl").write_bytes(b"\xef\xbb\xbf" + line.encode())
-    assert run(capsys, "show", "marked.jsonl") == BOARD
-    assert len(list(records.read(here / "marked.jsonl"))) == 1
-
-
 def test_a_pipe_is_a_file(here, capsys):
     os.mkfifo(here / "pipe")
     with subprocess.Popen(["sh", "-c", "cat moves.txt > pipe"]) as writer:
         assert run(capsys, "show", "pipe", "--rules", "small.json") == BOARD
     assert writer.returncode == 0
-
-
-def test_a_file_that_cannot_be_written_is_as_before(here, capsys, monkeypatch):
-    (here / "a.jsonl").write_text("kept")
-
-    def fails(*paths):
-        raise OSError(28, "No space left on device", "a.jsonl.tmp")
-
-    monkeypatch.setattr(os, "replace", fails)
-    assert main(["convert", CODE, "--to", "record", "--out", "a.jsonl"]) == 2
-    assert capsys.readouterr().err == "error: a.jsonl: No space left on device\n"
-    assert (here / "a.jsonl").read_text() == "kept"
-
-
-def test_endings_in_capitals(here, capsys):
-    assert run(capsys, "show", "hkoi", "--out", "A.SVG") == "written: A.SVG (a position)\n"
-
-
-@pytest.mark.parametrize("words", [["help"], ["help", "show"], ["show", "--version"]])
-def test_help_and_version_by_other_words(capsys, words):
-    assert main(words) == 0
-    page = capsys.readouterr().out
-    assert page.startswith("wallgo-jax " if "--version" in words else "usage: ")
-    assert ("SOURCE" in page) == (words == ["help", "show"])

@@ -9,14 +9,12 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
+from tests.cli.conftest import GAMES
 from tests.support import compiling
 from wallgo_jax.__main__ import main
-
-GAMES = str(Path(__file__).parents[1] / "data" / "conformance.jsonl.gz")
 
 
 class Terminal(io.StringIO):
@@ -111,5 +109,5 @@ def test_a_reader_that_stops_early_is_no_error(monkeypatch, capsys):
     os.close(read_end)
     with os.fdopen(write_end, "w") as unread:
         monkeypatch.setattr(sys, "stdout", unread)
-        assert main(["convert", GAMES, "--to", "record", "--game", "1"]) == 0
+        assert main(["convert", str(GAMES), "--to", "record", "--game", "1"]) == 0
     assert capsys.readouterr().err == ""

@@ -6,13 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import SMALL
+from tests.cli.conftest import CODE, SMALL, complaint
 from wallgo_jax.__main__ import main
 from wallgo_jax.formats import records
 from wallgo_jax.game.rules import Rules
 
-DATA = Path(__file__).parents[1] / "data"
-CODE = (DATA / "hkoi-example.txt").read_text()
 DIAGRAM = """rules: {"size": 3, "stones": 1, "order": [0, 1]}
      A   B   C
    +---+---+---+
@@ -30,17 +28,7 @@ REFUSED = [
     ("", "command"),
     ("draw x", "'draw'"),
     ("shw x", "show?"),
-    ("shw x", "--help"),
-    ("--theme dark", "--theme"),
     ("show", "SOURCE"),
-    ("show --nix", "argument"),
-    ("show hkoi --ply", "--ply"),
-    ("show hkoi --colour red", "--colour"),
-    ("show hkoi --colour red", "--help"),
-    ("show hkoi --theme blue", "blue"),
-    ("show hkoi --ply one", "'one'"),
-    (f"{PLAYED} --seconds soon", "'soon'"),
-    ("convert moves.txt --rules small.json", "--to"),
     # Sources.
     ("show gone.txt", "gone.txt"),
     ("show A1.txt --rules hkoi", "file"),
@@ -63,11 +51,9 @@ REFUSED = [
     ("show hkoi --ply 1", "--ply"),
     ("show hkoi --grid 10", "grid"),
     ("show 'A1 J5' --rules hkoi --grid 12", "grid"),
-    ("show 'A1 K3' --rules hkoi --grid -20", "grid"),
     ("show A1 --rules hkoi --grid 2", "grid"),
     ("show hkoi --game -1", "--game"),
     ("show games.jsonl --game 0", "--game"),
-    ("replay games.jsonl --game 0", "--game"),
     ("replay games.jsonl --game 3", "2"),
     ("convert games.jsonl --to moves --game -3", "--game"),
     (f"{PLAYED} --seconds 0 --watch", "0.02"),
@@ -113,7 +99,7 @@ def sources(here) -> Path:
         "position.txt": "rules: hkoi\nturns: R\n",
         "diagram.txt": "rules: hkoi\n",
         "drawn.txt": DIAGRAM,
-        "code.txt": CODE.replace("2l4", "214"),
+        "code.txt": CODE.read_text().replace("2l4", "214"),
         "broken.jsonl": "\n" + json.dumps(record),
         "empty.txt": "\n",
     }
@@ -127,11 +113,7 @@ def sources(here) -> Path:
 
 @pytest.mark.parametrize(("words", "word"), REFUSED)
 def test_refused(capsys, sources, words, word):
-    status = main(shlex.split(words))
-    printed = capsys.readouterr()
-    assert (status, printed.out) == (2, "")
-    assert "Traceback" not in printed.err
-    assert word in printed.err
+    assert word in complaint(capsys, *shlex.split(words))
 
 
 @pytest.mark.parametrize("source", ["hkoi", "moves.txt --rules small.json", "games.jsonl"])

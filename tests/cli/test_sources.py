@@ -3,34 +3,15 @@
 import io
 import json
 import sys
-from pathlib import Path
 
 import pytest
 
-from wallgo_jax.__main__ import main
+from tests.cli.conftest import CODE, complaint, run
 from wallgo_jax.formats import hkoi_code, records
 from wallgo_jax.game.rules import PRESETS, Rules
 from wallgo_jax.view.game_replay import replay_actions
 
 SMALL = Rules(size=3, stones=1, order=(0, 1))
-MOVES = "A1 C3 A1->A1:W1 C3->C3:W0 A1->A1:W2"
-CODE = Path(__file__).parents[1] / "data" / "hkoi-example.txt"
-
-
-def run(capsys, *words):
-    """Standard output of a command that succeeds."""
-    status = main(words)
-    printed = capsys.readouterr()
-    assert (status, printed.err) == (0, "")
-    return printed.out
-
-
-def complaint(capsys, *words):
-    """The message of a command that is refused."""
-    status = main(words)
-    printed = capsys.readouterr()
-    assert (status, printed.out) == (2, "")
-    return printed.err.removeprefix("error: ").rstrip("\n")
 
 
 @pytest.mark.parametrize("moves", ["1. R C3 2. B D4", "1. C3\n2. D4", "C3 D4"])

@@ -2,13 +2,13 @@
 
 import io
 import re
-from xml.etree import ElementTree
 
 import cairosvg
 import numpy as np
 import pytest
 from PIL import Image
 
+from tests.drawing.conftest import SVG, elements
 from wallgo_jax import render
 from wallgo_jax.drawing import animation as animation_lib
 from wallgo_jax.drawing.layout import Layout
@@ -18,12 +18,6 @@ from wallgo_jax.game.state import NOT_PLACED
 from wallgo_jax.notation import parse_moves
 from wallgo_jax.view.game_replay import replay_moves
 from wallgo_jax.view.snapshot import take_snapshot
-
-SVG = "{http://www.w3.org/2000/svg}"
-
-
-def elements(svg, tag):
-    return list(ElementTree.fromstring(svg).iter(SVG + tag))
 
 
 def value_at(animation, time, total):
@@ -120,14 +114,6 @@ def test_a_ply_takes_time(small, seconds):
     for make in (render.animation, render.page, render.gif):
         with pytest.raises(ValueError, match="ply"):
             make(small, seconds=seconds)
-
-
-@pytest.mark.parametrize("seconds", [0.02, 600])
-def test_a_gif_holds_the_shortest_and_the_longest_ply(small, seconds):
-    image = Image.open(io.BytesIO(render.gif(small, seconds=seconds)))
-    assert image.info["duration"] == 1000 * seconds
-    image.seek(5)
-    assert image.info["duration"] == 1000 * (seconds + 3)
 
 
 def test_the_time_of_a_film_is_not_rounded(small):

@@ -122,13 +122,6 @@ def test_the_page_of_a_position(game):
     assert render.position_page(game.states[2], reach=0).count("<circle") > plain.count("<circle")
 
 
-def test_a_page_steps_by_keys_buttons_and_its_address(game):
-    page = render.page(game)
-    for name in ("ArrowRight", "ArrowLeft", "Home", "End", "hashchange", "replaceState"):
-        assert name in page
-    assert "FRAMES = 6" in page
-
-
 BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
 KEYS = """<script>
 const said = [];

@@ -11,6 +11,7 @@ import pytest
 from PIL import Image
 
 import wallgo_jax
+from tests.drawing.conftest import MOVES, SMALL, SVG, elements
 from wallgo_jax import render
 from wallgo_jax.drawing import board, contact_sheet, overlay, raster
 from wallgo_jax.drawing.layout import PITCH, Layout
@@ -22,9 +23,6 @@ from wallgo_jax.notation import parse_moves
 from wallgo_jax.view.game_replay import replay_actions, replay_moves
 from wallgo_jax.view.snapshot import take_snapshot
 
-SVG = "{http://www.w3.org/2000/svg}"
-SMALL = Rules(size=3, stones=1, order=(0, 1), tie=())
-MOVES = "A1 C3 A1->B1:W1 C3->C2:W0 B1->A1:W2"
 POSITION = """\
      A   B   C
    +---+---+---+
@@ -37,10 +35,6 @@ POSITION = """\
 Ply 5: Blue to move.
 Territory: Red 0, Blue 0.
 Last: R B1->A1:down"""
-
-
-def elements(svg, tag):
-    return list(ElementTree.fromstring(svg).iter(SVG + tag))
 
 
 def test_a_position_as_text(small):
@@ -58,15 +52,6 @@ def test_the_env_shows_the_same(small):
     assert state._repr_html_() == render.svg(state)
     assert "Ply 0" in env._repr_html_()
     assert repr(wallgo_jax.make("hkoi", grid=9)) == "WallGo('hkoi', grid=9, planes='BTRH')"
-
-
-def test_colours_in_text(small):
-    red, blue, end = "\x1b[1;91m", "\x1b[1;94m", "\x1b[0m"
-    lines = render.text(small.states[-1], color=True).splitlines()
-    assert lines[2] == f" 1 |{red} R {end}  . {red}┃{end} . |"
-    assert lines[3] == f"   +{red}━━━{end}+   +{blue}═══{end}+"
-    plain = re.sub(r"\x1b\[[\d;]+m", "", "\n".join(lines))
-    assert len(plain.splitlines()[2]) == len(POSITION.splitlines()[2])
 
 
 def test_colours_are_not_alone_in_text(four):
@@ -277,17 +262,6 @@ def test_painted_boards_share_a_sheet(small):
     assert len(set(places)) == 3  # none over another
 
 
-@pytest.mark.parametrize(
-    ("move", "is_above"), [("B2->B1:left", True), ("B2->B3:left", False), ("B2->A2:up", False)]
-)
-def test_the_share_of_a_move_is_not_on_the_shaft_of_its_arrow(move, is_above):
-    state = replay_moves(SMALL, parse_moves("B2 C3", grid=3)).states[-1]
-    svg = render.svg(state, arrows={parse_moves(move, grid=3)[0].action: 1.0})
-    tip = float(elements(svg, "polygon")[0].get("points").split()[0].split(",")[1])
-    labels = [e for e in elements(svg, "text") if e.text == "100%"]
-    assert [float(e.get("y")) < tip for e in labels] == [is_above] * 2
-
-
 def test_a_search_is_drawn(small):
     c2 = 5 * 52
     visits = {c2 + 3 * 4 + 0: 30, c2 + 3 * 4 + 2: 10, c2 + 0 * 4 + 2: 60}
@@ -301,11 +275,6 @@ def test_a_search_is_drawn(small):
         render.svg(small.states[-1], arrows={c2 + 2: -1})
     placing = render.svg(small.states[0], arrows={9 * 52 + 4: 1.0, 9 * 52 + 5: 0.0})
     assert [e.text for e in elements(placing, "text")].count("100%") == 2
-
-
-def test_an_unknown_theme_is_refused(small):
-    with pytest.raises(ValueError, match="theme: 'blue' is not one of light, dark"):
-        render.svg(small.states[-1], theme="blue")
 
 
 def test_batches_are_shown_in_part():

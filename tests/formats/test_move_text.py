@@ -99,14 +99,6 @@ def test_picture_is_cut_off(grid):
     assert move_text.without_picture(MOVES) == MOVES
 
 
-def test_file_is_read_by_itself(tmp_path):
-    game, path = replay_moves(SMALL, parse_moves(MOVES, grid=3)), tmp_path / "game.txt"
-    path.write_text(render.game_file(game, players=["a: b", "#c"]))
-    (found,) = read_games(SourceRequest(str(path)))
-    assert (found.game.rules, found.game.actions) == (SMALL, game.actions)
-    assert found.players == ("a: b", "#c")
-
-
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"], ids=repr)
 def test_every_line_end_is_read(tmp_path, end):
     game, path = replay_moves(SMALL, parse_moves(MOVES, grid=3)), tmp_path / "game.txt"

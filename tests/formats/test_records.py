@@ -237,10 +237,3 @@ def test_what_is_no_record_is_refused(line, word):
 def test_a_record_that_the_referee_does_not_follow(changes, word):
     with pytest.raises(ValueError, match=word):
         records.replay(Record(**{"rules": SMALL, "actions": FINISHED, **changes}))
-
-
-def test_a_game_and_a_record_print_in_a_few_lines():
-    game = replay_actions(SMALL, FINISHED)
-    assert repr(game).startswith(f"<Game of custom, {len(FINISHED)} plies, ")
-    assert len(repr([game] * 3)) < 240
-    assert len(repr(records.of_game(game))) < 1000

@@ -140,11 +140,6 @@ def test_counts():
         assert sizes.num_actions == actions.num_actions(grid)
 
 
-def test_public_mask_is_the_slow_referees_list(sample):
-    for i in running(sample):
-        assert np.flatnonzero(sample.seen.actions[i]).tolist() == sample.plies[i].legal
-
-
 def test_slots_and_public_actions_biject_on_legal_sets(sample):
     num_slots = sample.seen.slots.shape[1]
     for i in running(sample):

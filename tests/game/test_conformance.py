@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.support.game import harness
-from tests.support.game.grids import to_grid
+from tests.support.game.comparison import to_grid
 from tests.support.reference.referee import Game
 
 GRIDS = {

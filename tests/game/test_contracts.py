@@ -1,6 +1,5 @@
 """Contracts: public functions of a board refuse arrays that are not one board while JAX traces."""
 
-import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -63,13 +62,6 @@ def test_slots_and_policies_are_those_of_one_board():
     with pytest.raises(AssertionError):
         policies = np.zeros((BOARDS, 52), np.float32)
         jax.eval_shape(lambda: symmetry.turn_policy(policies, SLOT, np.bool_(True), STATE.variant))
-
-
-def test_contracts_cost_nothing_at_run_time(monkeypatch):
-    checked = str(jax.make_jaxpr(lambda *board: referee.step(*board))(STATE, SLOT))
-    for name in ("assert_shape", "assert_rank", "assert_type"):
-        monkeypatch.setattr(chex, name, lambda *_: None)
-    assert str(jax.make_jaxpr(lambda *board: referee.step(*board))(STATE, SLOT)) == checked
 
 
 def test_history_planes_show_all_that_the_trail_keeps():

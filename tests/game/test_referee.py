@@ -10,7 +10,7 @@ from tests.support.game.board_text import go, place
 from tests.support.game.comparison import walls_of_words
 from wallgo_jax.game import referee
 from wallgo_jax.game import state as state_lib
-from wallgo_jax.game.rules import PRESETS, Rules
+from wallgo_jax.game.rules import Rules
 
 BOTH_ORDERS = (("region", "mover_loses"), ("mover_loses", "region"))
 
@@ -75,17 +75,6 @@ def test_every_illegal_action_ends_the_game_with_the_board_unchanged(phase):
         seen = getattr(shown.state.position, name)
         assert seen.dtype == expected.dtype
         np.testing.assert_array_equal(seen[1:], np.broadcast_to(expected, seen[1:].shape), name)
-
-
-@pytest.mark.parametrize("players", [4])
-def test_illegal_action_pays_every_other_player_its_share(players):
-    rules = PRESETS[f"playwallgo-{players}p"]
-    for offender in range(players):
-        played = [48 * 53 + 4 + cell for cell in range(offender)]
-        shown = harness.replay([rules], [[*played, -1]], grid=7)
-        expected = [1 / (players - 1)] * players
-        expected[offender] = -1.0
-        assert shown.rewards[offender, 0].tolist() == pytest.approx(expected)
 
 
 # Turns.

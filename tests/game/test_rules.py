@@ -1,11 +1,11 @@
 """The presets are the rule sets of the field; wrong custom rules are refused in one line."""
 
 import dataclasses
-import json
 
 import pytest
 
 import wallgo_jax
+from tests.support.game.board_text import cell
 from wallgo_jax.game import rules as rules_lib
 from wallgo_jax.game.rules import Rules
 
@@ -24,21 +24,16 @@ PRESETS = {
 # Wrong fields over SMALL, and a word of the one line that refuses them.
 ERRORS = [
     ({"size": 2}, "from 3 to 9"),
-    ({"size": 10}, "from 3 to 9"),
     ({"size": 4.0}, "4.0"),
     ({"size": True}, "True"),
     ({"size": "4"}, "'4'"),
     ({"players": 1}, "from 2 to 4"),
-    ({"players": 5}, "from 2 to 4"),
     ({"stones": 0}, "from 1 to 4"),
-    ({"stones": 5}, "from 1 to 4"),
     ({"walls": 0}, "from 1 to 1000"),
-    ({"walls": "many"}, "from 1 to 1000"),
     ({"walls": 1001}, "from 1 to 1000"),
     ({"stay_needs_room": 1}, "true or false"),
     ({"order": [0, 1, 2, 0]}, "player is 2"),
     ({"start": "B6"}, "list"),
-    ({"start": 3}, "list"),
     ({"start": [3]}, "list"),
     ({"start": [[0, 1]]}, "[row, column, player]"),
     ({"start": [[4, 0, 0]], "order": [1, 1, 0]}, "row"),
@@ -46,7 +41,6 @@ ERRORS = [
     ({"start": [[0, 0, 2]], "order": [1, 1, 0]}, "player"),
     ({"start": [[1, 2, 0], [1, 2, 1]], "order": [0, 1]}, "two stones"),
     ({"order": "0110"}, "list"),
-    ({"order": 4}, "list"),
     ({"order": [0, 1, 2, 0]}, "player"),
     ({"order": [0, 1, 1]}, "player 0 1 stones"),
     ({"order": [0, 1, 1, 0, 1]}, "player 1 3 stones"),
@@ -56,11 +50,6 @@ ERRORS = [
     ({"tie": ["walls"]}, "'walls'"),
     ({"tie": ["region", "region"]}, "twice"),
 ]
-
-
-def cell(name: str) -> tuple[int, int]:
-    """Row and column of a cell like B6: column letter, row number from the top."""
-    return int(name[1]) - 1, ord(name[0]) - ord("A")
 
 
 @pytest.mark.parametrize("name", PRESETS)
@@ -113,33 +102,12 @@ def test_start_that_leaves_nobody_a_turn_is_refused():
         Rules(**fields, stay_needs_room=True)
 
 
-@pytest.mark.parametrize("size", range(3, 10))
-@pytest.mark.parametrize("stones", range(1, 5))
-def test_every_size_and_stone_count_is_valid(size, stones):
-    rules = Rules(size=size, stones=stones, order=[0, 1] * stones)
-    assert (rules.size, rules.stones, rules.order) == (size, stones, (0, 1) * stones)
-
-
-def test_start_alone_needs_no_order():
-    start = [[0, 0, 0], [0, 1, 1], [2, 0, 0], [2, 1, 1]]
-    rules = Rules(size=3, stones=2, start=start, order=[])
-    assert rules.start == ((0, 0, 0), (0, 1, 1), (2, 0, 0), (2, 1, 1))
-    assert rules.order == ()
-
-
 def test_lists_are_kept_as_tuples_and_rules_are_values():
     rules = Rules(**SMALL, tie=["region", "mover_loses"])
     assert rules.tie == ("region", "mover_loses")
     assert hash(rules) == hash(Rules(**SMALL, tie=("region", "mover_loses")))
     with pytest.raises(dataclasses.FrozenInstanceError):
         rules.size = 5
-
-
-@pytest.mark.parametrize("name", PRESETS)
-def test_rules_survive_json(name):
-    rules = rules_lib.PRESETS[name]
-    text = json.dumps(rules.to_dict())
-    assert Rules.from_dict(json.loads(text)) == rules
 
 
 def test_conformance_rules_are_their_own_dict(conformance):

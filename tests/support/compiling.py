@@ -92,11 +92,6 @@ def count_compilations() -> Iterator[Callable[[], int]]:
         jax.monitoring.unregister_event_duration_listener(listen)
 
 
-def is_quick() -> bool:
-    """Whether programs compiled now are left unoptimized."""
-    return _is_quick
-
-
 @functools.cache
 def quick_options() -> dict[str, Any]:
     """The options of XLA that make compiling quick, of those that this XLA has."""

@@ -54,6 +54,8 @@ LIMITS = {
 
 Ends = tuple[float, float]
 """The low and the high end of a range."""
+Figures = Mapping[str, float | None]
+"""`turn_ms`, `turn_ms_low`, `turn_kernels` and `turn_reads` of a compiled program."""
 
 
 class MillionGames(NamedTuple):
@@ -68,10 +70,6 @@ class MillionGames(NamedTuple):
     simulation_ms: Ends  # of all boards
     step_ms: Ends  # of the learner
     hours: Ends
-
-
-Figures = Mapping[str, float | None]
-"""`turn_ms`, `turn_ms_low`, `turn_kernels` and `turn_reads` of a compiled program."""
 
 
 def million_games(
@@ -89,13 +87,13 @@ def million_games(
       None where a turn of self-play is no simulation of all boards (`search.rounds`, a frozen
       opponent), or nothing is known of the device.
     """
-    own, limits = config.selfplay, LIMITS.get(device)
+    shape, limits = config.selfplay, LIMITS.get(device)
     has_times = selfplay["turn_ms"] is not None or limits is not None
-    if config.search.rounds or own.opponent or not has_times:
+    if config.search.rounds or shape.opponent or not has_times:
         return None
-    evaluations = trainer.evaluations(config, own.full_search_prob, 1.0)
-    simulations = MILLION * plies_a_game / own.boards * evaluations
-    steps = MILLION * plies_a_game / (own.boards * own.plies) * config.learner.steps
+    evaluations = trainer.evaluations(config, shape.full_search_prob, 1.0)
+    simulations = MILLION * plies_a_game / shape.boards * evaluations
+    steps = MILLION * plies_a_game / (shape.boards * shape.plies) * config.learner.steps
     parts, dtype = trainer.census_of(config), config.network.dtype
     number = jnp.dtype("bfloat16" if dtype == "auto" else compute_dtype(dtype)).itemsize
     parameters = sum(part.parameters for part in parts)
@@ -103,17 +101,18 @@ def million_games(
     # Operations of an evaluation of all boards and of a step of the learner, a multiply-add counted
     # as two, and bytes that they read and write.
     forward, batch = trainer.forward_operations(config), config.learner.batch
-    evaluation, step = own.boards * forward, batch * trainer.step_operations(config)
-    evaluation_bytes = own.boards * activations + number * parameters
+    evaluation, step = shape.boards * forward, batch * trainer.step_operations(config)
+    evaluation_bytes = shape.boards * activations + number * parameters
     step_bytes = BACKWARD * batch * activations + OPTIMIZER_BYTES * parameters
     simulation_ms = _milliseconds(selfplay, evaluation, evaluation_bytes, limits)
     step_ms = _milliseconds(learn, step, step_bytes, limits)
     low, high = (
-        (simulations * simulation_ms[end] + steps * step_ms[end]) / 3.6e6 for end in (0, 1)
+        (simulations * each + steps * of_step) / 3.6e6
+        for each, of_step in zip(simulation_ms, step_ms, strict=True)
     )
     return MillionGames(
-        plies_a_game=plies_a_game,
-        evaluations_a_position=evaluations,
+        plies_a_game,
+        evaluations,
         operations_an_evaluation=forward,
         parameters=parameters,
         selfplay_operations=simulations * evaluation,

@@ -9,7 +9,6 @@ and conditions that the host reads, which it does where no CUDA graph holds a lo
 B boards.
 """
 
-import dataclasses
 import os
 import re
 import tempfile
@@ -27,8 +26,8 @@ from rich.console import Group
 from rich.text import Text
 
 from train.bench import arithmetic, hlo
-from train.bench.hlo import Instruction, Loop
-from train.bench.search import make_uniform_evaluator
+from train.bench.hlo import Loop
+from train.bench.search import NETWORK, UNIFORM, make_searcher
 from train.bench.timing import compile_traced
 from train.config import RunConfig, config_to_dict
 from train.data.selfplay import first_boards
@@ -38,18 +37,15 @@ from train.metrics.text_table import Table
 from train.network.build import channels_of
 from train.runtime.devices import AXIS, BY_BOARD, EVERYWHERE, Devices, tracing_for
 from train.runtime.errors import UsageError
-from train.search.evaluator import Evaluator, evaluator_for
-from train.search.search import cast_own_weights, make_search
+from train.search.search import cast_own_weights
 from wallgo_jax import env as env_lib
-from wallgo_jax.game.state import Position, State, Variant
+from wallgo_jax.game.state import State
 
 ENV_BOARDS = 65_536
 PROGRAMS = ("env", "network", "tree", "search", "selfplay", "learn")
 CYCLES_AN_INDEX = 13.5
 WAY_DOWN = 2.2
 """Nodes below the root that a simulation reads, the mean of a search of 32 simulations."""
-DEAREST = 8
-"""Kernels that are listed."""
 COUNTED = ("gather", "gather indices", "scatter", "sort", "convert", "copy")
 _MAIN = {
     **dict.fromkeys(("tree", "search", "selfplay"), "train/search/"),
@@ -135,9 +131,9 @@ def make_traces(
       UsageError: boards or samples cannot be shared by the devices, or the frozen opponent of
         self-play cannot be loaded.
     """
-    boards = config.selfplay.boards
+    boards, rules = config.selfplay.boards, config.rules
     devices.check_divides(selfplay_boards=boards, learner_batch=config.learner.batch)
-    step, rules = TrainStep(config, devices, load_opponent(config)), config.rules
+    step = TrainStep(config, devices, load_opponent(config))
     weights = devices.like(step.network.shapes, EVERYWHERE)
 
     def env() -> Traced:
@@ -146,37 +142,30 @@ def make_traces(
         states = jax.eval_shape(jax.vmap(env.init), keys)
         actions = jax.ShapeDtypeStruct((ENV_BOARDS,), jnp.int32)
         step = jax.jit(jax.vmap(env.step_auto_reset), donate_argnums=0)
-        return step.trace(devices.like(states, BY_BOARD), devices.like(actions, BY_BOARD))
+        return step.trace(*devices.like((states, actions), BY_BOARD))
 
     def network() -> Traced:
         channels = len(channels_of(config.network, rules.players))
         planes = jax.ShapeDtypeStruct((boards, rules.size, rules.size, channels), jnp.bool_)
         return jax.jit(step.network.evaluate).trace(weights, devices.like(planes, BY_BOARD))
 
-    def move(evaluate: Evaluator, variables: Any) -> Traced:
-        options = dataclasses.replace(config.search, simulations=simulations, first_simulations=0)
-        search = make_search(evaluate, options, explores=True)
+    def move(kind: str, variables: Any) -> Traced:
+        search = make_searcher(kind, config, simulations)
 
-        def on_device(variables: Any, variant: Variant, position: Position, key: jax.Array) -> Any:
+        def on_device(variables: Any, states: State, key: jax.Array) -> Any:
             variables = cast_own_weights(variables, config.network) if variables else ()
-            return search(variables, State(variant, position), key)
+            return search(variables, states, key)
 
-        program = devices.per_device(
-            on_device, (EVERYWHERE, BY_BOARD, BY_BOARD, EVERYWHERE), BY_BOARD
-        )
-        positions = jax.eval_shape(first_boards, step.variants).position
-        return jax.jit(program).trace(
-            variables,
-            devices.like(step.variants, BY_BOARD),
-            devices.like(positions, BY_BOARD),
-            devices.like(jax.eval_shape(jax.random.key, 0), EVERYWHERE),
-        )
+        program = devices.per_device(on_device, (EVERYWHERE, BY_BOARD, EVERYWHERE), BY_BOARD)
+        states = State(step.variants, jax.eval_shape(first_boards, step.variants).position)
+        key = devices.like(jax.eval_shape(jax.random.key, 0), EVERYWHERE)
+        return jax.jit(program).trace(variables, devices.like(states, BY_BOARD), key)
 
     return {
         "env": env,
         "network": network,
-        "tree": lambda: move(make_uniform_evaluator(players=rules.players), ()),
-        "search": lambda: move(evaluator_for(config.network, rules), weights),
+        "tree": lambda: move(UNIFORM, ()),
+        "search": lambda: move(NETWORK, weights),
         "selfplay": lambda: step.trace_play(config.iterations - 1),
         "learn": step.learning.trace,
     }
@@ -239,10 +228,12 @@ def _compile(name: str, traced: Traced, target: Target) -> dict[str, Any]:
         outside: frozenset[str] = frozenset()
         if target.platform == "gpu":
             outside = hlo.conditions_outside_graphs(program, _thunks(Path(dump)))
-    compiler = {"seconds": stats.compile_seconds, "bytes": stats.peak_bytes}
-    compiler["share"] = stats.peak_bytes / target.memory
-    loops = hlo.read_loops(program, outside)
-    return compiler | program_record(name, loops, target.clock, program.place)
+    return {
+        "seconds": stats.compile_seconds,
+        "bytes": stats.peak_bytes,
+        "share": stats.peak_bytes / target.memory,
+        **program_record(name, hlo.read_loops(program, outside), target.clock),
+    }
 
 
 def _thunks(dump: Path) -> str:
@@ -254,9 +245,7 @@ def _thunks(dump: Path) -> str:
     return ""
 
 
-def program_record(
-    name: str, whole: Loop, clock: float | None, place: Callable[[Instruction], str]
-) -> dict[str, Any]:
+def program_record(name: str, whole: Loop, clock: float | None) -> dict[str, Any]:
     """Figures of a compiled program, and of a turn of its main loop (`turn_*`, where it has one),
     those of inner loops included.
 
@@ -266,73 +255,39 @@ def program_record(
     """
     rows = list(whole.rows(WAY_DOWN))
     elements, laid_out = (sum(loop.carried[i] for _, _, loop in rows) for i in (0, 1))
-    place_of_main = _MAIN.get(name)
-    inside = [x for _, _, x in rows if place_of_main and x.place.startswith(place_of_main)]
-    main = max(inside, key=lambda loop: loop.total(_num_kernels, 1), default=None)
-    dearest = sorted(
-        (
-            (times * _kernel_cycles(x), x, loop.place)
-            for _, times, loop in rows
-            for x in loop.kernels
-        ),
-        key=lambda entry: -entry[0],
-    )
+    place = _MAIN.get(name)
+    inside = [loop for _, _, loop in rows if place and loop.place.startswith(place)]
+    main = max(inside, key=lambda loop: loop.total(lambda x: len(x.kernels), 1), default=None)
+
+    def milliseconds(loop: Loop, an_index: float = CYCLES_AN_INDEX) -> float | None:
+        cycles = loop.total(lambda each: each.cycles(an_index), WAY_DOWN)
+        return None if clock is None else cycles / clock * 1e3
+
+    turn = {}
+    if main is not None:
+        turn = {
+            "turn_ms": milliseconds(main),
+            "turn_ms_low": milliseconds(main, an_index=0.0),
+            "turn_kernels": main.total(lambda loop: len(loop.kernels), WAY_DOWN),
+            "turn_sorts": main.total(lambda loop: loop.counts["sort"], WAY_DOWN),
+            "turn_reads": main.total(_reads, WAY_DOWN) + main.is_read,
+        }
     return {
         "padding": laid_out / elements if elements else 1.0,
-        "ms": _milliseconds(whole, clock) if main is None or main.turns is not None else None,
-        **({} if main is None else _turn_figures(main, clock)),
+        "ms": milliseconds(whole) if main is None or main.turns is not None else None,
+        **turn,
         "loops": [
             {
-                "name": loop.name,
-                "place": loop.place,
+                "place": loop.place or loop.name,
                 "depth": depth,
                 "turns": loop.turns,
                 "kernels": len(loop.kernels),
-                "cycles": _cycles(loop) if clock else None,
-                "conditions_read": loop.conditions_read,
-                "counts": {kind: loop.counts[kind] for kind in COUNTED},
+                **({"cycles": loop.cycles(CYCLES_AN_INDEX)} if clock else {}),
+                **{kind: loop.counts[kind] for kind in COUNTED},
             }
             for depth, _, loop in rows
         ],
-        "dearest": [
-            {
-                "cycles": cycles,
-                "kind": each.kind,
-                "type": each.type,
-                "place": place(each) or of_loop,
-            }
-            for cycles, each, of_loop in dearest[: DEAREST if clock else 0]
-        ],
     }
-
-
-def _turn_figures(main: Loop, clock: float | None) -> dict[str, float | None]:
-    return {
-        "turn_ms": _milliseconds(main, clock),
-        "turn_ms_low": _milliseconds(main, clock, an_index=0.0),
-        "turn_kernels": main.total(_num_kernels, WAY_DOWN),
-        "turn_sorts": main.total(lambda loop: loop.counts["sort"], WAY_DOWN),
-        "turn_reads": main.total(_reads, WAY_DOWN) + main.is_read,
-    }
-
-
-def _milliseconds(
-    loop: Loop, clock: float | None, an_index: float = CYCLES_AN_INDEX
-) -> float | None:
-    cycles = loop.total(lambda each: _cycles(each, an_index), WAY_DOWN)
-    return None if clock is None else cycles / clock * 1e3
-
-
-def _cycles(loop: Loop, an_index: float = CYCLES_AN_INDEX) -> float:
-    return sum(_kernel_cycles(each, an_index) for each in loop.kernels)
-
-
-def _kernel_cycles(each: Instruction, an_index: float = CYCLES_AN_INDEX) -> float:
-    return each.cycles + an_index * each.indices
-
-
-def _num_kernels(loop: Loop) -> int:
-    return len(loop.kernels)
 
 
 def _reads(loop: Loop) -> float:
@@ -344,40 +299,31 @@ def tables(report: dict[str, Any]) -> Group:
     """A report for the console: a row a program, the hours, then the loops of each."""
     title = f"{report['config']['name']} compiled for {report['target']}"
     heads = ("", "compile s", "MB", "of memory", "padding", "ms", "a turn: ms", "kernels", "sorts")
+    turn = ("turn_kernels", "turn_sorts", "turn_reads")
     rows = []
     for name, figures in report["programs"].items():
         cells = [name, f"{figures['seconds']:.1f}", f"{figures['bytes'] / 1e6:,.1f}"]
         cells += [f"{figures['share']:.1%}", f"{figures['padding']:.2f}"]
         cells += [_shown(figures.get(key), "#.3g") for key in ("ms", "turn_ms")]
-        turn = ("kernels", "sorts", "reads")
-        rows.append([*cells, *(_shown(figures.get(f"turn_{key}"), ",.0f") for key in turn)])
+        rows.append([*cells, *(_shown(figures.get(key), ",.0f") for key in turn)])
     lines = [f"{name} does not compile: {reason}" for name, reason in report["failed"].items()]
     if games := report["million_games"]:
         lines += arithmetic.lines(games)
-    details = (_details(*each) for each in report["programs"].items())
-    whole = Table(title, (*heads, "host reads"), rows)
-    return Group(whole, *map(Text, lines), *(part for each in details for part in each))
+    loops = (_loop_table(name, x["loops"]) for name, x in report["programs"].items())
+    return Group(Table(title, (*heads, "host reads"), rows), *map(Text, lines), *loops)
 
 
-def _details(name: str, figures: dict[str, Any]) -> list[Table | Text]:
-    """The loops of a program, and its dearest kernels."""
-    estimates = ("cycles",) if figures["loops"][0]["cycles"] is not None else ()
+def _loop_table(name: str, loops: list[dict[str, Any]]) -> Table:
+    figures = [key for key in loops[0] if key not in ("place", "depth", "turns")]
     rows = [
         [
-            "  " * loop["depth"] + (loop["place"] or loop["name"]),
+            "  " * loop["depth"] + loop["place"],
             "by data" if loop["turns"] is None else f"{loop['turns']:,}",
-            f"{loop['kernels']:,}",
-            *(f"{loop[key]:,.0f}" for key in estimates),
-            *(f"{count:,}" if count else "" for count in loop["counts"].values()),
+            *(f"{loop[key]:,.0f}" if loop[key] else "" for key in figures),
         ]
-        for loop in figures["loops"]
+        for loop in loops
     ]
-    loops = Table(name, ("loop", "turns", "kernels", *estimates, *COUNTED), rows)
-    lines = [
-        Text(f"{each['cycles']:16,.0f} cycles  {each['kind']} {each['place']} {each['type'][:60]}")
-        for each in figures["dearest"]
-    ]
-    return [loops, *lines]
+    return Table(name, ("loop", "turns", *figures), rows)
 
 
 def _shown(number: float | None, form: str) -> str:

@@ -43,23 +43,23 @@ def measure(
     Raises:
       UsageError: the player cannot be asked, or has no number of simulations.
     """
-    guide = make_evaluating_player(player)
-    if guide.simulations is None:
+    answering = make_evaluating_player(player)
+    if answering.simulations is None:
         raise UsageError(f"player {player!r}: name its simulations, such as @64")
     sizes = tuple(sorted(set(sessions)))
     if sizes[-1] > _MOST_TREES:
         raise UsageError(f"sessions: {sizes[-1]} is not from 1 to {_MOST_TREES}")
     on_progress("engine: compiling")
     began = time.perf_counter()
-    engine = Sessions(guide, rules, EngineOptions(batch_sizes=sizes, trees=sizes[-1]))
+    engine = Sessions(answering, rules, EngineOptions(batch_sizes=sizes, trees=sizes[-1]))
     ready = time.perf_counter() - began
-    rows, name = [], f"sessions of {guide.name} on {name_of(rules)}"
+    rows, name = [], f"sessions of {answering.name} on {name_of(rules)}"
     try:
         engine.programs.compile_rest()
         engine.programs.wait()
         notes = [
-            f"{guide.simulations} simulations an answer; ready after {ready:.1f} s, all batches "
-            f"compiled after {time.perf_counter() - began:.1f} s"
+            f"{answering.simulations} simulations an answer; ready after {ready:.1f} s, all "
+            f"batches compiled after {time.perf_counter() - began:.1f} s"
         ]
         for count in sizes:
             on_progress(f"engine: {count} sessions")

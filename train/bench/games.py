@@ -22,8 +22,7 @@ import jax.numpy as jnp
 from train.bench.timing import (
     CHECKSUM,
     Benchmark,
-    BenchRow,
-    compile_program,
+    compile_traced,
     count_set,
     make_call_bench,
     make_loop_bench,
@@ -46,21 +45,24 @@ _PLAIN_PLIES = 16
 
 
 class BenchGame(NamedTuple):
-    """A game of one board for random play."""
+    """A game of one board for random play.
+
+    Attributes:
+      first: key -> state before the first ply.
+      act: (state, random bits uint32) -> int32, a uniformly random legal action.
+      step: (state, action) -> next state.
+      is_over: state -> bool.
+      steps: state -> int, plies of the game so far, as the game itself counts them.
+      read: (state, action, next state) -> uint32 that depends on all that a player would read.
+    """
 
     name: str
     first: Callable[[jax.Array], Any]
-    """key -> state before the first ply."""
     act: Callable[[Any, jax.Array], jax.Array]
-    """(state, random bits uint32) -> int32, a uniformly random legal action."""
     step: Callable[[Any, jax.Array], Any]
-    """(state, action) -> next state."""
     is_over: Callable[[Any], jax.Array]
-    """state -> bool."""
     steps: Callable[[Any], jax.Array]
-    """state -> int, plies of the game so far, as the game itself counts them."""
     read: Callable[[Any, jax.Array, Any], jax.Array]
-    """(state, action, next state) -> uint32 that depends on all that a player would read."""
 
 
 def make_bench(game: BenchGame, boards: int, devices: Devices) -> Benchmark:
@@ -72,9 +74,8 @@ def make_bench(game: BenchGame, boards: int, devices: Devices) -> Benchmark:
         action = jax.vmap(game.act)(states, bits)
         after = jax.vmap(game.step)(states, action)
         over = jax.vmap(game.is_over)(after)
-        first = broadcast_boards(fresh, len(bits))
-        restarted = jax.vmap(lambda o, x: jax.tree.map(lambda a, b: jnp.where(o, a, b), *x))(
-            over, (first, after)
+        restarted = jax.vmap(lambda o, x: jax.tree.map(lambda a, b: jnp.where(o, a, b), fresh, x))(
+            over, after
         )
         sums = {
             "plies": jax.vmap(game.steps)(after) - jax.vmap(game.steps)(states),
@@ -129,24 +130,17 @@ def make_plain_bench(
         return {"plies": plies, "games": sums["games"], CHECKSUM: int(checksum)}
 
     states = jax.jit(jax.vmap(init))(jax.random.split(jax.random.key(9), boards))
-    call, stats = compile_program(play, (states, jax.random.key(0)))
-    return make_call_bench(
-        f"{name}{PLAIN}",
-        boards,
-        lambda states, number: call(states, jax.random.key(number)),
-        states,
-        stats,
-        amounts,
-    )
+    program, stats = compile_traced(lambda: jax.jit(play).trace(states, jax.random.key(0)))
+
+    def call(states: Any, number: int) -> tuple[Any, dict[str, jax.Array]]:
+        return program(states, jax.random.key(number))
+
+    return make_call_bench(f"{name}{PLAIN}", boards, call, states, stats, amounts)
 
 
 def plain_benches(rules: Rules, names: Sequence[str], boards: int) -> Iterator[Benchmark]:
     """The env as users of pgx would play it, the same with its own draw of an action, and each game
-    of pgx with pgx's own automatic reset.
-
-    Raises:
-      UsageError: pgx is not installed.
-    """
+    of pgx with pgx's own automatic reset."""
     env, name = env_lib.make(rules, planes=ENV_PLANES), f"{ENV}, {ENV_PLANES}"
     yield make_plain_bench(name, boards, env.init, env.step_auto_reset)
     name = f"{name}, {OWN_DRAW}"
@@ -208,15 +202,11 @@ def env_game(rules: Rules) -> BenchGame:
 
 
 def peer_games(name: str) -> list[BenchGame]:
-    """A game of pgx twice: once reads only the mask, once the observation as well.
-
-    Raises:
-      UsageError: pgx is not installed.
-    """
+    """A game of pgx twice: once reads only the mask, once the observation as well."""
     env, _ = pgx_env(name)
     return [
-        public_game(f"pgx {name}{', planes' if reads else ''}", env, reads_observation=reads)
-        for reads in (False, True)
+        public_game(f"pgx {name}", env, reads_observation=False),
+        public_game(f"pgx {name}, planes", env, reads_observation=True),
     ]
 
 
@@ -238,15 +228,3 @@ def pgx_env(name: str) -> tuple[Any, Callable[..., Any]]:
     make: Any = pgx.make
     env = make(name)
     return env, auto_reset(env.step, env.init)
-
-
-def compiled_steps(rules: Rules, boards: int) -> list[BenchRow]:
-    """Each of the env's steps, compiled for boards on one device."""
-    env = env_lib.make(rules, planes=ENV_PLANES)
-    states = jax.eval_shape(jax.vmap(env.init), jax.random.split(jax.random.key(0), boards))
-    arguments = states, jax.ShapeDtypeStruct((boards,), jnp.int32)
-    compiled = {
-        f"{ENV}.{step.__name__}": compile_program(jax.vmap(step), arguments).stats
-        for step in (env.step, env.step_auto_reset)
-    }
-    return [BenchRow("env", name, boards, 0, (), {}, 0, stats) for name, stats in compiled.items()]

@@ -57,10 +57,9 @@ class Loop(NamedTuple):
     carried: Bytes  # by the loop; of the whole program its arguments
     inner: tuple["Loop", ...]
 
-    @property
-    def conditions_read(self) -> int:
-        """Number of conditions in a turn that the host reads, those inside inner loops left out."""
-        return self.branches_read + sum(loop.is_read for loop in self.inner)
+    def cycles(self, an_index: float) -> float:
+        """Estimate of a turn's kernels, with that many cycles for each index that they read."""
+        return sum(each.cycles + an_index * each.indices for each in self.kernels)
 
     def rows(
         self, turns: float, *, depth: int = 0, times: float = 1.0
@@ -120,7 +119,7 @@ def read_loops(program: HloProgram, read_by_host: frozenset[str] = frozenset()) 
         for each, _ in walked:
             if each.kind in _INDEXED:
                 counts[f"{each.kind} indices"] += each.indices
-        arguments = (x for x in program.computations[names[0]] if x.kind == "parameter")
+        arguments = [x for x in program.computations[names[0]] if x.kind == "parameter"]
         branches = [each.name for each, _ in walked if each.kind == "conditional"]
         loops = [each for each, _ in walked if each.kind == "while"]
         turns = _turns(program, at) if at else 1
@@ -132,7 +131,7 @@ def read_loops(program: HloProgram, read_by_host: frozenset[str] = frozenset()) 
             branches_read=sum(name in read_by_host for name in branches),
             kernels=tuple(each for each, is_kernel in walked if is_kernel),
             counts=counts,
-            carried=_sum_bytes(bytes_of(each.type) for each in ([at] if at else arguments)),
+            carried=bytes_of(" ".join(each.type for each in ([at] if at else arguments))),
             inner=tuple(read(_called(each)[:2], each) for each in loops),
         )
 
@@ -161,26 +160,17 @@ def conditions_outside_graphs(program: HloProgram, thunks: str) -> frozenset[str
 
 def bytes_of(type_: str) -> Bytes:
     """Bytes of the large arrays of a type, by their elements and by their tiles."""
-    return _sum_bytes(
-        size for each in _ARRAY.finditer(type_) if (size := _bytes(*each.groups())) is not None
-    )
-
-
-def _bytes(
-    letters: str, bits: str, shape: str, order: str | None, tile: str | None
-) -> Bytes | None:
-    sizes, width = _ints(shape), 8 if letters == "pred" else int(bits or 0)
-    padded = [sizes[axis] for axis in _ints(order or "")]  # from the fastest axis on
-    for place, step in enumerate(reversed(_ints(tile or ""))):
-        if place < len(padded):
-            padded[place] = -(-padded[place] // step) * step
-    elements = math.prod(sizes) * width // 8
-    laid_out = math.prod(padded) * width // 8 if padded else elements
-    return Bytes(elements, laid_out) if laid_out >= _LARGE else None
-
-
-def _sum_bytes(each: Iterator[Bytes]) -> Bytes:
-    return Bytes(*map(sum, zip(Bytes(0, 0), *each, strict=True)))
+    total = Bytes(0, 0)
+    for letters, bits, shape, order, tile in _ARRAY.findall(type_):
+        sizes, width = _ints(shape), 8 if letters == "pred" else int(bits or 0)
+        padded = [sizes[axis] for axis in _ints(order)]  # from the fastest axis on
+        steps = [*reversed(_ints(tile)), *(1 for _ in padded)]
+        padded = [-(-size // step) * step for size, step in zip(padded, steps, strict=False)]
+        elements = math.prod(sizes) * width // 8
+        laid_out = math.prod(padded) * width // 8 if padded else elements
+        if laid_out >= _LARGE:
+            total = Bytes(total.elements + elements, total.laid_out + laid_out)
+    return total
 
 
 def _walk(

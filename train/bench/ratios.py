@@ -32,9 +32,8 @@ def ratios(rows: Sequence[BenchRow]) -> Iterator[Ratio]:
     """Ratios of the figures of rows.
 
     Batch by batch: the time of self-play over that of its network, the time of the learner over
-    that of its network, the share of the device's peak that each network reaches, as the peak was
-    measured in turns with it, the parts of self-play in percent of its time, and the paper's
-    networks. Then speeds of WallGo over those of the baselines, at the better batch and the better
+    that of its network, the parts of self-play in percent of its time, and the paper's networks.
+    Then speeds of WallGo over those of the baselines, at the better batch and the better
     way of each (batch 0).
     """
     for batch in dict.fromkeys(row.batch for row in rows):
@@ -62,17 +61,13 @@ def ratios(rows: Sequence[BenchRow]) -> Iterator[Ratio]:
 
 def _of_a_batch(rows: Sequence[BenchRow]) -> Iterator[tuple[str, float]]:
     rate = {(row.part, row.name): row.rates for row in rows}
-    operations, product_name = trainer.OPERATIONS, trainer.PRODUCT
     for part, name, pure, unit in (
         ("selfplay", trainer.SELFPLAY, trainer.FORWARD, "evaluations"),
         ("learn", trainer.LEARNER, trainer.BACKWARD, "steps"),
     ):
-        whole, network, product = (rate.get((part, x)) for x in (name, pure, product_name))
+        whole, network = rate.get((part, name)), rate.get((part, pure))
         if network and whole:
             yield f"time of {name} over {pure}", network[unit] / whole[unit]
-        if network and product:
-            share = network[operations] / product[operations]
-            yield f"{operations} of {pure} over {product_name}", share
     shared = [rate.get(("selfplay", name)) for name in SHARED]
     if all(shared):
         times = [1 / _evaluations(each) for each in shared if each]

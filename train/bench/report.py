@@ -15,7 +15,7 @@ import wallgo_jax
 from train.bench.suite import PLOT, Figures, Request, unit_of
 from train.bench.timing import BenchRow
 from train.config import config_to_dict
-from train.metrics.plot_style import COLOURS, DASHED, GREY, INK, new_plot, save_figure
+from train.metrics.plot_style import COLOURS, DASHED, GREY, new_plot, save_figure
 from train.metrics.text_table import Table
 from train.runtime.files import check_writable, plain_data, replace_text, write_json
 
@@ -31,7 +31,7 @@ SPEEDS = {
 }
 """The unit of each part's speed."""
 _LIBRARIES = ("jax", "jaxlib", "mctx", "flax", "optax", "numpy", "pgx")
-_HEADS = ("what", "batch", "a second", "compile s", "equations", "MB", "checksum")
+_HEADS = ("what", "batch", "a second", "compile s", "MB", "checksum")
 
 
 def environment() -> dict[str, Any]:
@@ -78,10 +78,9 @@ def _table(figures: Figures) -> Table:
     rows = []
     for row in figures.rows:
         rates = ", ".join(f"{short(rate)} {name}" for name, rate in row.rates.items())
-        compiled = ("", "", "")
+        compiled = ("", "")
         if (stats := row.stats) is not None:
-            megabytes = f"{stats.peak_bytes / 1e6:,.1f}"
-            compiled = (f"{stats.compile_seconds:.1f}", f"{stats.equations:,}", megabytes)
+            compiled = (f"{stats.compile_seconds:.1f}", f"{stats.peak_bytes / 1e6:,.1f}")
         rows.append((row.name, f"{row.batch:,}", rates, *compiled, f"{row.checksum:08x}"))
     return Table("Figures", _HEADS, rows, _where())
 
@@ -141,27 +140,17 @@ def write_plot(path: Path, rows: Sequence[BenchRow], *, title: str) -> None:
     rows = sorted((row for row in rows if row.part == PLOT), key=lambda row: row.batch)
     plies = {row.batch: row.rates["plies"] for row in rows}
     games = games_by_batch(rows)
-    has_games, knee = min(games.values()) > 0, knee_at(plies)
-    unit = "games" if has_games else "plies"
-    figure, axes = new_plot(
-        title=title, x_label="boards at once (batch)", y_label=f"{unit} a second"
-    )
-    speeds = list((games if has_games else plies).values())
-    axes.loglog([*plies], speeds, color=COLOURS[0], marker="o", markersize=5, linewidth=1.8)
+    unit, speeds = ("games", games) if min(games.values()) > 0 else ("plies", plies)
+    x_label = "boards at once (batch)"
+    figure, axes = new_plot(title=title, x_label=x_label, y_label=f"{unit} a second")
+    style = {"color": COLOURS[0], "marker": "o", "markersize": 5, "linewidth": 1.8}
+    axes.loglog([*speeds], [*speeds.values()], **style)
     axes.set_xticks([*plies], [f"{batch:,}" for batch in plies])
-    speed_axes = [axes.yaxis]
-    if has_games:
-        length = next(plies[batch] / games[batch] for batch in plies)
-        convert = (lambda x: x * length), (lambda x: x / length)
-        right = axes.secondary_yaxis("right", functions=convert)
-        right.set_ylabel("plies a second", color=INK)
-        speed_axes.append(right.yaxis)
-    for axis in speed_axes:  # ticks at 1, 2 and 5 of each power of ten, such as 20 k
-        axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        axis.set_major_formatter(EngFormatter())
-    for axis in (axes.xaxis, *speed_axes):
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))  # ticks such as 20 k
+    axes.yaxis.set_major_formatter(EngFormatter())
+    for axis in (axes.xaxis, axes.yaxis):
         axis.set_minor_locator(NullLocator())
-    if knee is not None:
+    if (knee := knee_at(plies)) is not None:
         axes.axvline(knee, linestyle=DASHED, linewidth=1, color=GREY, zorder=1)
     save_figure(figure, path, caption=knee_text(plies))
 

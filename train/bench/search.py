@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from train.bench.games import core_game
 from train.bench.timing import CHECKSUM, Benchmark, compile_loop, count_set, make_loop_bench
 from train.config import RunConfig
-from train.network import MASKED, POLICY_PLANES, Network, NetworkConfig, Output, cast_weights
+from train.network import MASKED, POLICY_PLANES, NetworkConfig, Output, cast_weights
 from train.network.build import network_for, observer_for
 from train.runtime.devices import (
     BY_BOARD,
@@ -52,28 +52,25 @@ SPREAD_PLIES = 300
 """Random plies after which boards that began together stand anywhere in their games."""
 
 
-def make_searcher(kind: str, config: RunConfig, simulations: int) -> tuple[Search, Any]:
-    """A search by its name (UNIFORM, PLANES, NETWORK, those of mctx) in games of a config's rules,
-    and the variables that its evaluator reads."""
-    rules, players = config.rules, config.rules.players
-    network, variables = network_for(config.network, players), ()
-    if kind in (NETWORK, MCTX_NETWORK, PUBLIC_NETWORK):
-        variables = cast_weights(network.init(jax.random.key(0)), config.network)
+def make_searcher(kind: str, config: RunConfig, simulations: int) -> Search:
+    """A search by its name (UNIFORM, PLANES, NETWORK, those of mctx) in games of a config's rules;
+    the variables that it reads are the network's where its name says `network`."""
+    network, players = config.network, config.rules.players
     options = dataclasses.replace(config.search, simulations=simulations, first_simulations=0)
+    if kind == PUBLIC_NETWORK:
+        return _make_public_search(_make_public_evaluator(config), config, simulations)
+    if kind == PUBLIC:
+        evaluate = make_uniform_evaluator(is_public=True)
+        return _make_public_search(evaluate, config, simulations)
     if kind in (MCTX, MCTX_NETWORK):
         options = dataclasses.replace(options, engine="mctx", rounds=False)
-    if kind in (PUBLIC, PUBLIC_NETWORK):
-        evaluate = make_uniform_evaluator(players=players, is_public=True)
-        if kind == PUBLIC_NETWORK:
-            evaluate = _make_public_evaluator(network, planes=config.network.planes)
-        return _make_public_search(evaluate, options), variables
-    if kind in (UNIFORM, MCTX):
-        evaluate = make_uniform_evaluator(players=players)
+    if kind in (NETWORK, MCTX_NETWORK):
+        evaluate = evaluator_for(network, config.rules)
     elif kind == PLANES:
-        evaluate = make_planes_evaluator(config.network, players=players)
+        evaluate = make_planes_evaluator(network, players=players)
     else:
-        evaluate = evaluator_for(config.network, rules)
-    return make_search(evaluate, options, explores=True), variables
+        evaluate = make_uniform_evaluator()
+    return make_search(evaluate, options, explores=True)
 
 
 def make_bench(
@@ -84,17 +81,20 @@ def make_bench(
     def amounts(length: int, sums: dict[str, float]) -> dict[str, float]:
         return sums | {"simulations": boards * length * simulations, "moves": boards * length}
 
-    search, variables = make_searcher(kind, config, simulations)
+    move, variables = _make_move(make_searcher(kind, config, simulations)), ()
+    if kind in (NETWORK, MCTX_NETWORK, PUBLIC_NETWORK):
+        network = network_for(config.network, config.rules.players)
+        variables = cast_weights(network.init(jax.random.key(0)), config.network)
     states = spread_boards(config.rules, boards, devices)
-    return make_loop_bench(kind, boards, _make_move(search), variables, states, devices, amounts)
+    return make_loop_bench(kind, boards, move, variables, states, devices, amounts)
 
 
-def tree_line(config: RunConfig, *, boards: int, simulations: int) -> str:
+def tree_line(config: RunConfig, boards: int, simulations: int) -> str:
     """The bytes that one more simulation of a board adds to the config's search without a network.
     Compiles it for all and for half of the simulations; runs neither."""
     states = jax.eval_shape(lambda: broadcast_boards(initial_state(config.rules), boards))
     counts = (simulations, simulations // 2)
-    moves = [_make_move(make_searcher(UNIFORM, config, count)[0]) for count in counts]
+    moves = [_make_move(make_searcher(UNIFORM, config, count)) for count in counts]
     whole, half = (
         compile_loop(move, (), states, all_devices(1)).stats.peak_bytes for move in moves
     )
@@ -128,8 +128,7 @@ def spread_boards(rules: Rules, boards: int, devices: Devices) -> State:
         def ply(positions: Position, ply_key: jax.Array) -> tuple[Position, None]:
             bits = jax.random.bits(ply_key, (count,), jnp.uint32)
             after = jax.vmap(game.step)(positions, jax.vmap(game.act)(positions, bits))
-            fresh = jax.vmap(referee.restart_if_over)(State(variant, after))
-            return fresh.position, None
+            return jax.vmap(referee.restart_if_over)(State(variant, after)).position, None
 
         keys = jax.random.split(device_key(key), SPREAD_PLIES)
         first = jax.vmap(initial_position)(variant)
@@ -139,7 +138,7 @@ def spread_boards(rules: Rules, boards: int, devices: Devices) -> State:
     return jax.jit(program)(jax.random.key(3))
 
 
-def make_uniform_evaluator(*, players: int, is_public: bool = False) -> Evaluator:
+def make_uniform_evaluator(*, is_public: bool = False) -> Evaluator:
     """Give all legal slots (or public actions) the same logit and everybody the value 0: only the
     search costs time."""
 
@@ -148,7 +147,8 @@ def make_uniform_evaluator(*, players: int, is_public: bool = False) -> Evaluato
     ) -> Evaluation:
         del variables
         legal = _legal_actions(states) if is_public else legal_slots(states, analysis)
-        return Evaluation(jnp.where(legal, 0.0, MASKED), jnp.zeros((legal.shape[0], players)))
+        values = jnp.zeros((legal.shape[0], states.position.stones.shape[1]))
+        return Evaluation(jnp.where(legal, 0.0, MASKED), values)
 
     return evaluate
 
@@ -168,8 +168,10 @@ def make_planes_evaluator(config: NetworkConfig, *, players: int) -> Evaluator:
     return make_evaluator(network, observer_for(config))
 
 
-def _make_public_evaluator(network: Network, *, planes: str) -> Evaluator:
-    """Evaluate public actions by a network; the planes of its policy already have their order."""
+def _make_public_evaluator(config: RunConfig) -> Evaluator:
+    """Evaluate public actions by the config's network; the planes of its policy already have their
+    order."""
+    network, planes = network_for(config.network, config.rules.players), config.network.planes
 
     def evaluate(
         variables: Any, states: State, analysis: BoardAnalysis | None = None
@@ -184,12 +186,11 @@ def _make_public_evaluator(network: Network, *, planes: str) -> Evaluator:
     return evaluate
 
 
-def _make_public_search(evaluate: Evaluator, config: SearchConfig) -> Search:
+def _make_public_search(evaluate: Evaluator, config: RunConfig, simulations: int) -> Search:
     """`make_search`, with mctx's own Gumbel search and public actions for slots; `evaluate` gives
     logits float32[B, N]."""
-    options = SearchConfig(
-        simulations=config.simulations, max_considered_actions=config.max_considered_actions
-    )
+    considered = config.search.max_considered_actions
+    options = SearchConfig(simulations=simulations, max_considered_actions=considered)
     choose, play_slot = mctx_engine.make_gumbel(options, explores=True), make_play(evaluate)
 
     def play(game: Any, action: jax.Array, position: Position) -> Step:

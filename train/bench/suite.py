@@ -103,7 +103,7 @@ class Figures(NamedTuple):
 
     rows: tuple[BenchRow, ...]
     ratios: tuple[Ratio, ...] = ()
-    notes: tuple[str, ...] = ()  # the engine of searches, a search's memory, where memory ended
+    notes: tuple[str, ...] = ()  # a search's memory, where memory ended
 
 
 def run_suite(
@@ -118,19 +118,14 @@ def run_suite(
       UsageError: a benchmark needs a library that is not installed.
     """
     config, figures = request.config, Figures(())
-    if {"search", "selfplay"} & set(request.parts):
-        figures = Figures((), notes=(f"search engine: {config.search.engine}",))
     for part in request.parts:
         batches = request.batches_of(part)
         rows, notes = sweep(
             part, batches, lambda batch, part=part: measure_part(request, part, batch, on_progress)
         )
-        boards = max((row.batch for row in rows), default=batches[-1])
-        on_progress(f"{part}: compiling")
-        if part == "env":
-            rows += games.compiled_steps(config.rules, boards)
-        elif part == "search" and request.simulations > 1:
-            notes.append(search.tree_line(config, boards=boards, simulations=request.simulations))
+        if part == "search" and request.simulations > 1:
+            on_progress(f"{part}: compiling")
+            notes.append(search.tree_line(config, rows[-1].batch, request.simulations))
         measured = (*figures.rows, *rows)
         figures = Figures(measured, tuple(ratios(measured)), (*figures.notes, *notes))
         on_part(figures)
@@ -217,7 +212,6 @@ def _selfplay(request: Request, batch: int) -> Iterator[Benchmark]:
     count = config.search.simulations
     yield trainer.make_selfplay_bench(config, batch, devices)
     yield trainer.make_forward_bench(config, batch, devices)
-    yield trainer.make_product_bench(config, batch, devices)
     if LOOP in request.against:
         yield alphazero.make_bench(config.network, count, batch)
     if SHARES in request.against:
@@ -231,7 +225,6 @@ def _learn(request: Request, batch: int) -> Iterator[Benchmark]:
     config, devices = request.config, devices_for(batch)
     yield trainer.make_learner_bench(config, batch, devices)
     yield trainer.make_backward_bench(config, batch, devices)
-    yield trainer.make_product_bench(config, batch, devices)
 
 
 def _plot(request: Request, batch: int) -> Iterator[Benchmark]:

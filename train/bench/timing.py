@@ -11,12 +11,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax.stages import Traced
 
-from train.network.parts import sum_equations
 from train.runtime.devices import AXIS, BY_BOARD, EVERYWHERE, Devices, device_key
 from train.runtime.host import fetch
 
 CHECKSUM = "checksum"
-_MODULUS = 2**32
 _LANES, _BYTE = 64, 255
 
 
@@ -24,7 +22,6 @@ class ProgramStats(NamedTuple):
     """Figures of a compilation."""
 
     compile_seconds: float  # tracing and lowering included
-    equations: int  # those of loop bodies, branches and calls included
     peak_bytes: int  # of one device at once, by the program's own memory analysis
 
 
@@ -47,28 +44,16 @@ class Benchmark(NamedTuple):
 
 
 class BenchRow(NamedTuple):
-    """The measurements of a benchmark, or of a program that was compiled and not run."""
+    """The measurements of a benchmark."""
 
     part: str  # of the suite
     name: str
     batch: int
     length: int  # units a run
     seconds: tuple[float, ...]  # of each run
-    rates: dict[str, float]  # medians, a second; empty where nothing ran
+    rates: dict[str, float]  # medians, a second
     checksum: int
     stats: ProgramStats | None
-
-
-def compile_program(
-    function: Any, arguments: Sequence[Any], *, donate: Sequence[int] = ()
-) -> CompiledProgram:
-    """Compile a function for arguments or their shapes.
-
-    Args:
-      donate: indices of arguments whose buffers the program may reuse.
-    """
-    jitted = jax.jit(function, donate_argnums=donate)
-    return compile_traced(lambda: jitted.trace(*arguments))
 
 
 def compile_traced(
@@ -82,8 +67,7 @@ def compile_traced(
     memory = compiled.memory_analysis()
     needed = memory.argument_size_in_bytes + memory.output_size_in_bytes
     needed += memory.temp_size_in_bytes - memory.alias_size_in_bytes
-    equations = sum_equations(traced.jaxpr, lambda equation: 1)
-    return CompiledProgram(compiled, ProgramStats(seconds, equations, needed))
+    return CompiledProgram(compiled, ProgramStats(seconds, needed))
 
 
 Turn = Callable[[Any, Any, jax.Array], tuple[Any, dict[str, jax.Array]]]
@@ -114,7 +98,8 @@ def compile_loop(turn: Turn, shared: Any, boards: Any, devices: Devices) -> Comp
     specs = (EVERYWHERE, BY_BOARD, EVERYWHERE, EVERYWHERE)
     program = devices.per_device(loop, specs, (BY_BOARD, EVERYWHERE))
     key = devices.like(jax.eval_shape(jax.random.key, 0), EVERYWHERE)
-    return compile_program(program, (shared, boards, key, np.int32(1)), donate=(1,))
+    jitted = jax.jit(program, donate_argnums=1)
+    return compile_traced(lambda: jitted.trace(shared, boards, key, np.int32(1)))
 
 
 Amounts = Callable[[int, dict[str, Any]], dict[str, float]]
@@ -179,33 +164,27 @@ def take_turns(
       part: of the rows.
     """
     lengths = [_length_for(bench, seconds) for bench in benches]
-    times: list[list[float]] = [[] for _ in benches]
-    counts: list[list[dict[str, float]]] = [[] for _ in benches]
+    runs: list[list[tuple[dict[str, float], float]]] = [[] for _ in benches]
     for _ in range(repeats):
-        for index, bench in enumerate(benches):
+        for bench, length, done in zip(benches, lengths, runs, strict=True):
             began = time.perf_counter()
-            counts[index].append(bench.run(lengths[index]))
-            times[index].append(time.perf_counter() - began)
-    return [
-        BenchRow(
-            part=part,
-            name=bench.name,
-            batch=bench.batch,
-            length=lengths[index],
-            seconds=tuple(times[index]),
-            rates={
-                name: statistics.median(
-                    count[name] / took
-                    for count, took in zip(counts[index], times[index], strict=True)
-                )
-                for name in counts[index][0]
-                if name != CHECKSUM
-            },
-            checksum=int(sum(count[CHECKSUM] for count in counts[index])) % _MODULUS,
-            stats=bench.stats,
+            amounts = bench.run(length)
+            done.append((amounts, time.perf_counter() - began))
+    rows = []
+    for bench, length, done in zip(benches, lengths, runs, strict=True):
+        seconds_of = tuple(took for _, took in done)
+        checksum = int(sum(amounts[CHECKSUM] for amounts, _ in done)) % 2**32
+        rates = {
+            name: statistics.median(amounts[name] / took for amounts, took in done)
+            for name in done[0][0]
+            if name != CHECKSUM
+        }
+        rows.append(
+            BenchRow(
+                part, bench.name, bench.batch, length, seconds_of, rates, checksum, bench.stats
+            )
         )
-        for index, bench in enumerate(benches)
-    ]
+    return rows
 
 
 def _length_for(bench: Benchmark, seconds: float) -> int:

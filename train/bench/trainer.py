@@ -1,11 +1,11 @@
-"""The trainer's own self-play and learner, each next to its network alone; the device's peak.
+"""The trainer's own self-play and learner, each next to its network alone.
 
 The ratio of a program to its network alone shows how near it is to the limit that the network sets.
 For self-play that is the forward pass from ready planes, with the heads that the search reads, each
 evaluation waiting for the one before; self-play's evaluations are its roots and leaves, terminal
 ones included. For the learner it is forward and backward passes. Both have the same boards or
-samples and the same devices. The peak is that of a large matrix product in the same precision. A
-multiply-add counts as two operations; convolutions count cells beyond the border too.
+samples and the same devices. A multiply-add counts as two operations; convolutions count cells
+beyond the border too.
 
 B boards, N samples.
 """
@@ -33,20 +33,16 @@ from train.data.openings import no_opening
 from train.data.selfplay import Boards
 from train.loop.numbers import numbers_of
 from train.loop.train_step import make_step
-from train.network import Network, Output, Part, Variables, cast_weights, census, compute_dtype
+from train.network import Network, Output, Part, Variables, cast_weights, census
 from train.network.build import channels_of, network_for
 from train.runtime.devices import BY_BOARD, EVERYWHERE, Devices
 
 SELFPLAY, FORWARD = "self-play", "network alone"
 LEARNER, BACKWARD = "learner", "network forward and backward"
-PRODUCT, OPERATIONS = "matrix product", "operations"
 STEPS = 8
 """Steps of the learner in one call."""
 BOARDS, MOST_POSITIONS = 256, 50_000
 """Boards and most positions of the replay buffer that batches are sampled from."""
-CPU_SIDE, SIDE = 1024, 8192
-"""Rows and columns of the product's matrices, large enough for arithmetic to take nearly all the
-time."""
 
 
 def make_selfplay_bench(config: RunConfig, boards: int, devices: Devices) -> Benchmark:
@@ -105,7 +101,6 @@ def make_forward_bench(
 ) -> Benchmark:
     """Compile evaluations of a network in a loop, each waiting for the one before."""
     network, planes = _network_and_planes(config, boards)
-    operations = forward_operations(config)
 
     def evaluate(variables: Variables, planes: jax.Array, key: jax.Array):
         output = network.evaluate(variables, planes)
@@ -114,8 +109,7 @@ def make_forward_bench(
         return planes ^ (top > 1e30)[:, None, None, None], {CHECKSUM: count_set(top < 1e30)}
 
     def amounts(length: int, sums: dict[str, float]) -> dict[str, float]:
-        done = boards * length
-        return sums | {"evaluations": done, OPERATIONS: done * operations}
+        return sums | {"evaluations": boards * length}
 
     variables = cast_weights(network.init(jax.random.key(0)), config.network)
     return make_loop_bench(name, boards, evaluate, variables, planes, devices, amounts)
@@ -170,7 +164,6 @@ def make_backward_bench(config: RunConfig, batch: int, devices: Devices) -> Benc
         _make_backward(network, steps_a_call), donate_argnums=0, out_shardings=everywhere
     )
     program, stats = compile_traced(lambda: jitted.trace(variables, planes))
-    operations = step_operations(config)
 
     def call(variables: Variables, number: int) -> tuple[Variables, dict[str, jax.Array]]:
         value = jnp.float32(0)
@@ -179,9 +172,8 @@ def make_backward_bench(config: RunConfig, batch: int, devices: Devices) -> Benc
         return variables, {CHECKSUM: value}
 
     def amounts(length: int, sums: dict[str, float]) -> dict[str, float]:
-        steps, samples = length * STEPS, length * STEPS * batch
-        done = {"steps": steps, "positions": samples, OPERATIONS: samples * operations}
-        return {**done, CHECKSUM: _bits(sums[CHECKSUM])}
+        steps = length * STEPS
+        return {"steps": steps, "positions": steps * batch, CHECKSUM: _bits(sums[CHECKSUM])}
 
     return make_call_bench(BACKWARD, batch, call, variables, stats, amounts)
 
@@ -222,25 +214,6 @@ def _stirred(variables: Variables) -> Variables:
         x + 0.05 * jax.random.normal(key, x.shape) for x, key in zip(leaves, keys, strict=True)
     ]
     return variables._replace(params=jax.tree.unflatten(tree, moved))
-
-
-def make_product_bench(config: RunConfig, batch: int, devices: Devices) -> Benchmark:
-    """Compile a chain of square matrix products, in the network's precision, on each device."""
-    side = CPU_SIDE if jax.default_backend() == "cpu" else SIDE
-    dtype = compute_dtype(config.network.dtype)
-
-    def product(factor: jax.Array, held: jax.Array, key: jax.Array):
-        after = held[0] @ factor  # All of it is needed, by the next product or as the result.
-        return after[None], {CHECKSUM: count_set(after[0])}
-
-    def amounts(length: int, sums: dict[str, float]) -> dict[str, float]:
-        return sums | {OPERATIONS: 2 * side**3 * devices.count * length}
-
-    factor_key, start_key = jax.random.split(jax.random.key(0))
-    # The scale keeps the entries of every product about as large as those of its factors.
-    factor = jax.random.normal(factor_key, (side, side), dtype) * np.asarray(side**-0.5, dtype)
-    start = jax.random.normal(start_key, (devices.count, side, side), dtype)
-    return make_loop_bench(PRODUCT, batch, product, factor, start, devices, amounts)
 
 
 def forward_operations(config: RunConfig) -> int:

@@ -1,16 +1,10 @@
 """Three steps of learning on one batch, spread over devices."""
 
-import functools
-from typing import Any
-
 import jax
 import numpy as np
 
 from tests.support.learner import tiny
-from tests.support.learner.random_search import random_search
-from train.data import replay
-from train.data.config import SelfPlayConfig
-from train.data.selfplay import first_boards, make_selfplay
+from tests.support.learner.samples import SAMPLES, played
 from train.learning.config import LearnerConfig
 from train.learning.learner import make_learner
 from train.network import NetworkConfig, make_network
@@ -18,22 +12,7 @@ from train.network.build import observer_for
 from train.runtime.devices import BY_BOARD, EVERYWHERE, Devices
 from wallgo_jax import planes as planes_lib
 
-BOARDS, SAMPLES, STEPS = 16, 64, 3
-
-
-@functools.cache
-def first_batch() -> replay.Sample:
-    """Samples of random games, as NumPy arrays."""
-    variant = tiny.variants(tiny.RULES, BOARDS)
-    play = jax.jit(make_selfplay(random_search(), SelfPlayConfig(plies=24)))
-    _, plies, _ = play((), variant, first_boards(variant), jax.random.key(0))
-
-    @jax.jit
-    def draw(plies: Any) -> replay.Sample:
-        replay_state = replay.add(replay.init(24, plies), plies)
-        return replay.sample(replay_state, variant, jax.random.key(2), size=SAMPLES)
-
-    return jax.device_get(draw(plies))
+STEPS = 3
 
 
 def losses(devices: Devices) -> dict[str, object]:
@@ -51,7 +30,7 @@ def losses(devices: Devices) -> dict[str, object]:
         per_device=lambda prepare: devices.per_device(prepare, BY_BOARD, BY_BOARD),
     )
     state = jax.device_get(jax.jit(learner.init)(tiny.new_weights(network)))
-    sample = jax.device_put(first_batch(), devices.sharding(BY_BOARD))
+    sample = jax.device_put(played(2).sample._replace(reply=None), devices.sharding(BY_BOARD))
     state = jax.device_put(state, devices.sharding(EVERYWHERE))
     update, rows = jax.jit(learner.update), []
     for step in range(STEPS):

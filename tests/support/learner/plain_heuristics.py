@@ -8,29 +8,9 @@ from train.config.heuristics import HeuristicConfig
 from wallgo_jax.game.rules import Rules
 
 
-def steps_from(board: Board, stones: list[Cell], *, stones_block: bool) -> dict[Cell, int]:
-    """Steps to each cell that can be reached."""
-    found, border = dict.fromkeys(stones, 0), list(stones)
-    blocked = board.occupied() if stones_block else set()
-    while border:
-        here = border.pop(0)
-        for there in board.steps(here, blocked | set(found)):
-            found[there] = found[here] + 1
-            border.append(there)
-    return found
-
-
-def both_sides(board: Board, player: int, config: HeuristicConfig) -> list[dict[Cell, int]]:
-    own = board.stones[player]
-    other = sorted(board.occupied() - set(own))
-    return [steps_from(board, side, stones_block=config.stones_block) for side in (own, other)]
-
-
 def plain_score_among(board: Board, player: int, config: HeuristicConfig) -> float:
     """More than two sides: a cell counts for the one that is nearer than each other."""
-    far = config.boundary
-    sides = [steps_from(board, own, stones_block=config.stones_block) for own in board.stones]
-    sides = [steps or dict.fromkeys(board.cells(), far - 1) for steps in sides]
+    sides = [reached(board, config, side) for side in range(len(board.stones))]
     total = 0.0
     for cell in board.cells():
         ranked = sorted((steps.get(cell, 1000), side) for side, steps in enumerate(sides))
@@ -45,13 +25,17 @@ def plain_score_among(board: Board, player: int, config: HeuristicConfig) -> flo
 
 
 def plain_score(board: Board, player: int, config: HeuristicConfig) -> float:
-    sides = both_sides(board, player, config)
-    for steps in sides:
-        if not steps:
-            steps.update(dict.fromkeys(board.cells(), config.boundary - 1))
+    others = [other for other in range(len(board.stones)) if other != player]
+    sides = [reached(board, config, player), reached(board, config, *others)]
     return sum(
         plain_weight(*(steps.get(cell) for steps in sides), config) for cell in board.cells()
     )
+
+
+def reached(board: Board, config: HeuristicConfig, *players: int) -> dict[Cell, int]:
+    """Steps to the cells that the players reach; before they have stones all are far."""
+    steps = board.distances(*players, through_stones=not config.stones_block)
+    return steps or dict.fromkeys(board.cells(), config.boundary - 1)
 
 
 def plain_weight(own: int | None, other: int | None, config: HeuristicConfig) -> float:

@@ -3,24 +3,18 @@
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 
-from train.network import MASKED
+from train.players.basic import make_random_search
 from train.search.search import Search, SearchResult
-from wallgo_jax.game import actions, chance
 from wallgo_jax.game.state import State
 
 
 def random_search() -> Search:
     """A search that picks a random legal slot and puts the whole policy on it."""
+    choose = make_random_search()
 
     def search(variables: Any, states: State, key: jax.Array) -> SearchResult:
-        del variables
-        bits = jax.random.bits(key, states.position.ply.shape, jnp.uint32)
-        legal = jax.vmap(actions.legal_slots)(states)
-        slot = jax.vmap(chance.choose)(bits, legal)
-        nothing = jnp.zeros(slot.shape)
-        policy, prior = jax.nn.one_hot(slot, legal.shape[1]), jnp.where(legal, 0.0, MASKED)
-        return SearchResult(slot, policy, nothing, nothing, prior)
+        result = choose(variables, states, key)
+        return result._replace(policy=jax.nn.one_hot(result.slot, result.policy.shape[1]))
 
     return search

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import mctx
 import numpy as np
 
+from train.bench.search import make_uniform_evaluator
 from train.network import MASKED
 from train.search.config import SearchConfig
 from train.search.engine import Choice, Root
@@ -69,12 +70,8 @@ def random_states(rules: Rules, games: int, first: int, last: int) -> State:
     return jax.tree.map(lambda x: x[:, first - 1 :].reshape(-1, *x.shape[2:]), states)
 
 
-def even_evaluator(variables: Any, states: State, analysis: Any = None) -> Evaluation:
-    """Every legal slot is as good as the others, and nobody is ahead."""
-    del variables, analysis
-    legal = jax.vmap(actions.legal_slots)(states)
-    values = jnp.zeros((legal.shape[0], states.position.stones.shape[1]))
-    return Evaluation(jnp.where(legal, 0.0, MASKED), values)
+even_evaluator = make_uniform_evaluator()
+"""Every legal slot is as good as the others, and nobody is ahead."""
 
 
 def random_evaluator(variables: Any, states: State, analysis: Any = None) -> Evaluation:

@@ -72,11 +72,11 @@ class Board:
         twice = {cell for middle in once for cell in self.steps(middle, others)}
         return once | twice if stay_needs_room else once | twice | {stone}
 
-    def distances(self, player: int, *, through_stones: bool = False) -> dict[Cell, int]:
-        """Steps to the cells that the player's stones reach, round walls and, unless they go
+    def distances(self, *players: int, through_stones: bool = False) -> dict[Cell, int]:
+        """Steps to the cells that the players' stones reach, round walls and, unless they go
         through them, round all stones."""
         occupied = set() if through_stones else self.occupied()
-        found = dict.fromkeys(self.stones[player], 0)
+        found = {cell: 0 for player in players for cell in self.stones[player]}
         waiting = list(found)
         for here in waiting:  # grows while it is read
             for there in self.steps(here, occupied):

@@ -2,7 +2,7 @@
 
 import functools
 import itertools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from tests.support.reference.referee import DOWN, RIGHT, Board, Cell, Edge, Game, edge
@@ -25,6 +25,17 @@ def key_of(game: Game) -> Key:
     return frozenset(game.board.walls), stones, game.player
 
 
+def result_of(game: Game, paid: list[float], player: int) -> int:
+    """A player's result of a game that is over: 1, 0 or -1."""
+    return int(paid[player])
+
+
+def score_of(game: Game, paid: list[float], player: int) -> int:
+    """A player's lead in cells plus its result."""
+    territory = game.territory()
+    return territory[player] - territory[1 - player] + int(paid[player])
+
+
 class Solver:
     """Values for two players, memoised.
 
@@ -32,10 +43,18 @@ class Solver:
       solved: by position, all that were met before the end of a game.
     """
 
-    def __init__(self, rules: Mapping[str, Any]) -> None:
-        self.rules = rules
+    def __init__(
+        self,
+        rules: Mapping[str, Any],
+        value_of: Callable[[Game, list[float], int], int] = result_of,
+    ) -> None:
+        self.rules, self._value_of = rules, value_of
         self.solved: dict[Key, Solved] = {}
         self._afters: dict[Key, int] = {}
+
+    def values(self, game: Game) -> dict[int, int]:
+        """The value of each legal action to the player to move."""
+        return {action: self._after(game, action) for action in game.turns()}
 
     def solve(self, game: Game) -> Solved:
         """The value of a game that is not over."""
@@ -64,8 +83,9 @@ class Solver:
         if key not in self._afters:
             after = copy_of(game)
             paid = after.act(action)
-            value = int(paid[game.player]) if after.over else self.solve(after).value
-            turned = not after.over and after.player != game.player
+            over = after.over
+            value = self._value_of(after, paid, game.player) if over else self.solve(after).value
+            turned = not over and after.player != game.player
             self._afters[key] = -value if turned else value
         return self._afters[key]
 
@@ -102,6 +122,36 @@ class Prover:
         if after.player == game.player:
             return self.reaches(after, target)
         return not self.reaches(after, 1 - target)
+
+
+def result_bounds(game: Game, plies: int, low: int = -1, high: int = 1) -> tuple[int, int]:
+    """Least and greatest result of the player to move, after a search so many plies deep.
+
+    The search knows nothing of a position that it leaves open. It cuts where both bounds fall on
+    one side of the window.
+    """
+    least, most = -1, -1
+    for action in game.turns():
+        first, last = play_bounds(game, action, plies, max(low, least), high)
+        least, most = max(least, first), max(most, last)
+        if least >= high:
+            return least, 1
+    return least, most
+
+
+def play_bounds(
+    game: Game, action: int, plies: int, low: int = -1, high: int = 1
+) -> tuple[int, int]:
+    """The same of one action."""
+    mover, after = game.player, copy_of(game)
+    paid = after.act(action)
+    if after.over:
+        return int(paid[mover]), int(paid[mover])
+    if plies <= 1:
+        return -1, 1
+    assert after.player != mover
+    first, last = result_bounds(after, plies - 1, -high, -low)
+    return -last, -first
 
 
 def _turned_key(game: Game) -> Any:

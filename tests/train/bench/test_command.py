@@ -31,8 +31,7 @@ def counted(monkeypatch):
         yield games.make_bench(counting_game(), batch, all_devices(1))
 
     monkeypatch.setattr(suite, "PARTS", dict.fromkeys(suite.PARTS, maker))
-    monkeypatch.setattr(search, "tree_line", lambda config, **sizes: "")
-    monkeypatch.setattr(games, "compiled_steps", lambda rules, boards: [])
+    monkeypatch.setattr(search, "tree_line", lambda *sizes: "")
 
 
 @pytest.mark.parametrize(
@@ -41,23 +40,15 @@ def counted(monkeypatch):
         ({"what": "env,fun"}, "fun"),
         ({"against": "gym"}, "gym"),
         ({"batch": "many"}, "many"),
-        ({"repeats": 0}, "--repeats"),
-        ({"simulations": 0}, "--simulations"),
         ({"seconds": 0.0}, "--seconds"),
         ({"scaling": "1,x", "plot": Path("p.png")}, "--scaling"),
-        ({"minutes": 0.0, "report": Path("out")}, "--minutes"),
         ({"minutes": 2.0}, "--report"),
         ({"scaling": "1,4"}, "--plot"),
         ({"player": "wjx"}, "engine"),
-        ({"target": "h100"}, "compile"),
-        ({"plies_a_game": 30.0}, "compile"),
-        ({"what": "compile", "plies_a_game": 0.5}, "--plies-a-game"),
         ({"what": "env,learn", "simulations": 8}, "--simulations"),
         ({"what": "env", "against": "pgx,mctx"}, "mctx"),
         ({"what": "selfplay", "against": "parts"}, "full_search_prob"),
-        ({"what": "env", "report": Path("out")}, "--what"),
         ({"plot": Path("p.png"), "report": Path("out")}, "--plot"),
-        ({"what": "compile", "player": "wjx"}, "--player"),
         ({"what": "engine,env"}, "alone"),
         ({"what": "engine", "batch": "4"}, "--batch"),
         ({"what": "engine", "config": tiny.PATH}, "--config"),
@@ -90,12 +81,6 @@ def test_command_writes_json_and_plot(counted, tmp_path, capsys):
     assert record["config"]["seed"] == 3
     assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
     assert "counting" in capsys.readouterr().out
-
-
-def test_command_says_which_engine_searched(counted, capsys):
-    bench = dataclasses.replace(Bench(tiny.PATH, what="selfplay"), **QUICK | {"scaling": ""})
-    assert bench.run(["--search.engine", "mctx"]) == 0
-    assert "search engine: mctx\n" in capsys.readouterr().out
 
 
 def wave(games, *, simulations=16):

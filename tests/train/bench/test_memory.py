@@ -30,7 +30,7 @@ def roots():
     states = jax.vmap(lambda variant: State(variant, search.initial_position(variant)))(
         tiny.variants(RULES, BOARDS)
     )
-    return states, search.make_uniform_evaluator(players=2)((), states)
+    return states, search.make_uniform_evaluator()((), states)
 
 
 @pytest.mark.parametrize(("simulations", "child"), [(64, 1), (300, 2)])
@@ -49,7 +49,7 @@ def test_a_node_keeps_a_prior_and_a_child_for_each_slot(simulations, child):
 def test_a_node_of_mctx_keeps_six_words_for_each_action():
     """Five words a node; the position's player, ply and end are 1, 2 and 1 bytes."""
     config = SearchConfig(simulations=5, engine="mctx")
-    evaluate = search.make_uniform_evaluator(players=2)
+    evaluate = search.make_uniform_evaluator()
 
     def tree():
         states, (logits, value) = roots()

@@ -39,8 +39,8 @@ def test_peers_play_whole_games():
 def test_the_network_of_pgx_has_the_blocks_of_the_config():
     """A block string tells blocks once and how often they are repeated."""
     network = NetworkConfig(blocks="R3(RRT)", width=8)
-    made = jax.eval_shape(lambda key: alphazero.init(key, network, (3, 3, 2), 9), jax.random.key(0))
-    assert len(made.blocks) == 10
+    made = jax.eval_shape(lambda: alphazero.make_residual_network(network, (3, 3, 2), 9)[0])
+    assert len(made[0].params["blocks"]) == 10
 
 
 def test_peers_without_pgx_are_refused(monkeypatch):
@@ -52,7 +52,7 @@ def test_peers_without_pgx_are_refused(monkeypatch):
 def test_public_evaluator_allows_what_is_legal():
     def logits(variant):
         states = State(variant, jax.vmap(search.initial_position)(variant))
-        return search.make_uniform_evaluator(players=2, is_public=True)((), states).logits
+        return search.make_uniform_evaluator(is_public=True)((), states).logits
 
     legal = np.asarray(jax.jit(logits)(tiny.variants(tiny.RULES, 2))) == 0
     # Only the nine placements, the last of the ids.
@@ -62,7 +62,7 @@ def test_public_evaluator_allows_what_is_legal():
 def test_planes_alone_cost_what_planes_cost():
     """Both evaluators give zeros at the same slots; one of them has worked out the planes."""
     config, variants = tiny.config("--network.planes", "BTR"), tiny.variants(tiny.RULES, 2)
-    uniform = search.make_uniform_evaluator(players=2)
+    uniform = search.make_uniform_evaluator()
     found, operations = [], []
     for evaluate in (uniform, search.make_planes_evaluator(config.network, players=2)):
 

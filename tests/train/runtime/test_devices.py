@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from tests.support import compiling
-from tests.support.learner import device_losses, tiny
+from tests.support.learner import device_losses, samples, tiny
 from train.loop import training
 from train.loop.train_step import make_step
 from train.runtime import devices as devices_lib
@@ -50,7 +50,7 @@ def run(*words: str, devices: int) -> str:
 @pytest.mark.slow
 def test_two_devices_learn_what_one_learns():
     """Two devices agree with one when compiled as users compile it."""
-    device_losses.first_batch()
+    samples.played(2)  # compiled as tests do
     with compiling.as_users():
         one, two = (device_losses.losses(all_devices(count)) for count in (1, 2))
     assert (one["devices"], two["devices"]) == (1, 2)

@@ -10,8 +10,7 @@ import pytest
 
 from tests.support.reference.games import Record, random_game
 from tests.support.reference.referee import TIES, Game
-from tests.support.reference.scores import ScoreSolver
-from tests.support.reference.solver import game_at
+from tests.support.reference.solver import Solver, game_at, score_of
 from train.runtime.errors import UsageError
 from train.solver import compiled
 from train.solver.boards import DRAW, LOSS, WIN, Board, opening, openings_of, plays
@@ -52,7 +51,7 @@ def board_at(record: Record, ply: int) -> Board:
 def slow_scores(record: Record, ply: int) -> dict[int, int]:
     """The score of each play by its slot, by the slow referee alone."""
     look, size = record.plies[ply], record.rules["size"]
-    scores = ScoreSolver(record.rules).scores(game_at(record.rules, look.board, look.player))
+    scores = Solver(record.rules, score_of).values(game_at(record.rules, look.board, look.player))
     cells = [row * size + column for row, column in look.board.stones[look.player]]
     return {cells.index(action // 52) * 52 + action % 52: score for action, score in scores.items()}
 
@@ -70,7 +69,7 @@ def slow_scores_of(board: Board, rules: dict[str, Any]) -> dict[int, int]:
     game = Game(rules)
     stones = [[divmod(cell, size) for cell in own] for own in board.stones]
     built = dataclasses.replace(game.board, walls=dict.fromkeys(walls, 0), stones=stones)
-    scores = ScoreSolver(rules).scores(game_at(rules, built, board.player))
+    scores = Solver(rules, score_of).values(game_at(rules, built, board.player))
     own = board.stones[board.player]
     return {own.index(action // 52) * 52 + action % 52: score for action, score in scores.items()}
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.support.reference.referee import Game
-from tests.support.reference.scores import copy_of, play_bounds
+from tests.support.reference.solver import copy_of, play_bounds
 from train.analysis.late_positions import LatePosition, plies_left, read_late
 from train.data.record_dataset import RecordedGames, make_examples
 from train.runtime.host import fetch
