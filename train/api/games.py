@@ -19,7 +19,7 @@ from train.arena import tournament as tournament_lib
 from train.arena.match import MatchOptions, fill_seats, games_of
 from train.arena.match_programs import check_opening
 from train.arena.openings import Positions, choose_opening
-from train.arena.recorded import read_matches
+from train.arena.report import read_matches
 from train.arena.tournament import Score, TournamentMatch
 from train.config.sprt import parse_sprt
 from train.ratings.pool import MAX_BATCH

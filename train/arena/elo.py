@@ -47,27 +47,16 @@ _TOLERANCE = 1e-6  # norm of the gradient, in games
 
 @dataclasses.dataclass(frozen=True)
 class Ratings:
-    """Ratings of a pool, in the order of its names.
+    """Ratings of a pool, in the order of its names."""
 
-    Attributes:
-      names: N players.
-      elo: float[N].
-      low: float[N], lower end of the 95 % interval.
-      high: float[N], its upper end; both equal `elo` for the anchor.
-      covariance: float[N, N] of `elo`, zero for the anchor.
-      games: int[N].
-      score: float[N], win rate over all games, draws as half.
-      anchor: whose rating is 0; None where the mean is.
-    """
-
-    names: tuple[str, ...]
-    elo: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-    covariance: np.ndarray
-    games: np.ndarray
-    score: np.ndarray
-    anchor: str | None
+    names: tuple[str, ...]  # N players
+    elo: np.ndarray  # float[N]
+    low: np.ndarray  # float[N], lower end of the 95 % interval
+    high: np.ndarray  # float[N], its upper end; both equal `elo` for the anchor
+    covariance: np.ndarray  # float[N, N] of `elo`, zero for the anchor
+    games: np.ndarray  # int[N]
+    score: np.ndarray  # float[N], win rate over all games, draws as half
+    anchor: str | None  # whose rating is 0; None where the mean is
 
     def lead(self, first: str, second: str) -> tuple[float, float]:
         """The first player's lead in Elo points, and its standard error."""

@@ -10,7 +10,6 @@ colours.
 P players of a meeting.
 """
 
-import dataclasses
 import functools
 import itertools
 import operator
@@ -97,19 +96,12 @@ class StandingsRow(NamedTuple):
         return (won - lost) / max(self.score.games, 1)
 
 
-@dataclasses.dataclass(frozen=True)
-class Elimination:
-    """A finished double elimination.
+class Elimination(NamedTuple):
+    """A finished double elimination."""
 
-    Attributes:
-      places: all players, the winner first; those who left in one round in the order of seeds.
-      meetings: in the order of play.
-      starts_behind: players who began in the losers' bracket.
-    """
-
-    places: tuple[str, ...]
-    meetings: tuple[TournamentMatch, ...]
-    starts_behind: tuple[str, ...]
+    places: tuple[str, ...]  # the winner first; those who left in one round in the order of seeds
+    meetings: tuple[TournamentMatch, ...]  # in the order of play
+    starts_behind: tuple[str, ...]  # players who began in the losers' bracket
 
 
 def _decide(

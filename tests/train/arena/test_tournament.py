@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from train.arena import report, tournament
+from train.arena import report
 from train.arena.tournament import (
     FINAL,
     LOSERS,
@@ -230,22 +230,6 @@ def test_heats_that_do_not_come_out_even():
 def test_no_tournament(names, seats, word):
     with pytest.raises(ValueError, match=f"^tournament: .*{word}"):
         check_entrants(names, seats)
-
-
-def test_records_are_plain_data():
-    (meeting,) = tournament.round_robin(["p1", "p2"], stronger_wins)
-    assert report.meeting_record(meeting) == {
-        "bracket": "round robin",
-        "round": 1,
-        "first": "p1",
-        "second": "p2",
-        "wins": 2,
-        "draws": 0,
-        "losses": 0,
-        "territory": [40, 20],
-        "largest_region": 0,
-        "winner": None,
-    }
 
 
 def test_tables_of_three_meet_once_in_every_choice_of_players():

@@ -109,14 +109,6 @@ def test_exported_folders_that_are_damaged(forms, tmp_path, file, data, said):
     assert str(tmp_path) in str(caught.value) and "\n" not in str(caught.value)
 
 
-def test_exported_weights_of_another_network(forms, tmp_path):
-    good = load_network(forms["exported"])
-    wider = tiny.config("--network.width", "16")
-    exported.write_model(tmp_path / "wide", good.variables, wider, {})
-    with pytest.raises(UsageError, match=r"weights.npz: has "):
-        load_network(str(tmp_path / "wide"))
-
-
 @pytest.mark.parametrize(
     ("name", "said"),
     [

@@ -1,7 +1,5 @@
 """Who plays a colour: a person, or the machine at a level of so many simulations."""
 
-from __future__ import annotations
-
 import functools
 from typing import Annotated, NamedTuple
 
@@ -16,18 +14,13 @@ PERSON = "person"
 
 
 class Level(NamedTuple):
-    """A strength of play.
+    """A strength of play."""
 
-    Attributes:
-      name: in the page and on the command line.
-      simulations: of each move's search.
-      temperature: a move is drawn with chances policy^(1 / temperature) of the search's improved
-        policy; 0 plays the search's own choice.
-    """
-
-    name: str
-    simulations: int
+    name: str  # in the page and on the command line
+    simulations: int  # of each move's search
     temperature: float
+    """A move is drawn with chances policy^(1 / temperature) of the search's improved policy; 0
+    plays the search's own choice."""
 
 
 # The search of a player weighs a value by 15 logits and more: low temperatures change nothing.

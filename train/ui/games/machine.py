@@ -1,7 +1,5 @@
 """The machine of a board: searches positions of games in engine sessions."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import dataclasses
@@ -25,17 +23,11 @@ _Engine = asyncio.Future[Sessions]
 
 @dataclasses.dataclass
 class Compilation:
-    """How far an engine is compiled.
+    """How far an engine is compiled."""
 
-    Attributes:
-      began: time in seconds, as `time.monotonic` gives it.
-      done: programs that are compiled.
-      total: programs in all; 0 until that is known.
-    """
-
-    began: float
-    done: int = 0
-    total: int = 0
+    began: float  # time in seconds, as `time.monotonic` gives it
+    done: int = 0  # programs that are compiled
+    total: int = 0  # programs in all; 0 until that is known
 
 
 class Machine:

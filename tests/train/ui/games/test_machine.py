@@ -54,19 +54,13 @@ def test_chances_are_those_of_the_best_move_and_hints_go_by_visits():
     assert view["ideas"][1]["line"] == ["C3", "D4"]
     equal = wire.evaluation_view(report(TWO, visits=np.array([9, 9])))
     assert equal["ideas"][0]["line"] == ["C3", "D4"], "the search's choice"
-
-
-def test_without_visits_the_policy_is_all_that_is_known():
+    three = report(THREE, values=np.array([1.0, -0.5, -0.5]))
+    assert wire.evaluation_view(three)["chances"] == [1.0, 0.0, 0.0], "a loss is minus a half"
+    # Without visits the policy is all that is known.
     unseen = {"visits": np.zeros(2, int), "best_values": np.array([-0.1, 0.1])}
     view = wire.evaluation_view(report(TWO, root_visits=np.array(1), **unseen))
-    assert view["chances"] == [0.45, 0.55]
+    assert (view["chances"], view["order"]) == ([0.45, 0.55], "the likeliest first")
     assert [idea["share"] for idea in view["ideas"]] == [0.7, 0.3]
-    assert view["order"] == "the likeliest first"
-
-
-def test_of_three_players_a_loss_is_minus_a_half():
-    found = report(THREE, values=np.array([1.0, -0.5, -0.5]))
-    assert wire.evaluation_view(found)["chances"] == [1.0, 0.0, 0.0]
 
 
 class PlainSessions:
