@@ -31,7 +31,7 @@ import numpy as np
 from scipy.linalg import null_space
 from scipy.optimize import brentq, minimize
 from scipy.sparse.csgraph import connected_components
-from scipy.special import logsumexp, ndtr, softmax
+from scipy.special import logsumexp, softmax
 
 from train.arena.result import Z_95, Counts
 
@@ -57,18 +57,6 @@ class Ratings:
     games: np.ndarray  # int[N]
     score: np.ndarray  # float[N], win rate over all games, draws as half
     anchor: str | None  # whose rating is 0; None where the mean is
-
-    def lead(self, first: str, second: str) -> tuple[float, float]:
-        """The first player's lead in Elo points, and its standard error."""
-        i, j = self.names.index(first), self.names.index(second)
-        cov = self.covariance
-        variance = cov[i, i] + cov[j, j] - 2 * cov[i, j]
-        return float(self.elo[i] - self.elo[j]), math.sqrt(max(variance, 0.0))
-
-    def superiority(self, first: str, second: str) -> float:
-        """Likelihood that the first player is the stronger one (normal approximation)."""
-        lead, error = self.lead(first, second)
-        return float(ndtr(lead / error)) if error else 0.5
 
 
 def expected_score(lead: Any) -> Any:

@@ -24,7 +24,7 @@ import numpy as np
 
 from train.arena import host_match, match_programs
 from train.arena.match_programs import MatchState, Seatings, seatings_of
-from train.arena.openings import OpeningOptions, Positions
+from train.arena.openings import OpeningOptions
 from train.arena.result import MatchResult
 from train.players.basic import Player
 from train.runtime.devices import broadcast_boards, local_devices
@@ -37,6 +37,7 @@ from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import Position, State, make_variant
 
 Seat = TypeVar("Seat")
+_FROM_THE_START = OpeningOptions()
 _LEAST_GAMES = 512  # of a device; shorter matches share one program
 
 
@@ -52,21 +53,15 @@ class MatchOptions:
     batch: int = 400
     """Games in parallel on all devices together; rounded up to a multiple of the seats on each
     device."""
-    opening_plies: int = 0  # random plies at the start, the same in all games of an opening
-    players_place: bool = False  # the players place the stones; the random plies come after
-    positions: Positions | None = None  # of a file, which games start from in place of random plies
+    opening: OpeningOptions = _FROM_THE_START  # how the games of each opening begin
     should_stop: Callable[[], bool] = lambda: False
     """Asked every few plies; where it says True the match ends with the games that are over."""
 
     def __post_init__(self) -> None:
-        for name, least in (("games", 1), ("batch", 1), ("opening_plies", 0)):
-            if getattr(self, name) < least:
-                raise ValueError(f"match: {name} ({getattr(self, name)}) must be at least {least}")
-
-    @property
-    def opening(self) -> OpeningOptions:
-        """The opening of the games."""
-        return OpeningOptions(self.opening_plies, self.players_place, self.positions)
+        at_least = {"games": (self.games, 1), "batch": (self.batch, 1)}
+        for name, (number, least) in {**at_least, "opening_plies": (self.opening.plies, 0)}.items():
+            if number < least:
+                raise ValueError(f"match: {name} ({number}) must be at least {least}")
 
 
 class Entrants(NamedTuple):
@@ -141,7 +136,7 @@ def play_match(
         whole game's, or the match needs more memory than there is.
     """
     check_players(players, rules)
-    match_programs.check_opening(rules, options.opening_plies)
+    match_programs.check_opening(rules, options.opening.plies)
     check_sizes(batch=options.batch)
     if options.games > match_programs.MAX_GAMES:
         most = match_programs.MAX_GAMES

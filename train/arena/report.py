@@ -33,7 +33,7 @@ from wallgo_jax.notation import COLOURS
 
 _ORDINALS = ("first", "second", "third", "fourth")
 _BRACKETS = {WINNERS: "winners' bracket", LOSERS: "losers' bracket", FINAL: "final"}
-_FIGURES_OF_MORE = ["reward", "win rate", "95 %", "places"]
+_FIGURES_OF_MORE = ["win rate", "95 %", "places"]
 _MOST_TOLD = 10
 _territory, _largest_region = jax.jit(referee.territory), jax.jit(referee.largest_region)
 
@@ -236,7 +236,7 @@ def standings_table(
     rows: Sequence[StandingsRow], meetings: Sequence[TournamentMatch], *, title: str, caption: str
 ) -> Table:
     """The places of players who met in rounds, with their totals: of two at a time also the points
-    against each opponent in the order of places, of more the rewards and shares of places."""
+    against each opponent in the order of places, of more the win rates and shares of places."""
     are_pairs, table = rows[0].seats == 2, []
     heads = ["", "player", "points", "won, drawn, lost", "territory", "largest region"]
     heads += [str(n + 1) for n in range(len(rows))] if are_pairs else _FIGURES_OF_MORE
@@ -251,8 +251,7 @@ def standings_table(
         else:
             low, high = wilson_interval(row.share, score.games)
             shares = " ".join(f"{count / score.games:.0%}" for count in score.places)
-            percents = f"{row.share:.1%}", f"{100 * low:.1f} to {100 * high:.1f}"
-            cells = [f"{row.reward:+.3f}", *percents, shares]
+            cells = [f"{row.share:.1%}", f"{100 * low:.1f} to {100 * high:.1f}", shares]
         table.append([str(place), row.name, f"{row.points:.4g}", *totals, *cells])
     return Table(title, heads, table, caption)
 
@@ -283,13 +282,12 @@ def meeting_record(meeting: TournamentMatch) -> dict[str, Any]:
 
 
 def standing_record(row: StandingsRow) -> dict[str, Any]:
-    """A row of a table as JSON-ready figures; with more than two at a table also the mean reward
-    and the shares of places."""
+    """A row of a table as JSON-ready figures; with more than two at a table also the shares of
+    places."""
     record = {"player": row.name, "points": row.points, **_score_record(row.score)}
     if row.seats > 2:
         games = row.score.games
-        places = [count / games for count in row.score.places]
-        record |= {"games": games, "reward": row.reward, "places": places}
+        record |= {"games": games, "places": [count / games for count in row.score.places]}
     return record
 
 

@@ -89,12 +89,6 @@ class StandingsRow(NamedTuple):
         """Share of the points, which is its win rate."""
         return self.points / max(self.score.games, 1)
 
-    @property
-    def reward(self) -> float:
-        """Mean reward of a game: 1 for a win, -1 / (P - 1) for a loss."""
-        won, lost = self.score.wins, self.score.losses / (self.seats - 1)
-        return (won - lost) / max(self.score.games, 1)
-
 
 class Elimination(NamedTuple):
     """A finished double elimination."""

@@ -250,8 +250,9 @@ def make_teacher(name: str, rules: Rules, *, heuristics: HeuristicsConfig) -> Se
     player = make_player(name, rules, heuristics=heuristics)
     if player.evaluate is not None:
         # With noise: without it the games of all boards would be the same.
-        considered = {"max_considered_actions": read.considered} if read.considered else {}
-        options = SearchConfig(simulations=read.budget, **considered)
+        options = SearchConfig(simulations=read.budget)
+        if read.considered:
+            options = dataclasses.replace(options, max_considered_actions=read.considered)
         return make_search(player.evaluate, with_named_options(options, read), explores=True)
     report = report_of(player)
     return lambda variables, states, key: report(player.variables, states, key)

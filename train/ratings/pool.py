@@ -21,6 +21,7 @@ import numpy as np
 
 from train.arena import elo, match
 from train.arena.elo import Ratings
+from train.arena.openings import OpeningOptions
 from train.arena.result import Counts, MatchResult, count_games
 from train.checkpoints import store
 from train.config import config_to_dict
@@ -185,7 +186,7 @@ def make_play(
     Their randomness follows from the seed, the identities and the batch's number. `on_games` is
     called with the number of games of the batch done so far, first when all is compiled.
     """
-    how = match.MatchOptions(games=games, batch=min(games, MAX_BATCH), opening_plies=opening_plies)
+    how = match.MatchOptions(games, min(games, MAX_BATCH), OpeningOptions(opening_plies))
 
     def play(entrants: Sequence[Entrant], number: int) -> MatchResult:
         key = match.key_of_names([each.identity for each in entrants], seed)

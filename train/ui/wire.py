@@ -36,6 +36,8 @@ def game_view(session: GameSession, name: str) -> dict[str, Any]:
     """
     node, tree, clocks = session.tree.current, session.tree, session.clocks
     payoff = node.snapshot.payoff
+    # Of each player in the win, once the game is over by the rules.
+    shares = payoff and [(paid == max(payoff)) / payoff.count(max(payoff)) for paid in payoff]
     return {
         "type": "game",
         "game": name,
@@ -67,8 +69,7 @@ def game_view(session: GameSession, name: str) -> dict[str, Any]:
         "evaluation": None if node.report is None else evaluation_view(node.report),
         "hint": session.hint == node.number,
         "hintSimulations": HINT.simulations,
-        "result": payoff
-        and [(reward == max(payoff)) / payoff.count(max(payoff)) for reward in payoff],
+        "result": shares,
         "puzzle": session.task and _puzzle(session.task),
         "review": session.review and _review(session.review),
         "copy": write_copy(session),
@@ -288,9 +289,6 @@ def _choice(rules: Rules, machine: Machine) -> dict[str, Any]:
     """Rules to choose, by all their fields too, with the machine that plays them."""
     name = machine.name_for(rules)
     elo = ratings_of(name)
-    levels = [
-        level._asdict() | {"rating": elo[level.name]._asdict() if level.name in elo else None}
-        for level in LEVELS.values()
-    ]
+    levels = [level._asdict() | {"rating": elo.get(level.name)} for level in LEVELS.values()]
     shown = {"name": name, "levels": levels, "zero": ZERO}
     return _rules(rules) | {"all": rules.to_dict(), "machine": shown}

@@ -18,6 +18,7 @@ from tests.support.learner.commands import command
 from tests.support.reference.referee import Game
 from train.arena import host_match
 from train.arena.match import MatchOptions, play_match
+from train.arena.openings import OpeningOptions
 from train.arena.result import MatchResult
 from train.players import external
 from train.players.basic import Player
@@ -212,8 +213,8 @@ def test_players_may_place_the_stones_in_a_match_on_the_host():
         return jax.vmap(actions.legal_slots)(states).argmax(axis=1).astype(jnp.int32)
 
     first = Player("first", (), jax.jit(act))
-    host = on_host(first, first, MatchOptions(6, BOARDS, 2, players_place=True))
-    options = MatchOptions(6, 6, 2, players_place=True)
+    host = on_host(first, first, MatchOptions(6, BOARDS, OpeningOptions(2, True)))
+    options = MatchOptions(6, 6, OpeningOptions(2, True))
     device = play_match((first, first), DUEL, options, key=jax.random.key(1))
     assert host.games == device.games
     assert host.games[:3] == host.games[3:]
@@ -223,7 +224,9 @@ def test_players_may_place_the_stones_in_a_match_on_the_host():
 
 def test_a_match_stopped_with_few_boards_has_pairs_and_both_colours():
     seen = []
-    options = MatchOptions(12, BOARDS, 1, should_stop=lambda: seen[-1] in range(4, 12))
+    options = MatchOptions(
+        12, BOARDS, OpeningOptions(1), should_stop=lambda: seen[-1] in range(4, 12)
+    )
     found = on_host(RANDOM, RANDOM, options, on_progress=seen.append)
     assert 4 <= len(found.games) < 12 and len(found.games) - 2 * len(found.pairs) < BOARDS
     assert len(found.pairs) >= 2
@@ -238,7 +241,7 @@ def test_our_engine_as_a_program_plays_the_moves_of_our_player(monkeypatch):
     options = f"--fresh --rules '{json.dumps(DUEL.to_dict())}' --batch 4 --trees 4 --nodes 16"
     engine = make_external_player(f"{shlex.quote(sys.executable)} -m train engine {name} {options}")
     with_engine, without = (
-        on_host(player, RANDOM, MatchOptions(6, BOARDS, 1))
+        on_host(player, RANDOM, MatchOptions(6, BOARDS, OpeningOptions(1)))
         for player in (engine, make_player(name, DUEL))
     )
     engine.act.close()

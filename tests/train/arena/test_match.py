@@ -11,7 +11,7 @@ from tests.support.learner.matches import legal_player
 from tests.support.reference.referee import Game
 from train.arena import match as match_lib
 from train.arena import match_programs, report
-from train.arena.openings import read_openings
+from train.arena.openings import OpeningOptions, read_openings
 from train.arena.result import MatchResult, wilson_interval
 from train.arena.sprt import play_until_decided
 from train.config.sprt import Sprt
@@ -30,7 +30,7 @@ RULES = Rules(size=3, stones=2, order=(0, 1, 1, 0), walls=4, stay_needs_room=Tru
 def play(first: str | Player, second: str | Player, rules: Rules = RULES, **options) -> MatchResult:
     """A match in batches of one size, so that tests share programs."""
     players = [registry.make_player(p, rules) if isinstance(p, str) else p for p in (first, second)]
-    given = {"batch": BATCH, "opening_plies": OPENING} | options
+    given = {"batch": BATCH, "opening": OpeningOptions(OPENING)} | options
     rest = {"key": jax.random.key(1)}
     rest |= {name: given.pop(name) for name in ("key", "on_progress") if name in given}
     return match_lib.play_match(players, rules, match_lib.MatchOptions(**given), **rest)
@@ -106,7 +106,7 @@ def test_each_player_acts_on_its_own_turns_and_is_traced_once():
     """Some games are over within the opening; the others are the same on any board."""
     traces: list[str] = []
     low, high = (legal_player(n, highest=n == "high", traces=traces) for n in ("low", "high"))
-    result = play(low, high, tiny.RULES, games=50, opening_plies=6)
+    result = play(low, high, tiny.RULES, games=50, opening=OpeningOptions(6))
     assert sorted(traces) == ["high", "low"]
     assert_replays(result)
     lengths = [len(game) for game in result.games]
@@ -132,7 +132,7 @@ def test_an_opening_depends_on_the_key_and_its_pair_alone(random_match):
 
 def test_players_place_their_stones_and_random_plies_come_after():
     low, high = legal_player("low", highest=False), legal_player("high", highest=True)
-    result = play(low, high, games=50, opening_plies=2, players_place=True)
+    result = play(low, high, games=50, opening=OpeningOptions(2, players_place=True))
     assert_replays(result)
     half = 25
     placed, drawn = len(RULES.order), set()
@@ -151,7 +151,7 @@ def test_a_match_opens_from_the_positions_of_a_file(random_match, tmp_path):
     games = [game[:plies] for game, plies in zip(random_match.games, (2, 5), strict=False)]
     records.write(tmp_path / "openings.jsonl", [records.Record(RULES, game) for game in games])
     positions = read_openings(tmp_path / "openings.jsonl", RULES)
-    result = play("random", "random", games=6, opening_plies=0, positions=positions)
+    result = play("random", "random", games=6, opening=OpeningOptions(positions=positions))
     assert_replays(result)
     for number, played in enumerate(result.games):
         opening = games[number % 3 % 2]
@@ -162,7 +162,7 @@ def test_a_match_opens_from_the_positions_of_a_file(random_match, tmp_path):
     (tmp_path / "openings.txt").write_text("\n".join(map(diagram.draw, states)))
     drawn = read_openings(tmp_path / "openings.txt", RULES)
     assert not drawn.has_games and len(drawn) == 2
-    other = play("random", "random", games=6, opening_plies=0, positions=drawn)
+    other = play("random", "random", games=6, opening=OpeningOptions(positions=drawn))
     assert other.outcome.shape == (6,)
 
 
@@ -187,7 +187,7 @@ def test_openings_that_no_match_can_begin_from_are_refused(
     [
         {"games": 0},
         {"games": 20, "batch": 0},
-        {"games": 20, "opening_plies": -1},
+        {"games": 20, "opening": OpeningOptions(-1)},
     ],
 )
 def test_wrong_numbers_are_refused(options):
@@ -267,7 +267,7 @@ def test_a_match_stopped_in_a_later_round_keeps_the_earlier_ones():
     options = match_lib.MatchOptions(
         games=100,
         batch=BATCH,
-        opening_plies=OPENING,
+        opening=OpeningOptions(OPENING),
         should_stop=lambda: seen[-1] >= 41,
     )
     result = play_until_decided(

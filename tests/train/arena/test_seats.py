@@ -10,6 +10,7 @@ from tests.support.reference.referee import Game
 from train.arena import report
 from train.arena.match import MatchOptions, entrants_of, fill_seats, play_match
 from train.arena.match_programs import seatings_of
+from train.arena.openings import OpeningOptions
 from train.arena.result import MatchResult, wilson_interval
 from wallgo_jax.game.rules import PRESETS, Rules
 
@@ -22,7 +23,7 @@ LOW, HIGH = legal_player("low", highest=False), legal_player("high", highest=Tru
 
 @pytest.fixture(scope="module")
 def scripted_match() -> MatchResult:
-    options = MatchOptions(games=40, batch=10, opening_plies=OPENING)
+    options = MatchOptions(40, 10, OpeningOptions(OPENING))
     return play_match([LOW, HIGH, HIGH], TRIO, options, key=jax.random.key(5))
 
 

@@ -15,10 +15,8 @@ from tests.support.learner import tiny
 from tests.support.learner.saved import save_run
 from train import functions
 from train.checkpoints.store import Store
-from train.checkpoints.weights import load_network
 from train.config import config_to_dict
 from train.config.heuristics import HeuristicConfig, HeuristicsConfig
-from train.network import Variables
 from train.network.build import network_for
 from train.players import registry
 from train.players.basic import act_by
@@ -65,21 +63,6 @@ def test_every_name_form_plays_legally(run, states, form):
     slots = np.asarray(player.act(player.variables, states, jax.random.key(0)))
     assert slots.shape == legal.shape[:1]
     assert legal[np.arange(len(slots)), slots].all()
-
-
-def test_run_directory_means_its_newest_weights(run):
-    config, variables, *_ = load_network(run)
-    assert config == tiny.config()
-    assert isinstance(variables, Variables)
-    expected = tiny.new_weights(network_for(config.network, 2), 1)
-    for found, made in zip(jax.tree.leaves(variables), jax.tree.leaves(expected), strict=True):
-        np.testing.assert_array_equal(found, made)
-    earlier = tiny.new_weights(network_for(config.network, 2), 0)
-    named = {f"net:{run}": variables, f"search:{run}@2": variables}
-    for name, weights in {**named, f"search:{run}/checkpoints/9@2": earlier}.items():
-        leaves = jax.tree.leaves(make_player(name, RULES).variables)
-        for found, made in zip(leaves, jax.tree.leaves(weights), strict=True):
-            np.testing.assert_array_equal(found, made)
 
 
 def test_checkpoints_of_one_shape_share_a_program(run, other_run):

@@ -218,8 +218,8 @@ def test_lines_of_earlier_files_are_read(tmp_path):
 
 def test_gain_is_that_of_a_normal_with_one_more_measurement():
     rated = elo.fit("ab", [matches.pairs("a", "b", (1, 0, 2, 0, 1))])
-    _, error = rated.lead("a", "b")
-    variance = (error * np.log(10) / 400) ** 2
+    way = np.array([1, -1])
+    variance = way @ rated.covariance @ way * (np.log(10) / 400) ** 2
     # Even players: a game is worth 1/4 in log odds.
     expected = 0.5 * np.log(variance / (1 / (1 / variance + 12 / 4)))
     assert pairings.information_gain(rated, 12)[0, 1] == pytest.approx(expected)

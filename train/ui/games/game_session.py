@@ -125,7 +125,6 @@ class GameSession:
         for waiting in (self._worker, self._alarm):
             if waiting is not None:
                 waiting.cancel()
-        self.machine.forget(self.tree.root)
 
     # The state of the game.
 
@@ -363,7 +362,7 @@ class GameSession:
 
     async def _search(self, node: Node, level: Level, *, is_move: bool) -> None:
         pause = asyncio.sleep(PACE_SECONDS if is_move else 0)
-        search = self.machine.search(self.tree.rules, node, level, is_move=is_move)
+        search = self.machine.search(self.tree.rules, node, level)
         report, _ = await asyncio.gather(search, pause)
         if node.report is None or node.report.simulations <= report.simulations:
             node.report = report

@@ -147,8 +147,8 @@ class FailingMachine(PlainMachine):
         super().__init__()
         self.error = error
 
-    async def search(self, rules, node, level, *, is_move):
-        await super().search(rules, node, level, is_move=is_move)
+    async def search(self, rules, node, level):
+        await super().search(rules, node, level)
         raise self.error
 
 
