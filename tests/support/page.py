@@ -37,6 +37,14 @@ def wait_for_moves(page, count):
     return moves(page)
 
 
+def wait_for_text(page, selector, text):
+    page.wait_for_function(
+        "([selector, text]) => document.querySelector(selector).textContent"
+        ".replaceAll('\u2060', '').includes(text)",
+        arg=[selector, text],
+    )
+
+
 def start(page, *seats):
     page.click("#new")
     for player, seat in enumerate(seats):

@@ -31,9 +31,7 @@ class PlainMachine(Machine):
         super().__init__(player)
         self.asked: list[tuple[int, int]] = []
 
-    async def search(
-        self, rules: Rules, node: Node, level: Level, *, is_move: bool
-    ) -> SearchReport:
+    async def search(self, rules: Rules, node: Node, level: Level) -> SearchReport:
         self.asked.append((node.number, level.simulations))
         await asyncio.sleep(0)
         legal, players = np.array(sorted(node.snapshot.legal), np.int32), rules.players

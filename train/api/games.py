@@ -18,8 +18,8 @@ from train.arena import sprt as sprt_lib
 from train.arena import tournament as tournament_lib
 from train.arena.match import MatchOptions, fill_seats, games_of
 from train.arena.match_programs import check_opening
-from train.arena.openings import Positions, choose_opening
-from train.arena.recorded import read_matches
+from train.arena.openings import OpeningOptions, Positions, choose_opening
+from train.arena.report import read_matches
 from train.arena.tournament import Score, TournamentMatch
 from train.config.sprt import parse_sprt
 from train.ratings.pool import MAX_BATCH
@@ -75,7 +75,7 @@ def match(
         opening = choose_opening(
             opening_plies, players_place=players_place, path=openings, rules=played
         )
-        how = MatchOptions(games, batch, *opening)
+        how = MatchOptions(games, batch, opening)
         seated = [player.registered for player in fill_seats(entrants, played)]
     if played.players > 2:
         _check_named_once(given, entrants)
@@ -187,7 +187,7 @@ def tournament(
     if form == ELIMINATION and seats > 2:
         raise UsageError(f"tournament: only a round robin has tables of {seats}")
     with usage_errors():
-        how = MatchOptions(games=games, batch=min(games, MAX_BATCH), opening_plies=opening_plies)
+        how = MatchOptions(games, min(games, MAX_BATCH), OpeningOptions(opening_plies))
         check_opening(played, opening_plies)
         tournament_lib.check_entrants(names, seats)
         match_lib.check_players(registered, played)

@@ -17,6 +17,7 @@ from train.arena import match as match_lib
 from train.arena.host_match import is_external
 from train.arena.match import MatchOptions
 from train.arena.match_programs import check_opening
+from train.arena.openings import OpeningOptions
 from train.arena.report import forfeit_lines
 from train.arena.result import Z_95, MatchResult
 from train.players import registry
@@ -92,7 +93,7 @@ def elo(
     zero = _zero_of(entrants, zero)
     how: dict[str, Any] = {"games": games, "opening_plies": opening_plies}
     with usage_errors():
-        MatchOptions(**how, batch=max(games, 1))
+        MatchOptions(games, max(games, 1), OpeningOptions(opening_plies))
         check_opening(played, opening_plies)
         match_lib.check_players([each.player for each in entrants if each.player], played)
     terms = pool.settings_of(played, opening_plies=opening_plies, seed=seed) | _seconds_of(entrants)

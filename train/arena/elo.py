@@ -31,7 +31,7 @@ import numpy as np
 from scipy.linalg import null_space
 from scipy.optimize import brentq, minimize
 from scipy.sparse.csgraph import connected_components
-from scipy.special import logsumexp, ndtr, softmax
+from scipy.special import logsumexp, softmax
 
 from train.arena.result import Z_95, Counts
 
@@ -47,39 +47,16 @@ _TOLERANCE = 1e-6  # norm of the gradient, in games
 
 @dataclasses.dataclass(frozen=True)
 class Ratings:
-    """Ratings of a pool, in the order of its names.
+    """Ratings of a pool, in the order of its names."""
 
-    Attributes:
-      names: N players.
-      elo: float[N].
-      low: float[N], lower end of the 95 % interval.
-      high: float[N], its upper end; both equal `elo` for the anchor.
-      covariance: float[N, N] of `elo`, zero for the anchor.
-      games: int[N].
-      score: float[N], win rate over all games, draws as half.
-      anchor: whose rating is 0; None where the mean is.
-    """
-
-    names: tuple[str, ...]
-    elo: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-    covariance: np.ndarray
-    games: np.ndarray
-    score: np.ndarray
-    anchor: str | None
-
-    def lead(self, first: str, second: str) -> tuple[float, float]:
-        """The first player's lead in Elo points, and its standard error."""
-        i, j = self.names.index(first), self.names.index(second)
-        cov = self.covariance
-        variance = cov[i, i] + cov[j, j] - 2 * cov[i, j]
-        return float(self.elo[i] - self.elo[j]), math.sqrt(max(variance, 0.0))
-
-    def superiority(self, first: str, second: str) -> float:
-        """Likelihood that the first player is the stronger one (normal approximation)."""
-        lead, error = self.lead(first, second)
-        return float(ndtr(lead / error)) if error else 0.5
+    names: tuple[str, ...]  # N players
+    elo: np.ndarray  # float[N]
+    low: np.ndarray  # float[N], lower end of the 95 % interval
+    high: np.ndarray  # float[N], its upper end; both equal `elo` for the anchor
+    covariance: np.ndarray  # float[N, N] of `elo`, zero for the anchor
+    games: np.ndarray  # int[N]
+    score: np.ndarray  # float[N], win rate over all games, draws as half
+    anchor: str | None  # whose rating is 0; None where the mean is
 
 
 def expected_score(lead: Any) -> Any:

@@ -24,7 +24,7 @@ import numpy as np
 
 from train.arena import host_match, match_programs
 from train.arena.match_programs import MatchState, Seatings, seatings_of
-from train.arena.openings import OpeningOptions, Positions
+from train.arena.openings import OpeningOptions
 from train.arena.result import MatchResult
 from train.players.basic import Player
 from train.runtime.devices import broadcast_boards, local_devices
@@ -37,6 +37,7 @@ from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import Position, State, make_variant
 
 Seat = TypeVar("Seat")
+_FROM_THE_START = OpeningOptions()
 _LEAST_GAMES = 512  # of a device; shorter matches share one program
 
 
@@ -44,36 +45,23 @@ _LEAST_GAMES = 512  # of a device; shorter matches share one program
 class MatchOptions:
     """Number of games of a match, and how they are played.
 
-    Attributes:
-      games: the least number; rounded up so that every opening is played in every seating.
-      batch: games in parallel on all devices together; rounded up to a multiple of the seats on
-        each device.
-      opening_plies: random plies at the start, the same in all games of an opening.
-      players_place: the players place the stones; the random plies come after.
-      positions: of a file, which games start from in place of random plies.
-      should_stop: asked every few plies; where it says True the match ends with the games that are
-        over.
-
     Raises:
       ValueError: a number is too small.
     """
 
-    games: int
+    games: int  # the least number; rounded up so that every opening is played in every seating
     batch: int = 400
-    opening_plies: int = 0
-    players_place: bool = False
-    positions: Positions | None = None
+    """Games in parallel on all devices together; rounded up to a multiple of the seats on each
+    device."""
+    opening: OpeningOptions = _FROM_THE_START  # how the games of each opening begin
     should_stop: Callable[[], bool] = lambda: False
+    """Asked every few plies; where it says True the match ends with the games that are over."""
 
     def __post_init__(self) -> None:
-        for name, least in (("games", 1), ("batch", 1), ("opening_plies", 0)):
-            if getattr(self, name) < least:
-                raise ValueError(f"match: {name} ({getattr(self, name)}) must be at least {least}")
-
-    @property
-    def opening(self) -> OpeningOptions:
-        """The opening of the games."""
-        return OpeningOptions(self.opening_plies, self.players_place, self.positions)
+        at_least = {"games": (self.games, 1), "batch": (self.batch, 1)}
+        for name, (number, least) in {**at_least, "opening_plies": (self.opening.plies, 0)}.items():
+            if number < least:
+                raise ValueError(f"match: {name} ({number}) must be at least {least}")
 
 
 class Entrants(NamedTuple):
@@ -148,7 +136,7 @@ def play_match(
         whole game's, or the match needs more memory than there is.
     """
     check_players(players, rules)
-    match_programs.check_opening(rules, options.opening_plies)
+    match_programs.check_opening(rules, options.opening.plies)
     check_sizes(batch=options.batch)
     if options.games > match_programs.MAX_GAMES:
         most = match_programs.MAX_GAMES
@@ -157,18 +145,14 @@ def play_match(
     how: dict[str, Any] = {"games": games, "key": key, "on_progress": on_progress}
     how["should_stop"] = options.should_stop
     if any(map(host_match.is_external, players)):
-        return host_match.play_on_host(
-            entrants.players,
-            rules,
-            opening=options.opening,
-            boards=options.batch,
-            **how,
+        played, forfeits = host_match.play_on_host(
+            entrants.players, rules, opening=options.opening, boards=options.batch, **how
         )
-    openings = games // len(entrants.seatings.entrants)
+        return _read(played, entrants, rules, games, forfeits)
     played = match_programs.play_to_end(
         _programs_of(entrants, rules, options),
         tuple(player.variables for player in entrants.players),
-        openings,
+        games // len(entrants.seatings.entrants),
         **how,
     )
     return _read(played, entrants, rules, games)
@@ -227,9 +211,15 @@ def _programs_of(
     )
 
 
-def _read(match: MatchState, entrants: Entrants, rules: Rules, games: int) -> MatchResult:
+def _read(
+    match: MatchState,
+    entrants: Entrants,
+    rules: Rules,
+    games: int,
+    forfeits: tuple[str, ...] = (),
+) -> MatchResult:
     """Read the games on the host, lane by lane, there opening by opening, the lane's seatings of
-    each in order."""
+    each in order; `forfeits` are in that order."""
     arrays = match.rewards, *_cells(match.last, rules), match.actions, match.last.terminated
     devices, seatings = match.rewards.sharding.num_devices, entrants.seatings
     lanes, of_lane = seatings.lanes, seatings.of_lane
@@ -253,6 +243,7 @@ def _read(match: MatchState, entrants: Entrants, rules: Rules, games: int) -> Ma
         regions=np.asarray(regions),
         opening=np.tile(np.repeat(np.arange(count), of_lane), lanes),
         games=tuple(tuple(map(int, game[game != NO_ACTION])) for game in actions),
+        forfeits=forfeits,
     )
     return result if is_over.all() else result.of_games(np.flatnonzero(is_over))
 

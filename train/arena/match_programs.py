@@ -237,31 +237,30 @@ def set_up(openings: Openings, seatings: Seatings, *, boards: int, plies: int) -
     )
 
 
-def boards_to_move(
-    match: MatchState, seatings: Seatings, *, entrant: int, boards: int
-) -> tuple[jax.Array, jax.Array]:
-    """Choose K boards for an entrant, those where it has waited longest first.
-
-    Args:
-      match: the games.
-      seatings: who sits where.
-      entrant: whose turn it must be.
-      boards: K.
-
-    Returns:
-      int32[K] boards, and bool[K], whether the entrant is to move there: where it is to move on
-      fewer than K boards, the rest are others.
-    """
+def is_to_move(match: MatchState, seatings: Seatings, entrant: int) -> jax.Array:
+    """bool[N]: the boards where it is an entrant's turn."""
     no_game = match.rewards.shape[0]
     in_lane = no_game // seatings.lanes
     number = match.game // in_lane * seatings.of_lane + match.game % in_lane % seatings.of_lane
     seated = jnp.asarray(seatings.entrants)[jnp.minimum(number, len(seatings.entrants) - 1)]
     mover = match.position.player.astype(jnp.int32)[:, None]
-    is_to_move = jnp.take_along_axis(seated, mover, axis=1)[:, 0] == entrant
-    is_to_move &= match.game < no_game
-    waiting = jnp.where(is_to_move, match.since, jnp.iinfo(jnp.int32).max)
+    is_seated = jnp.take_along_axis(seated, mover, axis=1)[:, 0] == entrant
+    return is_seated & (match.game < no_game)
+
+
+def boards_to_move(
+    match: MatchState, seatings: Seatings, *, entrant: int, boards: int
+) -> tuple[jax.Array, jax.Array]:
+    """Choose K boards for an entrant, those where it has waited longest first.
+
+    Returns:
+      int32[K] boards, and bool[K], whether the entrant is to move there: where it is to move on
+      fewer than K boards, the rest are others.
+    """
+    its_turn = is_to_move(match, seatings, entrant)
+    waiting = jnp.where(its_turn, match.since, jnp.iinfo(jnp.int32).max)
     chosen = jnp.argsort(waiting, stable=True)[:boards]
-    return chosen, is_to_move[chosen]
+    return chosen, its_turn[chosen]
 
 
 def play_slots(
@@ -284,19 +283,34 @@ def play_slots(
       slots: int32[K].
       is_valid: bool[K]; where False nothing is played.
     """
-    game, no_game = match.game[boards], match.rewards.shape[0]
-    opening = game % (no_game // seatings.lanes) // seatings.of_lane
+    no_game = match.rewards.shape[0]
+    opening = match.game[boards] % (no_game // seatings.lanes) // seatings.of_lane
     slots = with_drawn_plies(openings, opening, states, slots)
     public = jax.vmap(actions.action_of_slot)(states, slots).astype(jnp.int32)
     after, rewards = jax.vmap(referee.play)(states, slots)
-    over = is_valid & after.position.terminated
+    new = after.position, rewards, public
+    return write_down(match, openings, seatings, boards, is_valid, *new)
+
+
+def write_down(
+    match: MatchState,
+    openings: Openings,
+    seatings: Seatings,
+    boards: jax.Array,
+    is_valid: jax.Array,
+    after: Position,
+    rewards: jax.Array,
+    public: jax.Array,
+) -> MatchState:
+    """Write down positions [K], rewards float32[K, P] and public actions int32[K] that came of the
+    plies on some boards; the rest is as in `play_slots`."""
+    game, no_game = match.game[boards], match.rewards.shape[0]
+    ply = match.position.ply[boards].astype(jnp.int32)
     # Games beyond the last are dropped by the writes below.
-    written, ended = jnp.where(is_valid, game, no_game), jnp.where(over, game, no_game)
-    ply = states.position.ply.astype(jnp.int32)
-    return _go_on(match, openings, seatings, after.position, boards, is_valid)._replace(
-        last=jax.tree.map(
-            lambda old, new: old.at[ended].set(new, mode="drop"), match.last, after.position
-        ),
+    written = jnp.where(is_valid, game, no_game)
+    ended = jnp.where(is_valid & after.terminated, game, no_game)
+    return _go_on(match, openings, seatings, after, boards, is_valid)._replace(
+        last=jax.tree.map(lambda old, new: old.at[ended].set(new, mode="drop"), match.last, after),
         rewards=match.rewards.at[ended].set(rewards, mode="drop"),
         actions=match.actions.at[written, ply].set(public, mode="drop"),
     )

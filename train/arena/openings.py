@@ -37,34 +37,22 @@ class Openings(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Positions:
-    """Positions of a file.
+    """Positions of a file."""
 
-    Attributes:
-      position: NumPy arrays [N].
-      actions: int32[N, O] public ids of the plies that led there, NO_ACTION behind them.
-      has_games: whether these plies are known; those of a diagram are not.
-    """
-
-    position: Position
-    actions: np.ndarray
-    has_games: bool
+    position: Position  # NumPy arrays [N]
+    actions: np.ndarray  # int32[N, O] public ids of the plies that led there, NO_ACTION behind them
+    has_games: bool  # whether these plies are known; those of a diagram are not
 
     def __len__(self) -> int:
         return len(self.actions)
 
 
 class OpeningOptions(NamedTuple):
-    """Options of a match's openings.
+    """Options of a match's openings."""
 
-    Attributes:
-      plies: random plies, the same in every game of an opening.
-      players_place: the players place the stones, and the random plies come after.
-      positions: of a file, in place of random plies, taken in turn.
-    """
-
-    plies: int = 0
-    players_place: bool = False
-    positions: Positions | None = None
+    plies: int = 0  # random plies, the same in every game of an opening
+    players_place: bool = False  # the players place the stones, and the random plies come after
+    positions: Positions | None = None  # of a file, in place of random plies, taken in turn
 
     @property
     def text(self) -> str:

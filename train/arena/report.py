@@ -1,11 +1,14 @@
-"""Results of matches and tournaments as tables, lines and records."""
+"""Results of matches and tournaments as tables, lines and records, and matches of record files."""
 
-import collections
 import itertools
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
+import jax
+import numpy as np
 from rich.text import Text
 from rich.tree import Tree
 
@@ -21,14 +24,18 @@ from train.arena.tournament import (
     score_between,
 )
 from train.metrics.text_table import Table
+from train.runtime.errors import usage_errors
+from wallgo_jax.cli.sources import LoadedGame, SourceRequest, read_games
 from wallgo_jax.formats.records import Record
-from wallgo_jax.game.rules import name_of
+from wallgo_jax.game import referee
+from wallgo_jax.game.rules import Rules, name_of
 from wallgo_jax.notation import COLOURS
 
 _ORDINALS = ("first", "second", "third", "fourth")
 _BRACKETS = {WINNERS: "winners' bracket", LOSERS: "losers' bracket", FINAL: "final"}
-_FIGURES_OF_MORE = ["reward", "win rate", "95 %", "places"]
+_FIGURES_OF_MORE = ["win rate", "95 %", "places"]
 _MOST_TOLD = 10
+_territory, _largest_region = jax.jit(referee.territory), jax.jit(referee.largest_region)
 
 
 def match_table(
@@ -42,11 +49,10 @@ def match_table(
       has_entrants: of one match, a column for each entrant.
     """
     first = results[0]
-    title = f"{len(first.games)} games" if has_entrants else first.first
+    columns = {f"against {result.second}": result for result in results}
     if has_entrants:
         columns = {name: first.of(entrant) for entrant, name in enumerate(first.names)}
-    else:
-        columns = {f"against {result.second}": result for result in results}
+    title = f"{len(first.games)} games" if has_entrants else first.first
     figures = [_figures(each) for each in columns.values()]
     rows = [[name, *(column[name] for column in figures)] for name in figures[0]]
     return Table(f"{title} on {name_of(first.rules)}", ("", *columns), rows, caption)
@@ -98,10 +104,10 @@ def match_line(result: MatchResult, *, seconds: float) -> str:
 
 def forfeit_lines(result: MatchResult) -> list[str]:
     """A line for each way in which games were lost without the rules, the most frequent first."""
-    counted = collections.Counter(filter(None, result.forfeits)).most_common()
+    counted = Counter(filter(None, result.forfeits)).most_common()
     lines = [f"{text} ({count} games)" if count > 1 else text for text, count in counted]
-    more = len(lines) - _MOST_TOLD
-    return lines if more <= 0 else [*lines[:_MOST_TOLD], f"and {more} more"]
+    more = [f"and {len(lines) - _MOST_TOLD} more"] if len(lines) > _MOST_TOLD else []
+    return lines[:_MOST_TOLD] + more
 
 
 def game_records(result: MatchResult) -> Iterator[Record]:
@@ -115,6 +121,54 @@ def game_records(result: MatchResult) -> Iterator[Record]:
             # A game that was lost without the rules is not over by them.
             result=None if forfeit else tuple(map(float, result.rewards[game])),
         )
+
+
+def read_matches(paths: Sequence[Path]) -> tuple[list[MatchResult], int]:
+    """Read the finished games of files as matches, one for each rule set and group of players, from
+    the side of the player with the most games in all.
+
+    Players without a name are called by their colours.
+
+    Returns:
+      the matches, and the number of games that are not over and count in none.
+
+    Raises:
+      UsageError: a file cannot be read, or holds no games.
+    """
+    groups: dict[tuple[Rules, frozenset[str]], list[LoadedGame]] = {}
+    games_of: Counter[str] = Counter()
+    unfinished = 0
+    for path in paths:
+        with usage_errors():
+            loaded = list(read_games(SourceRequest(str(path))))
+        for each in loaded:
+            if not each.game.is_over:
+                unfinished += 1
+                continue
+            names = each.players or COLOURS[: each.game.rules.players]
+            games_of.update(set(names))
+            group = groups.setdefault((each.game.rules, frozenset(names)), [])
+            group.append(each._replace(players=tuple(names)))
+    ranks = {name: rank for rank, (name, _) in enumerate(games_of.most_common())}
+    return [
+        _match_of(rules, sorted(names, key=lambda name: ranks[name]), games)
+        for (rules, names), games in groups.items()
+    ], unfinished
+
+
+def _match_of(rules: Rules, names: list[str], loaded: Sequence[LoadedGame]) -> MatchResult:
+    games = [each.game for each in loaded]
+    ends = [game.states[-1] for game in games]
+    return MatchResult(
+        names=tuple(names),
+        rules=rules,
+        seats=np.array([[names.index(name) for name in each.players or ()] for each in loaded]),
+        rewards=np.array([game.rewards for game in games]),
+        cells=np.array(list(map(_territory, ends))),
+        regions=np.array(list(map(_largest_region, ends))),
+        opening=np.arange(len(games)),
+        games=tuple(game.actions for game in games),
+    )
 
 
 def _rate(rate: float | None) -> str:
@@ -148,11 +202,9 @@ def match_record(result: MatchResult) -> dict[str, Any]:
         "distinct_games": result.distinct_games,
     }
     if players > 2:
-        entrants = range(len(result.names))
-        record |= {
-            "seat_win_rates": [result.seat_win_rate(seat) for seat in range(players)],
-            "entrants": [_entrant_record(result.of(entrant)) for entrant in entrants],
-        }
+        record["seat_win_rates"] = [result.seat_win_rate(seat) for seat in range(players)]
+        entrants = map(result.of, range(len(result.names)))
+        record["entrants"] = [_entrant_record(entrant) for entrant in entrants]
     if result.forfeited:
         record["forfeits"] = [text for text in result.forfeits if text]
     return record
@@ -160,18 +212,12 @@ def match_record(result: MatchResult) -> dict[str, Any]:
 
 def _side_record(result: MatchResult) -> dict[str, Any]:
     """Figures that each entrant has."""
-    return {
-        "wins": result.wins,
-        "draws": result.draws,
-        "losses": result.losses,
-        "win_rate": result.win_rate,
-        "interval_95": list(result.interval),
-    }
+    figures = {name: getattr(result, name) for name in ("wins", "draws", "losses", "win_rate")}
+    return figures | {"interval_95": list(result.interval)}
 
 
 def _entrant_record(result: MatchResult) -> dict[str, Any]:
     reward, error = result.reward
-    ends = None if math.isnan(error) else [reward - error, reward + error]
     return {
         "player": result.name,
         "seats": result.held,
@@ -179,7 +225,7 @@ def _entrant_record(result: MatchResult) -> dict[str, Any]:
         "decided_win_rate": result.decided_rate,
         "decided_interval_95": list(result.decided_interval),
         "reward": reward,
-        "reward_interval_95": ends,
+        "reward_interval_95": None if math.isnan(error) else [reward - error, reward + error],
         "places": result.place_shares,
         "territory": result.mean_territory[0],
         "win_rate_by_seat": [result.win_rate_at(seat) for seat in range(result.rules.players)],
@@ -190,7 +236,7 @@ def standings_table(
     rows: Sequence[StandingsRow], meetings: Sequence[TournamentMatch], *, title: str, caption: str
 ) -> Table:
     """The places of players who met in rounds, with their totals: of two at a time also the points
-    against each opponent in the order of places, of more the rewards and shares of places."""
+    against each opponent in the order of places, of more the win rates and shares of places."""
     are_pairs, table = rows[0].seats == 2, []
     heads = ["", "player", "points", "won, drawn, lost", "territory", "largest region"]
     heads += [str(n + 1) for n in range(len(rows))] if are_pairs else _FIGURES_OF_MORE
@@ -205,8 +251,7 @@ def standings_table(
         else:
             low, high = wilson_interval(row.share, score.games)
             shares = " ".join(f"{count / score.games:.0%}" for count in score.places)
-            percents = f"{row.share:.1%}", f"{100 * low:.1f} to {100 * high:.1f}"
-            cells = [f"{row.reward:+.3f}", *percents, shares]
+            cells = [f"{row.share:.1%}", f"{100 * low:.1f} to {100 * high:.1f}", shares]
         table.append([str(place), row.name, f"{row.points:.4g}", *totals, *cells])
     return Table(title, heads, table, caption)
 
@@ -216,9 +261,7 @@ def bracket_tree(played: Elimination, *, title: str, caption: str) -> Tree:
     tree = Tree(Text(title))
     for bracket, name in _BRACKETS.items():
         met = [meeting for meeting in played.meetings if meeting.bracket == bracket]
-        if not met:
-            continue
-        branch = tree.add(Text(name))
+        branch = tree.add(Text(name)) if met else tree
         for number, of_round in itertools.groupby(met, key=lambda meeting: meeting.round):
             twig = branch.add(Text(f"round {number}"))
             for meeting in of_round:
@@ -234,35 +277,23 @@ def bracket_tree(played: Elimination, *, title: str, caption: str) -> Tree:
 def meeting_record(meeting: TournamentMatch) -> dict[str, Any]:
     """A meeting of two as JSON-ready figures."""
     first, second = meeting.players
-    return {
-        "bracket": meeting.bracket,
-        "round": meeting.round,
-        "first": first,
-        "second": second,
-        **_score_record(meeting.scores[0]),
-        "winner": meeting.winner,
-    }
+    about = {"bracket": meeting.bracket, "round": meeting.round, "first": first, "second": second}
+    return about | _score_record(meeting.scores[0]) | {"winner": meeting.winner}
 
 
 def standing_record(row: StandingsRow) -> dict[str, Any]:
-    """A row of a table as JSON-ready figures; with more than two at a table also the mean reward
-    and the shares of places."""
+    """A row of a table as JSON-ready figures; with more than two at a table also the shares of
+    places."""
     record = {"player": row.name, "points": row.points, **_score_record(row.score)}
     if row.seats > 2:
         games = row.score.games
-        places = [count / games for count in row.score.places]
-        record |= {"games": games, "reward": row.reward, "places": places}
+        record |= {"games": games, "places": [count / games for count in row.score.places]}
     return record
 
 
 def _score_record(score: Score) -> dict[str, Any]:
-    return {
-        "wins": score.wins,
-        "draws": score.draws,
-        "losses": score.losses,
-        "territory": [score.own, score.other],
-        "largest_region": score.region,
-    }
+    counts = dict(zip(("wins", "draws", "losses"), score, strict=False))
+    return counts | {"territory": [score.own, score.other], "largest_region": score.region}
 
 
 def _points(score: Score) -> str:
@@ -270,10 +301,8 @@ def _points(score: Score) -> str:
 
 
 def _meeting_line(meeting: TournamentMatch) -> Text:
-    line = Text()
-    for name, score in zip(meeting.players, meeting.scores, strict=True):
+    line, score = Text(), meeting.scores[0]
+    for name, points in zip(meeting.players, map(_points, meeting.scores), strict=True):
         style = "bold" if name == meeting.winner else ""
-        line.append(f"{' – ' if line else ''}{name} {_points(score)}", style=style)
-    score = meeting.scores[0]
-    line.append(f"   territory {score.own} : {score.other}   → {meeting.winner}")
-    return line
+        line.append(f"{' – ' if line else ''}{name} {points}", style=style)
+    return line.append(f"   territory {score.own} : {score.other}   → {meeting.winner}")

@@ -19,32 +19,20 @@ Z_95 = 1.959963984540054
 
 @dataclasses.dataclass(frozen=True)
 class MatchResult:
-    """A match, game by game, and its figures from the side of one entrant.
+    """A match, game by game, and its figures from the side of one entrant."""
 
-    Attributes:
-      names: of the E entrants.
-      rules: what was played.
-      seats: int[G, P], the entrant at each seat.
-      rewards: float[G, P], of each seat.
-      cells: int[G, P], territory of each seat at the end.
-      regions: int[G, P], cells of the largest region of each seat at the end.
-      opening: int[G]; games of one opening differ in the seating alone.
-      games: public actions of each game.
-      forfeits: of each game, who lost it without the rules and why, as a program that crashed or
-        made an illegal move; empty texts for all other games, or no texts at all.
-      entrant: whose figures are given.
-    """
-
-    names: tuple[str, ...]
-    rules: Rules
-    seats: np.ndarray
-    rewards: np.ndarray
-    cells: np.ndarray
-    regions: np.ndarray
-    opening: np.ndarray
-    games: tuple[tuple[int, ...], ...]
+    names: tuple[str, ...]  # of the E entrants
+    rules: Rules  # what was played
+    seats: np.ndarray  # int[G, P], the entrant at each seat
+    rewards: np.ndarray  # float[G, P], of each seat
+    cells: np.ndarray  # int[G, P], territory of each seat at the end
+    regions: np.ndarray  # int[G, P], cells of the largest region of each seat at the end
+    opening: np.ndarray  # int[G]; games of one opening differ in the seating alone
+    games: tuple[tuple[int, ...], ...]  # public actions of each game
     forfeits: tuple[str, ...] = ()
-    entrant: int = 0
+    """Of each game, who lost it without the rules and why, as a program that crashed or made an
+    illegal move; empty texts for all other games, or no texts at all."""
+    entrant: int = 0  # whose figures are given
 
     def of(self, entrant: int) -> "MatchResult":
         """The match from the side of another entrant, by its number."""
@@ -76,11 +64,6 @@ class MatchResult:
     def is_drawn(self) -> np.ndarray:
         """bool[G]: nobody won."""
         return np.asarray(self.rewards.max(axis=1) <= 0)
-
-    @property
-    def first_is_red(self) -> np.ndarray:
-        """bool[G]: the first entrant has the first seat."""
-        return np.asarray(self.seats[:, 0] == 0)
 
     @property
     def territory(self) -> np.ndarray:

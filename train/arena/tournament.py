@@ -10,7 +10,6 @@ colours.
 P players of a meeting.
 """
 
-import dataclasses
 import functools
 import itertools
 import operator
@@ -90,26 +89,13 @@ class StandingsRow(NamedTuple):
         """Share of the points, which is its win rate."""
         return self.points / max(self.score.games, 1)
 
-    @property
-    def reward(self) -> float:
-        """Mean reward of a game: 1 for a win, -1 / (P - 1) for a loss."""
-        won, lost = self.score.wins, self.score.losses / (self.seats - 1)
-        return (won - lost) / max(self.score.games, 1)
 
+class Elimination(NamedTuple):
+    """A finished double elimination."""
 
-@dataclasses.dataclass(frozen=True)
-class Elimination:
-    """A finished double elimination.
-
-    Attributes:
-      places: all players, the winner first; those who left in one round in the order of seeds.
-      meetings: in the order of play.
-      starts_behind: players who began in the losers' bracket.
-    """
-
-    places: tuple[str, ...]
-    meetings: tuple[TournamentMatch, ...]
-    starts_behind: tuple[str, ...]
+    places: tuple[str, ...]  # the winner first; those who left in one round in the order of seeds
+    meetings: tuple[TournamentMatch, ...]  # in the order of play
+    starts_behind: tuple[str, ...]  # players who began in the losers' bracket
 
 
 def _decide(

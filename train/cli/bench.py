@@ -220,6 +220,7 @@ class Bench:
         from train.api.progress import follow
         from train.arena.match import MatchOptions
         from train.arena.match_programs import check_opening
+        from train.arena.openings import OpeningOptions
         from train.config import read_saved_config
         from train.experiments import strength
         from train.loop import training
@@ -237,7 +238,7 @@ class Bench:
         if config.rules.players != 2:
             raise UsageError(f"bench: --what {STRENGTH} plays games of two players")
         with usage_errors():
-            MatchOptions(**how)
+            MatchOptions(self.games, opening=OpeningOptions(self.opening_plies))
             check_opening(config.rules, self.opening_plies)
         if run is None:
             config = strength.training_config(config, f"{config.name}-{STRENGTH}")

@@ -314,7 +314,7 @@ def _play(
     result = play_games(work, [first, second], rules, **sizes)
     games = [list(map(int, game)) for game in result.games]
     outcomes, openings = list(map(int, result.outcome)), list(map(int, result.opening))
-    return [games, outcomes, list(map(bool, result.first_is_red)), openings]
+    return [games, outcomes, (result.seats[:, 0] == 0).tolist(), openings]
 
 
 def _errors_of(player: str, *games: Sequence[Record]) -> list[list[float]]:

@@ -143,7 +143,8 @@ def _play(
     """Play a match by a run's one rule set, with an opponent at every seat but the player's, or
     until a test decides."""
     options = config.evaluation
-    how = MatchOptions(games, options.batch, options.opening_plies, options.players_place)
+    opening = OpeningOptions(options.opening_plies, options.players_place)
+    how = MatchOptions(games, options.batch, opening)
     players = fill_seats([_player(config, variables), opponent], config.rules)
     others = "" if len(players) == 2 else f"{len(players) - 1} "
     title = f"{label}{players[0].name} against {others}{opponent.name}"

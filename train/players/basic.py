@@ -26,40 +26,27 @@ Act = Callable[[Any, State, jax.Array], jax.Array]
 
 
 class Player(NamedTuple):
-    """A name, weights if there are any, how it acts, and what it searches with.
+    """A name, weights if there are any, how it acts, and what it searches with."""
 
-    Attributes:
-      name: with everything said, as tables show it.
-      variables: weights; () without.
-      act: plays. Players that differ in weights alone have the same, so that they share programs.
-      report: what it plays, with the policy and the value behind it; None where there is nothing
-        behind its moves.
-      evaluate: the `Evaluator` that its searches ask; None where it cannot evaluate positions.
-      evaluate_heads: all outputs of its network; None without one.
-      search: options of its searches, as in a match; the budget is not read.
-      symmetries: turned copies of a root that are evaluated.
-      simulations: of a move, 0 without a search; None where its name says a time.
-      seconds: of a move by its name.
-      trained: its `TrainedNetwork`; None without one.
-      transfer: whether its network may play rules that it has not learned.
-      calibration: of its values.
-      rules: `Rules` of the games that it analyses; None where they may be any.
-    """
-
-    name: str
-    variables: Any
+    name: str  # with everything said, as tables show it
+    variables: Any  # weights; () without
     act: Act
+    """Plays. Players that differ in weights alone have the same, so that they share programs."""
     report: Search | None = None
+    """What it plays, with the policy and the value behind it; None where there is nothing behind
+    its moves."""
     evaluate: Any = None
-    evaluate_heads: EvaluateHeads | None = None
+    """The `Evaluator` that its searches ask; None where it cannot evaluate positions."""
+    evaluate_heads: EvaluateHeads | None = None  # all outputs of its network; None without one
     search: SearchConfig = SearchConfig()
-    symmetries: int = 1
-    simulations: int | None = 0
-    seconds: float | None = None
-    trained: Any = None
-    transfer: bool = False
-    calibration: Calibration = Calibration()
-    rules: Any = None
+    """Options of its searches, as in a match; the budget is not read."""
+    symmetries: int = 1  # turned copies of a root that are evaluated
+    simulations: int | None = 0  # of a move, 0 without a search; None where its name says a time
+    seconds: float | None = None  # of a move by its name
+    trained: Any = None  # its `TrainedNetwork`; None without one
+    transfer: bool = False  # whether its network may play rules that it has not learned
+    calibration: Calibration = Calibration()  # of its values
+    rules: Any = None  # `Rules` of the games that it analyses; None where they may be any
 
     @property
     def learned(self) -> tuple[Rules, ...]:

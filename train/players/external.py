@@ -25,8 +25,6 @@ START_SECONDS = 600.0
 """Time from the start of a program to its first response: it may have to compile."""
 STRAY_SECONDS = 60.0
 """Time to its first response for a program that wrote a line that answers no request."""
-RESTART_FACTOR = 4.0
-"""Time of a later start, in times of the first."""
 MAX_RESPONSE = 1_000_000
 MAX_STRAY = 1000
 """Lines that are no response to a request, after which a program is given up."""
@@ -35,8 +33,6 @@ _PREFIX = "external:"
 _TOLD = 200  # characters of what a program wrote that an error repeats
 
 Message = Mapping[str, Any]
-_Key = tuple[str, str]
-"""Session and type of a response."""
 _RESPONSES = {
     "start_game_session": "game_session_started",
     "evaluate_position": "evaluate_response",
@@ -50,14 +46,14 @@ class ProgramError(Exception):
 
 
 class Program:
-    """A running program: requests go in, responses come out, in any order among sessions."""
+    """A running program: requests go in, responses come out, in any order among sessions.
 
-    def __init__(self, command: str, *, start_seconds: float = START_SECONDS) -> None:
-        """Start it.
+    Attributes:
+      has_answered: whether there has been a response.
+    """
 
-        Args:
-          command: starts the program.
-          start_seconds: to its first response.
+    def __init__(self, command: str) -> None:
+        """Start a command.
 
         Raises:
           UsageError: there is no such program.
@@ -75,21 +71,15 @@ class Program:
             reason = error.strerror if isinstance(error, OSError) else str(error)
             raise UsageError(f"player '{_PREFIX}{command}': cannot be started: {reason}") from None
         self.has_answered = False
-        self.started_in = 0.0  # seconds, once it has answered
-        self._began, self._start_seconds = time.monotonic(), start_seconds
         self._requests: queue.Queue[bytes | None] = queue.Queue()
         self._lines: queue.Queue[bytes | None] = queue.Queue(_MAX_UNREAD)
         self._log: collections.deque[bytes] = collections.deque(maxlen=20)
         self._stray, self._strays = "", 0  # the last line that is no response, and their number
-        self._begun = b""  # lines of an object whose braces are still open
         self._failure = ""  # why it is given up
         self._log_reader = threading.Thread(target=self._read_log, daemon=True)
-        for thread in (
-            threading.Thread(target=self._write, daemon=True),
-            threading.Thread(target=self._read_lines, daemon=True),
-            self._log_reader,
-        ):
-            thread.start()
+        self._log_reader.start()
+        for task in (self._write, self._read_lines):
+            threading.Thread(target=task, daemon=True).start()
 
     def ask(self, requests: Sequence[Message], *, seconds: float) -> list[Message | ProgramError]:
         """Send requests and wait for their responses, or what went wrong, in order.
@@ -100,27 +90,23 @@ class Program:
         """
         self.tell(requests)
         keys = [(request["bgsId"], _RESPONSES[request["type"]]) for request in requests]
-        missing = collections.Counter(keys)
-        found: dict[_Key, collections.deque[Message]] = {key: collections.deque() for key in keys}
-        limit = seconds if self.has_answered else max(seconds, self._start_seconds)
+        missing, received = collections.Counter(keys), collections.defaultdict(collections.deque)
+        limit = seconds if self.has_answered else max(seconds, START_SECONDS)
         deadline = time.monotonic() + limit
         while missing.total() and not self._failure:
-            response = self._take(deadline, limit)
-            if response is None:
-                if not self.has_answered and limit > (most := max(seconds, STRAY_SECONDS)):
-                    limit, deadline = most, min(deadline, time.monotonic() + most)
-                continue
-            key, now = (str(response.get("bgsId")), str(response.get("type"))), time.monotonic()
+            line = self._take(deadline, limit)
+            response, now = _read_object(line), time.monotonic()
+            key = str(response.get("bgsId")), str(response.get("type"))
             if missing[key]:
-                self.started_in = self.started_in or now - self._began
-                self.has_answered, deadline = True, now + seconds
+                self.has_answered, limit, deadline = True, seconds, now + seconds
                 missing[key] -= 1
-                found[key].append(response)
-            elif key[1] != _RESPONSES["end_game_session"]:
-                self._note_stray(json.dumps(response))
-            # Whoever speaks needs no more time to start.
-            limit, deadline = seconds, min(deadline, now + seconds)
-        return [self._outcome(found[key]) for key in keys]
+                received[key].append(response)
+            elif line and key[1] != _RESPONSES["end_game_session"]:
+                self._note_stray(line.decode(errors="replace"))
+                if not self.has_answered:
+                    limit = min(limit, max(seconds, STRAY_SECONDS))
+                    deadline = min(deadline, now + limit)
+        return [self._outcome(received[key]) for key in keys]
 
     def tell(self, requests: Sequence[Message]) -> None:
         """Send requests whose responses do not matter."""
@@ -144,39 +130,24 @@ class Program:
             self._process.kill()
             self._process.wait()
 
-    def _take(self, deadline: float, limit: float) -> Message | None:
-        """Take a line; returns it if it is a JSON object. Where none comes until the deadline, the
-        program is given up: `limit` seconds, as that is told."""
+    def _take(self, deadline: float, limit: float) -> bytes:
+        """The next line; empty where none comes until the deadline, `limit` seconds from its start:
+        the program is given up."""
         try:
             line = self._lines.get(timeout=max(deadline - time.monotonic(), 0.0))
         except queue.Empty:
-            wrote = self._stray or self._begun.decode(errors="replace")
-            stray = f"; it wrote {short(wrote)!r}" if wrote else ""
+            stray = f"; it wrote {short(self._stray)!r}" if self._stray else ""
             self._failure = f"gave no answer within {limit:g} s{stray}"
-            return None
+            return b""
         if line is None:
             self._failure = self._how_it_ended()
-            return None
-        for text in (line, self._begun + line):
-            with contextlib.suppress(ValueError, RecursionError):
-                response: Any = json.loads(text)
-                if isinstance(response, dict):
-                    self._begun = b""
-                    return response
-        # An object may go over several lines; one that begins in the first column begins anew.
-        begun = line if line.startswith(b"{") else self._begun + line
-        if begun.startswith(b"{") and len(begun) < MAX_RESPONSE:
-            self._begun = begun
-            return None
-        self._begun = b""
-        self._note_stray(line.decode(errors="replace"))
-        return None
+        return line or b""
 
     def _note_stray(self, line: str) -> None:
         self._stray, self._strays = line, self._strays + 1
         if self._strays == MAX_STRAY:
-            told = repr(short(line))
-            self._failure = f"wrote {MAX_STRAY} lines that answer no request, the last {told}"
+            last = repr(short(line))
+            self._failure = f"wrote {MAX_STRAY} lines that answer no request, the last {last}"
 
     def _how_it_ended(self) -> str:
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -187,11 +158,11 @@ class Program:
         how = "closed its output" if code is None else f"ended with exit code {code}"
         return f"{how}: {short(last)}" if last else how
 
-    def _outcome(self, found: "collections.deque[Message]") -> Message | ProgramError:
+    def _outcome(self, received: "collections.deque[Message]") -> Message | ProgramError:
         """The next of some responses, or why there is none."""
-        if not found:
+        if not received:
             return ProgramError(self._failure)
-        response = found.popleft()
+        response = received.popleft()
         if response.get("success") is True:
             return response
         return ProgramError(f"refuses: {short(response.get('error'))}")
@@ -231,7 +202,6 @@ class ExternalAct:
         self.command, self.seconds = command, seconds
         self.has_answered = False
         self._program: Program | None = None
-        self._start_seconds = START_SECONDS
 
     def program(self) -> Program:
         """The running program; started where there is none, or it has failed.
@@ -241,10 +211,9 @@ class ExternalAct:
         """
         if self._program is None or self._program.has_failed:
             self.close()
-            program = Program(self.command, start_seconds=self._start_seconds)
+            self._program = Program(self.command)
             # At the end of the process, too; `atexit` would keep this player until then.
-            self._end = weakref.finalize(self, program.close)
-            self._program = program
+            self._end = weakref.finalize(self, self._program.close)
         return self._program
 
     def ask(self, requests: Sequence[Message]) -> list[Message | ProgramError]:
@@ -255,9 +224,7 @@ class ExternalAct:
         """
         assert self._program is not None
         answers = self._program.ask(requests, seconds=self.seconds)
-        if self._program.has_answered and not self.has_answered:
-            self.has_answered = True
-            self._start_seconds = min(START_SECONDS, RESTART_FACTOR * self._program.started_in)
+        self.has_answered |= self._program.has_answered
         if not self.has_answered:
             self.close()
             raise UsageError(f"player '{_PREFIX}{self.command}': {answers[0]}")
@@ -295,3 +262,11 @@ def short(text: Any) -> str:
     """What a program wrote, in one line that is not long."""
     line = " ".join(str(text).split())
     return line if len(line) <= _TOLD else f"{line[:_TOLD]}..."
+
+
+def _read_object(line: bytes) -> Message:
+    """The JSON object of a line, an empty one where it holds none."""
+    with contextlib.suppress(ValueError, RecursionError):
+        read: Any = json.loads(line)
+        return read if isinstance(read, dict) else {}
+    return {}

@@ -50,20 +50,12 @@ _GUESSES: dict[str, Callable[[int, int], float]] = {
 
 def score(state: State, player: jax.Array, config: HeuristicConfig) -> jax.Array:
     """float32[]: the sum of all cells' weights for one player, in cells; a finished game counts
-    like any other.
+    like any other. Of two players' games cells are counted by weight as sets, not weighed one by
+    one.
     """
     chex.assert_rank(state.position.ply, 0)
     if state.position.stones.shape[0] > 2:
         return referee.reward_of(_scores_among(state, config), player)
-    return score_against_all(state, player, config)
-
-
-def score_against_all(state: State, player: jax.Array, config: HeuristicConfig) -> jax.Array:
-    """float32[]: `score` with all other players as one side: the same for two, and for more a
-    weaker way (docs/results.md).
-
-    Cells are counted by weight as sets, not weighed one by one.
-    """
     grid, terrain = state.grid, terrain_lib.read_terrain(*state)
     nothing = bitboard.empty(grid)
     own = bitboard.union(

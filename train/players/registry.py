@@ -1,6 +1,7 @@
 """Makes players from their names: to play, to teach self-play, to be its frozen opponent."""
 
 import dataclasses
+import functools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -30,8 +31,13 @@ from train.players.networks import (
     network_config,
     refuse_other_rules,
 )
-from train.players.searching import RAW_POLICY, evaluating_player, network_player
-from train.players.time_budget import PROBE, simulations_in
+from train.players.searching import (
+    PROBE,
+    RAW_POLICY,
+    evaluating_player,
+    network_player,
+    simulations_in,
+)
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
 from train.search.config import SearchConfig
@@ -97,17 +103,19 @@ def make_player(
             return Player("exact", *make_exact_act(rules))
         case "external":
             return make_external_player(read.target, seconds=move_seconds)
-    trained = _load(read, rules, transfer=transfer) if read.has_network else None
-    options: Any = {"heuristics": heuristics, "transfer": transfer, "temperature": temperature}
-
-    def make(name: PlayerName) -> Player:
-        return _make_evaluating(name, trained, rules, **options)
-
+    make = functools.partial(
+        _make_evaluating,
+        trained=_load(read, rules, transfer=transfer) if read.has_network else None,
+        rules=rules,
+        heuristics=heuristics,
+        transfer=transfer,
+        temperature=temperature,
+    )
     return make(read if read.seconds is None else _in_simulations(read, make, rules))
 
 
 def make_evaluating_player(
-    name: str, *, heuristics: HeuristicsConfig | None = None, transfer: bool = False
+    name: str, *, heuristics: HeuristicsConfig = _DEFAULT_HEURISTICS, transfer: bool = False
 ) -> Player:
     """Make a player for searches that are not its own: of any time and options, by any rules. Its
     variables are in the dtype that its network computes in.
@@ -125,8 +133,7 @@ def make_evaluating_player(
         allowed = "players with a network or a search"
         raise UsageError(f"player {name!r}: cannot evaluate positions; allowed: {allowed}")
     trained = load_network(read) if read.has_network else None
-    weighed = heuristics or _DEFAULT_HEURISTICS
-    player = _make_evaluating(read, trained, None, heuristics=weighed, transfer=transfer)
+    player = _make_evaluating(read, trained, None, heuristics=heuristics, transfer=transfer)
     if trained is None:
         return player
     return player._replace(
@@ -214,10 +221,8 @@ def _in_simulations(
             name.seconds, lambda n: make(name.with_simulations(n)).act, probe.variables, rules
         )
         _SIMULATIONS[measured] = count
-        print(
-            f"{read_name(name.text).full}: {count} simulations a move here, by one board; played "
-            f"as {name.with_simulations(count).full}"
-        )
+        said = f"{read_name(name.text).full}: {count} simulations a move here, by one board"
+        print(f"{said}; played as {name.with_simulations(count).full}")
     return name.with_simulations(_SIMULATIONS[measured])
 
 
@@ -241,8 +246,7 @@ def make_teacher(name: str, rules: Rules, *, heuristics: HeuristicsConfig) -> Se
     """
     read = _read_for_selfplay(name)
     if read.has_network or read.kind == "external":
-        what = "needs weights" if read.has_network else "is a program"
-        raise UsageError(f"player {name!r}: {what}; allowed: players that need neither")
+        raise UsageError(f"player {name!r}: allowed are players without weights or a program")
     player = make_player(name, rules, heuristics=heuristics)
     if player.evaluate is not None:
         # With noise: without it the games of all boards would be the same.

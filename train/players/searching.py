@@ -4,6 +4,10 @@ Players of equal configs share one compiled program, whatever their weights.
 """
 
 import functools
+import math
+import statistics
+import time
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -13,16 +17,20 @@ from train.checkpoints.weights import TrainedNetwork
 from train.config import RunConfig
 from train.network import NetworkConfig, Output
 from train.network.build import network_for, observer_for
-from train.players.basic import Player, act_by
-from train.search.config import SearchConfig, as_player
+from train.players.basic import Act, Player, act_by
+from train.search.config import MAX_SIMULATIONS, SearchConfig, as_player
 from train.search.evaluator import Evaluator, evaluator_for, make_symmetric_evaluator
 from train.search.reporting import EvaluateHeads
 from train.search.search import Search, SearchResult, cast_own_weights, make_search
 from wallgo_jax.game.rules import Rules
-from wallgo_jax.game.state import State
+from wallgo_jax.game.state import State, initial_state
 
 RAW_POLICY = 0
 """Simulations of a player that does not search."""
+PROBE = 64
+"""Simulations of the search that is timed first."""
+_NEAR = 2  # a budget within this factor of the probe needs no second search
+_REPEATS, _ENOUGH = 5, 1.0  # timed calls, at most, and the seconds after which no more are made
 
 
 def network_player(
@@ -126,3 +134,54 @@ def _search_report(
         return choose(cast, states, key)
 
     return search
+
+
+def simulations_in(
+    seconds: float,
+    make_act: Callable[[int], Act],
+    variables: Any,
+    rules: Rules,
+    *,
+    clock: Callable[[], float] = time.perf_counter,
+) -> int:
+    """Count the simulations that one board has time for; at least 1, at most MAX_SIMULATIONS.
+
+    In a match many boards share each batch, so that a move takes less time there; two players with
+    the same time still get the same time.
+
+    A search of PROBE simulations is timed in the first position of a game, and where that is far
+    from the budget, a second one of about the number that is asked for: a simulation takes longer
+    in a deep tree. The count is rounded down to two significant digits, since timings vary.
+
+    Args:
+      seconds: a move may take.
+      make_act: from simulations to the `act` of the player.
+      variables: weights of the player.
+      rules: to play.
+      clock: seconds of a clock that never goes back.
+    """
+    states = jax.tree.map(lambda x: jnp.asarray(x)[None], initial_state(rules))
+
+    def seconds_of(simulations: int) -> float:
+        """The median time of a call once it is compiled and warm."""
+        act, key = make_act(simulations), jax.random.key(0)
+        jax.block_until_ready(act(variables, states, key))
+        times: list[float] = []
+        while len(times) < _REPEATS and sum(times) < _ENOUGH:
+            began = clock()
+            jax.block_until_ready(act(variables, states, key))
+            times.append(clock() - began)
+        return max(statistics.median(times), 1e-9)
+
+    def within(simulations: float) -> int:
+        return min(max(int(simulations), 1), MAX_SIMULATIONS)
+
+    probed = seconds_of(PROBE)
+    count = within(PROBE * seconds / probed)
+    if not PROBE / _NEAR <= count <= PROBE * _NEAR:
+        took = seconds_of(count)
+        a_simulation = (took - probed) / (count - PROBE)
+        if a_simulation > 0:
+            count = within(count + (seconds - took) / a_simulation)
+    unit = 10 ** max(0, math.floor(math.log10(count)) - 1)
+    return count // unit * unit

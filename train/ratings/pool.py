@@ -21,6 +21,7 @@ import numpy as np
 
 from train.arena import elo, match
 from train.arena.elo import Ratings
+from train.arena.openings import OpeningOptions
 from train.arena.result import Counts, MatchResult, count_games
 from train.checkpoints import store
 from train.config import config_to_dict
@@ -74,14 +75,6 @@ PlayBatch = Callable[[Sequence[Entrant], int], MatchResult]
 MakePlayer = Callable[[str, Rules], Player]
 
 
-def spread_over(iterations: Sequence[int], count: int) -> list[int]:
-    """Choose at most `count`, evenly spread, with the first and the last; 0 chooses all."""
-    if count == 0 or len(iterations) <= count:
-        return list(iterations)
-    places = np.linspace(0, len(iterations) - 1, max(count, 2)).round().astype(int)
-    return [iterations[place] for place in places]
-
-
 def entrants_of_run(
     run: Path,
     rules: Rules,
@@ -110,8 +103,11 @@ def entrants_of_run(
     iterations = store.iterations_of(run)
     if not iterations:
         raise UsageError(f"{run}: no checkpoint here (looked for {store.WEIGHTS}/ITERATION)")
+    if 0 < count < len(iterations):  # evenly spread, with the first and the last
+        places = np.linspace(0, len(iterations) - 1, max(count, 2)).round().astype(int)
+        iterations = [iterations[place] for place in places]
     entrants: dict[str, Entrant] = {}
-    for iteration in spread_over(iterations, count):
+    for iteration in iterations:
         path = run / store.WEIGHTS / str(iteration)
         called = f"search:{path}@{simulations}" if simulations else f"net:{path}"
         player = make_player(called, rules)
@@ -190,7 +186,7 @@ def make_play(
     Their randomness follows from the seed, the identities and the batch's number. `on_games` is
     called with the number of games of the batch done so far, first when all is compiled.
     """
-    how = match.MatchOptions(games=games, batch=min(games, MAX_BATCH), opening_plies=opening_plies)
+    how = match.MatchOptions(games, min(games, MAX_BATCH), OpeningOptions(opening_plies))
 
     def play(entrants: Sequence[Entrant], number: int) -> MatchResult:
         key = match.key_of_names([each.identity for each in entrants], seed)
@@ -243,8 +239,13 @@ def measure(
         )
     known, is_interrupted = pool.games, False
 
+    def rate(*, has_intervals: bool = True) -> Ratings:
+        counts = pool.results()
+        return elo.fit([*pool.entrants], counts, anchor=anchor, has_intervals=has_intervals)
+
     def meet(meeting: pairings.Pairing, unconnected: int, ratings: Ratings | None) -> None:
-        on_progress(PoolProgress(pool.games, unconnected, ratings, pool.newest))
+        newest = tuple(run[-1] for run in pool.runs.values())
+        on_progress(PoolProgress(pool.games, unconnected, ratings, newest))
         pool.play(meeting, play)
 
     try:
@@ -252,24 +253,28 @@ def measure(
             if not pool.batches(meeting):
                 meet(meeting, games * sum(not pool.batches(each) for each in first_ones), None)
         while (budget is None or pool.games + games <= budget) and not is_over():
-            ratings = pool.rate(anchor, has_intervals=False)
+            ratings = rate(has_intervals=False)
             meet(pairings.most_informative(ratings, seats, games), 0, ratings)
     except KeyboardInterrupt:
         is_interrupted = True
     try:
-        ratings = pool.rate(anchor)
+        ratings = rate()
     except ValueError:
         raise KeyboardInterrupt(
             f"{pool.games} games are kept, which do not connect all players; the same command goes "
             "on"
         ) from None
-    counted = tuple(pool.results())
-    new = pool.games - known
-    return MeasuredPool(tuple(entrants), ratings, counted, pool.games, new, is_interrupted)
+    counts, played = tuple(pool.results()), pool.games
+    return MeasuredPool(tuple(entrants), ratings, counts, played, played - known, is_interrupted)
 
 
 class _Pool:
-    """Entrants and their results."""
+    """Entrants and their results.
+
+    Attributes:
+      entrants: by name.
+      runs: names of the checkpoints of each run, by its directory.
+    """
 
     def __init__(self, entrants: Sequence[Entrant], results: ResultsCache, seats: int) -> None:
         if len(entrants) < seats:
@@ -277,36 +282,29 @@ class _Pool:
                 f"elo: a pool of fewer than {seats} players cannot be rated: each of the {seats} "
                 "seats needs another one"
             )
-        self._entrants = {entrant.name: entrant for entrant in entrants}
+        self._cache, self._seats = results, seats
+        self.entrants: dict[str, Entrant] = {}
+        self.runs: dict[str, list[str]] = {}
         self._by_identity: dict[str, Entrant] = {}
         for entrant in entrants:
             other = self._by_identity.setdefault(entrant.identity, entrant)
-            if self._entrants[entrant.name] is not entrant:
+            if self.entrants.setdefault(entrant.name, entrant) is not entrant:
                 raise UsageError(f"elo: player {entrant.name!r} is in the pool twice")
             if other is not entrant:
                 raise UsageError(f"elo: {other.name!r} and {entrant.name!r} are the same player")
-        self._cache, self._seats = results, seats
-        self._runs: dict[str, list[str]] = {}
-        for entrant in entrants:
             if entrant.run is not None:
-                self._runs.setdefault(entrant.run, []).append(entrant.name)
-
-    @property
-    def games(self) -> int:
-        """Games that the pool has played."""
-        return sum(counts.games for counts in self.results())
-
-    @property
-    def newest(self) -> tuple[str, ...]:
-        """The last checkpoint of each run."""
-        return tuple(run[-1] for run in self._runs.values())
+                self.runs.setdefault(entrant.run, []).append(entrant.name)
 
     def first_ones(self) -> list[pairings.Pairing]:
         """The meetings that connect all players, which are always played."""
         if self._seats > 2:
-            return pairings.chain(list(self._entrants), self._seats)
-        anchors = [name for name, entrant in self._entrants.items() if entrant.run is None]
-        return pairings.skeleton(list(self._runs.values()), anchors)
+            return pairings.chain(list(self.entrants), self._seats)
+        anchors = [name for name, entrant in self.entrants.items() if entrant.run is None]
+        return pairings.skeleton(list(self.runs.values()), anchors)
+
+    def _identities(self, meeting: pairings.Pairing) -> tuple[str, ...]:
+        """The players' identities in the order that their games are noted in, whatever the pool."""
+        return tuple(sorted(self.entrants[name].identity for name in meeting))
 
     def batches(self, meeting: pairings.Pairing) -> list[Counts]:
         """The batches that some players have played."""
@@ -321,19 +319,14 @@ class _Pool:
 
     def results(self) -> list[Counts]:
         """All batches of the same players as one, by names, in the order of the pool."""
-        merged: list[Counts] = []
-        for meeting in itertools.combinations(self._entrants, self._seats):
-            if batches := self.batches(meeting):
-                ids = self._identities(meeting)
-                names = tuple(self._by_identity[identity].name for identity in ids)
-                merged.append(functools.reduce(Counts.plus, batches)._replace(players=names))
-        return merged
+        meetings = itertools.combinations(self.entrants, self._seats)
+        merged = [
+            functools.reduce(Counts.plus, each) for each in map(self.batches, meetings) if each
+        ]
+        names = {identity: entrant.name for identity, entrant in self._by_identity.items()}
+        return [each._replace(players=tuple(names[i] for i in each.players)) for each in merged]
 
-    def rate(self, anchor: str | None, *, has_intervals: bool = True) -> Ratings:
-        """The pool's ratings; of two players it is quicker without intervals."""
-        names, results = list(self._entrants), self.results()
-        return elo.fit(names, results, anchor=anchor, has_intervals=has_intervals)
-
-    def _identities(self, meeting: pairings.Pairing) -> tuple[str, ...]:
-        """The players' identities in the order that their games are noted in, whatever the pool."""
-        return tuple(sorted(self._entrants[name].identity for name in meeting))
+    @property
+    def games(self) -> int:
+        """Games that the pool has played."""
+        return sum(counts.games for counts in self.results())

@@ -17,14 +17,13 @@ _LABEL_GAP = 0.05  # between labels of anchors, as a share of the height
 
 def rating_table(measured: MeasuredPool, *, title: str, caption: str) -> Table:
     """The pool, strongest first."""
-    rows, cells = rating_rows(measured), []
-    for row, below in zip(rows, [*rows[1:], None], strict=True):
-        ahead = measured.ratings.superiority(row["player"], below["player"]) if below else None
+    cells = []
+    for row in rating_rows(measured):
         interval = "fixed" if row["is_anchor"] else f"{row['low']:.0f} to {row['high']:.0f}"
         iteration = "" if row["iteration"] is None else str(row["iteration"])
         figures = f"{row['elo']:.0f}", interval, str(row["games"]), f"{row['score']:.1%}"
-        cells.append([row["player"], iteration, *figures, "" if ahead is None else f"{ahead:.1%}"])
-    heads = ("player", "iteration", "Elo", "95 % interval", "games", "score", "ahead of the next")
+        cells.append([row["player"], iteration, *figures])
+    heads = ("player", "iteration", "Elo", "95 % interval", "games", "score")
     return Table(title, heads, cells, caption)
 
 

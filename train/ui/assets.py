@@ -1,7 +1,5 @@
 """The files of the page, and what a server and a widget make of them."""
 
-from __future__ import annotations
-
 import base64
 import functools
 import re

@@ -1,7 +1,5 @@
 """A connection to a game server: a page that is open, or a widget in a notebook."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import logging

@@ -1,8 +1,7 @@
 """All games of a server, by names that cannot be guessed."""
 
-from __future__ import annotations
-
 import asyncio
+import hashlib
 import re
 import secrets
 from collections.abc import Sequence
@@ -13,11 +12,10 @@ from pydantic import BaseModel, Field
 from train.puzzles.puzzle_file import Puzzle
 from train.ui.games import saving
 from train.ui.games.clocks import ClockSettings
-from train.ui.games.game_session import PLAY, GameSession
+from train.ui.games.game_session import OPEN, PLAY, GameSession, PuzzleTask
 from train.ui.games.game_tree import GameTree
 from train.ui.games.levels import PERSON, Seat
 from train.ui.games.machine import Machine
-from train.ui.games.puzzles import OPEN, PuzzleTask, puzzles_by_key
 from train.ui.reviewing import Reviewer
 from wallgo_jax.game.rules import Rules
 
@@ -79,9 +77,7 @@ class GameServer:
 
     def find(self, name: str) -> GameSession | None:
         """The game of a name, which becomes the last one to be cleared away."""
-        if name in self._games:
-            self._games[name] = self._games.pop(name)
-        return self._games.get(name)
+        return self._games.setdefault(name, self._games.pop(name)) if name in self._games else None
 
     def close(self) -> None:
         """Close all games."""
@@ -129,9 +125,9 @@ class GameServer:
                 raise ValueError("load: needs the text of a game")
             rules = saving.read_rules(message.rules) if message.rules else self.default_rules
             return saving.read_game(message.text, self.machine, rules)
-        fields = message.model_dump(include={"rules", "position", "seats", "clock", "mode"})
-        fields["rules"] = fields["rules"] or saving.rules_fields(self.default_rules)
-        return saving.read_copy(fields, self.machine)
+        rules = message.rules or saving.rules_fields(self.default_rules)
+        fields = message.model_dump(include={"position", "seats", "clock", "mode"})
+        return saving.read_copy(fields | {"rules": rules}, self.machine)
 
     def _pose(self, key: str) -> GameSession:
         if key not in self.puzzles:
@@ -149,3 +145,15 @@ class GameServer:
         if puzzle is not None and puzzle["state"] == OPEN:
             return self._pose(puzzle["key"])
         return saving.read_copy(message.saved, self.machine)
+
+
+def puzzles_by_key(puzzles: Sequence[Puzzle]) -> dict[str, Puzzle]:
+    """The puzzles whose board fills its grid, as all boards of a page do, the easiest first, by
+    keys that follow from the position and its solution, whatever the file."""
+    keyed = {}
+    for puzzle in sorted(puzzles, key=lambda puzzle: puzzle.difficulty):
+        record = puzzle.record
+        if puzzle.grid == record.rules.size:
+            fields = (record.rules.to_dict(), record.actions, puzzle.solution)
+            keyed[hashlib.sha256(repr(fields).encode()).hexdigest()[:12]] = puzzle
+    return keyed

@@ -1,7 +1,5 @@
 """The function that opens a board in a notebook or a script."""
 
-from __future__ import annotations
-
 import functools
 import importlib.util
 from collections.abc import Mapping
@@ -26,7 +24,7 @@ def play(
     player: str = "",
     level: str = DEFAULT_LEVEL,
     colour: str = "Red",
-) -> PlayWidget:
+) -> "PlayWidget":
     """Show a board to play on in a notebook, against the machine.
 
     The board also takes moves from Python: `board.play("C3")`.

@@ -1,7 +1,5 @@
 """Reviews of games: searched in a thread, kept as pages that the server hands out."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import logging

@@ -5,8 +5,6 @@ machine, so that no other site can reach it by a name of its own (DNS rebinding)
 WebSocket only from its own page (`Origin`).
 """
 
-from __future__ import annotations
-
 import os
 import socket
 import threading
@@ -27,7 +25,6 @@ from train.ui.games.machine import Machine
 from wallgo_jax.game.rules import Rules
 
 MAX_MESSAGE_BYTES = 1 << 20
-MAX_PAGES = 16
 LOCAL_NAMES = ("127.0.0.1", "localhost", "::1")
 _HEADERS = {
     "Content-Security-Policy": "default-src 'self'; style-src 'self' 'unsafe-inline'; "
@@ -139,12 +136,9 @@ async def _review(request: web.Request) -> web.Response:
 async def _socket(request: web.Request) -> web.WebSocketResponse:
     if request.headers.get("Origin") != f"http://{request.headers.get('Host')}":
         raise web.HTTPForbidden(text="WebSockets are for this server's own page\n")
-    pages = request.app[_PAGES]
-    if len(pages) >= MAX_PAGES:
-        raise web.HTTPServiceUnavailable(text=f"{MAX_PAGES} pages are open; close one first\n")
     page = web.WebSocketResponse(max_msg_size=MAX_MESSAGE_BYTES, heartbeat=30.0)
     await page.prepare(request)
-    pages.add(page)
+    request.app[_PAGES].add(page)
     connection = Connection(request.app[GAMES], page.send_json)
     try:
         await connection.greet()
@@ -155,7 +149,7 @@ async def _socket(request: web.Request) -> web.WebSocketResponse:
                 await connection.send_error("messages are JSON text")
     finally:
         connection.leave()
-        pages.discard(page)
+        request.app[_PAGES].discard(page)
     return page
 
 

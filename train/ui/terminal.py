@@ -1,7 +1,5 @@
 """A game in the terminal: the board in colour, typed moves with completion, hints, takeback."""
 
-from __future__ import annotations
-
 import asyncio
 import sys
 from collections.abc import Awaitable, Callable, Sequence
@@ -83,12 +81,11 @@ class _TerminalGame:
     """One game and its prompt."""
 
     def __init__(self, rules: Rules, seats: Sequence[str], machine: Machine) -> None:
-        self._console = Console(highlight=False, markup=False)
+        self._console, self._machine = Console(highlight=False, markup=False), machine
         self._print = self._console.print
-        self._machine = machine
         self.session = GameSession(GameTree(rules), seats, machine)
         self._is_done = False
-        self._drawn: object = None
+        self._drawn: tuple[object, ...] = ()
         level = next((seat for seat in seats if seat != PERSON), None)
         rival = f"against {machine.name_for(rules)}, {level}" if level else "with people"
         self._print(f"{captions.rules_text(rules)}, {rival}. 'help' lists the commands.")
@@ -186,7 +183,7 @@ class _TerminalGame:
         if name == "quit":
             self._is_done = True
         elif name == "board":
-            self._drawn = None
+            self._drawn = ()
         elif name == "back":
             session.take_back()
         elif name == "resign":
@@ -215,11 +212,9 @@ class _TerminalGame:
         """Print the answer to `hint` or `eval`."""
         session, node = self.session, self.session.tree.current
         session.ask_hint()
-
-        def is_shallow() -> bool:
-            return node.report is None or node.report.simulations < HINT.simulations
-
-        await self._wait_while(is_shallow)
+        await self._wait_while(
+            lambda: node.report is None or node.report.simulations < HINT.simulations
+        )
         if node.report is None or session.error:
             return
         view = wire.evaluation_view(node.report)

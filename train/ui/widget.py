@@ -1,7 +1,5 @@
 """The widget that shows a game in a notebook: a server in a thread, drawn by the page's modules."""
 
-from __future__ import annotations
-
 import asyncio
 import functools
 import threading

@@ -1,7 +1,5 @@
 """Games, rules and choices as plain JSON, for the page."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 
@@ -9,11 +7,10 @@ import numpy as np
 
 from train.search.report import SearchReport
 from train.ui.game_server import GameServer
-from train.ui.games.game_session import GameSession, ReviewStatus
+from train.ui.games.game_session import OPEN, GameSession, PuzzleTask, ReviewStatus
 from train.ui.games.game_tree import Node
 from train.ui.games.levels import DEFAULT_LEVEL, HINT, LEVELS, ZERO, ratings_of
 from train.ui.games.machine import Machine
-from train.ui.games.puzzles import OPEN, PuzzleTask
 from train.ui.games.saving import read_rules, rules_fields, write_copy
 from wallgo_jax.formats import diagram
 from wallgo_jax.game.rules import PRESETS, Rules, name_of
@@ -38,6 +35,9 @@ def game_view(session: GameSession, name: str) -> dict[str, Any]:
       name: its name in messages.
     """
     node, tree, clocks = session.tree.current, session.tree, session.clocks
+    payoff = node.snapshot.payoff
+    # Of each player in the win, once the game is over by the rules.
+    shares = payoff and [(paid == max(payoff)) / payoff.count(max(payoff)) for paid in payoff]
     return {
         "type": "game",
         "game": name,
@@ -69,7 +69,7 @@ def game_view(session: GameSession, name: str) -> dict[str, Any]:
         "evaluation": None if node.report is None else evaluation_view(node.report),
         "hint": session.hint == node.number,
         "hintSimulations": HINT.simulations,
-        "result": _result(node.snapshot.payoff),
+        "result": shares,
         "puzzle": session.task and _puzzle(session.task),
         "review": session.review and _review(session.review),
         "copy": write_copy(session),
@@ -90,8 +90,7 @@ def status(session: GameSession) -> str:
         return f"Game over: {captions.result_text(snapshot.payoff)}"
     if is_tip and session.is_machines_turn:
         return f"{colour} (machine) is thinking"
-    text = captions.status(snapshot)
-    return text[:1].upper() + text[1:]
+    return _capitalised(captions.status(snapshot))
 
 
 def activity(session: GameSession) -> dict[str, Any] | None:
@@ -115,12 +114,10 @@ def ending(session: GameSession) -> dict[str, Any] | None:
     snapshot, forfeit = session.tip.snapshot, session.forfeit
     if not session.is_over or session.task is not None:
         return None
-    cells, players, ratio = snapshot.territory, range(snapshot.players), None
+    cells, ratio = snapshot.territory, None
     if forfeit is not None:
-        others = [player for player in players if player != forfeit[0]]
-        winners = others if len(others) == 1 else []
         title = f"{COLOURS[forfeit[0]]} {forfeit[1]}"
-        title = f"{COLOURS[winners[0]]} won: {title}" if winners else title
+        title = title if snapshot.players > 2 else f"{COLOURS[1 - forfeit[0]]} won: {title}"
     else:
         payoff = snapshot.payoff or ()
         winners = [player for player, reward in enumerate(payoff) if reward > 0]
@@ -128,8 +125,12 @@ def ending(session: GameSession) -> dict[str, Any] | None:
         rest = sum(cells) - sum(cells[winner] for winner in winners)
         if len(winners) == 1 and rest:
             ratio = round(cells[winners[0]] * (len(cells) - 1) / rest, 2)
-    title = title[:1].upper() + title[1:]
-    return {"title": title, "cells": cells, "ratio": ratio, "plies": snapshot.ply}
+    about = {"cells": cells, "ratio": ratio, "plies": snapshot.ply}
+    return {"title": _capitalised(title)} | about
+
+
+def _capitalised(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def count(number: int, word: str) -> str:
@@ -202,15 +203,6 @@ def _parts(action: int, grid: int) -> tuple[int | None, int, Any]:
     return play.cell, target, play.side
 
 
-def _result(payoff: tuple[float, ...] | None) -> list[float] | None:
-    """Each player's share of the win once the game is over by the rules, else None."""
-    if payoff is None:
-        return None
-    winners = [reward > 0 for reward in payoff]
-    shares = winners if any(winners) else [True] * len(winners)
-    return [share / sum(shares) for share in shares]
-
-
 def _puzzle(task: PuzzleTask) -> dict[str, Any]:
     """A puzzle; the solution only when it is known."""
     puzzle = task.puzzle
@@ -218,13 +210,8 @@ def _puzzle(task: PuzzleTask) -> dict[str, Any]:
     def text(action: int | None) -> str | None:
         return None if action is None else format_action(action, grid=puzzle.grid)
 
-    view: dict[str, Any] = {
-        "key": task.key,
-        "difficulty": puzzle.difficulty,
-        "mover": task.mover,
-        "state": task.state,
-        "tried": [text(action) for action in task.tried],
-    }
+    view: dict[str, Any] = {name: getattr(task, name) for name in ("key", "mover", "state")}
+    view |= {"difficulty": puzzle.difficulty, "tried": [text(action) for action in task.tried]}
     if task.state != OPEN:
         view |= {"solution": text(puzzle.solution), "played": text(puzzle.played)}
         chances = puzzle.win_chance
@@ -235,21 +222,18 @@ def _puzzle(task: PuzzleTask) -> dict[str, Any]:
 def evaluation_view(report: SearchReport) -> dict[str, Any]:
     """A search of a position that shows what the moves are worth, the moves of the most visits
     first, of equal visits the search's choice."""
-    grid, slots = report.state.grid, np.flatnonzero(report.legal)
-    by_visits = sorted(report.candidates, key=lambda each: -each.visits)
-    seen = [each for each in by_visits if each.visits]
+    grid, slots, owners = report.state.grid, np.flatnonzero(report.legal), report.owners
+    seen = sorted(filter(lambda each: each.visits, report.candidates), key=lambda x: -x.visits)
     ideas = [(each.line, each.win_chance, each.policy, each.visits) for each in seen]
     if not ideas:  # A search without visits, such as the raw policy.
         order = slots[np.argsort(-report.policy[slots], kind="stable")]
         policy = ((int(report.actions[slot]), float(report.policy[slot])) for slot in order)
         ideas = [((action,), report.win_chance, share, 0) for action, share in policy]
-    cells = None
-    if report.owners is not None:
-        cells = report.owners.reshape(-1, report.owners.shape[-1]).tolist()
+    cells = () if owners is None else owners.reshape(-1, owners.shape[-1]).tolist()
     return {
         "simulations": report.simulations,
         "chances": [round(chance, 4) for chance in report.win_chances],
-        "owners": cells and [[round(share, 3) for share in shares] for shares in cells],
+        "owners": [[round(share, 3) for share in shares] for shares in cells] or None,
         "order": "the most visited first" if seen else "the likeliest first",
         "ideas": [
             {
@@ -305,9 +289,6 @@ def _choice(rules: Rules, machine: Machine) -> dict[str, Any]:
     """Rules to choose, by all their fields too, with the machine that plays them."""
     name = machine.name_for(rules)
     elo = ratings_of(name)
-    levels = [
-        level._asdict() | {"rating": elo[level.name]._asdict() if level.name in elo else None}
-        for level in LEVELS.values()
-    ]
+    levels = [level._asdict() | {"rating": elo.get(level.name)} for level in LEVELS.values()]
     shown = {"name": name, "levels": levels, "zero": ZERO}
     return _rules(rules) | {"all": rules.to_dict(), "machine": shown}

@@ -1,24 +1,17 @@
 """Matches: pairs, colours, openings, results checked by the slow referee, intervals."""
 
-import dataclasses
-import functools
-import gc
-import io
 import itertools
-import weakref
 
 import jax
 import numpy as np
 import pytest
-from rich.console import Console
 
 from tests.support.learner import matches, tiny
 from tests.support.learner.matches import legal_player
 from tests.support.reference.referee import Game
 from train.arena import match as match_lib
 from train.arena import match_programs, report
-from train.arena.match import entrants_of
-from train.arena.openings import read_openings
+from train.arena.openings import OpeningOptions, read_openings
 from train.arena.result import MatchResult, wilson_interval
 from train.arena.sprt import play_until_decided
 from train.config.sprt import Sprt
@@ -37,10 +30,15 @@ RULES = Rules(size=3, stones=2, order=(0, 1, 1, 0), walls=4, stay_needs_room=Tru
 def play(first: str | Player, second: str | Player, rules: Rules = RULES, **options) -> MatchResult:
     """A match in batches of one size, so that tests share programs."""
     players = [registry.make_player(p, rules) if isinstance(p, str) else p for p in (first, second)]
-    given = {"batch": BATCH, "opening_plies": OPENING} | options
+    given = {"batch": BATCH, "opening": OpeningOptions(OPENING)} | options
     rest = {"key": jax.random.key(1)}
     rest |= {name: given.pop(name) for name in ("key", "on_progress") if name in given}
     return match_lib.play_match(players, rules, match_lib.MatchOptions(**given), **rest)
+
+
+def is_red(result: MatchResult) -> np.ndarray:
+    """bool[G]: the first entrant has the first seat."""
+    return result.seats[:, 0] == 0
 
 
 def hand_made(outcome, first_is_red, territory, games) -> MatchResult:
@@ -60,7 +58,7 @@ def assert_replays(result: MatchResult) -> list[list[int]]:
             movers[-1].append(game.player)
             rewards = game.act(action)
         assert game.over
-        red = bool(result.first_is_red[index])
+        red = bool(is_red(result)[index])
         assert result.outcome[index] == (rewards[0] if red else rewards[1])
         assert result.territory[index].tolist() == game.territory()[:: 1 if red else -1]
     return movers
@@ -85,7 +83,7 @@ def test_match_agrees_with_the_referee(random_match):
 
 def test_pairs_share_their_opening_and_exchange_colours(random_match):
     half, games = 95, random_match.games
-    assert random_match.first_is_red.tolist() == half * [True] + half * [False]
+    assert is_red(random_match).tolist() == half * [True] + half * [False]
     for one, other in zip(games[:half], games[half:], strict=True):
         assert one[:OPENING] == other[:OPENING]
     pairs = random_match.outcome[:half] + random_match.outcome[half:]
@@ -97,24 +95,25 @@ def test_pairs_share_their_opening_and_exchange_colours(random_match):
     assert parted > 85  # the games of a pair, after it
 
 
-def test_random_is_as_strong_as_itself(random_match):
+def test_random_is_as_strong_as_itself_and_a_key_gives_the_same_games(random_match):
     # Five standard deviations of 190 fair games are 0.18.
     assert random_match.win_rate == pytest.approx(0.5, abs=0.18)
     assert random_match.distinct_games > 180
+    assert play("random", "random", games=190).games == random_match.games
 
 
 def test_each_player_acts_on_its_own_turns_and_is_traced_once():
     """Some games are over within the opening; the others are the same on any board."""
     traces: list[str] = []
     low, high = (legal_player(n, highest=n == "high", traces=traces) for n in ("low", "high"))
-    result = play(low, high, tiny.RULES, games=50, opening_plies=6)
+    result = play(low, high, tiny.RULES, games=50, opening=OpeningOptions(6))
     assert sorted(traces) == ["high", "low"]
     assert_replays(result)
     lengths = [len(game) for game in result.games]
     assert min(lengths) < 6 < max(lengths)
     for one, other in zip(result.games[:25], result.games[25:], strict=True):
         assert one[:6] == other[:6]
-    for played, red in zip(result.games, result.first_is_red, strict=True):
+    for played, red in zip(result.games, is_red(result), strict=True):
         game = Game(tiny.RULES.to_dict())
         for ply, action in enumerate(played):
             is_first = (game.player == 0) == red
@@ -125,13 +124,6 @@ def test_each_player_acts_on_its_own_turns_and_is_traced_once():
     assert (result.first, result.second) == ("low", "high")
 
 
-def test_same_key_same_games(random_match):
-    again = play("random", "random", games=190)
-    assert again.games == random_match.games
-    other = play("random", "random", games=190, key=jax.random.key(2))
-    assert other.games != random_match.games
-
-
 def test_an_opening_depends_on_the_key_and_its_pair_alone(random_match):
     fewer = play("random", "random", games=40)
     openings = [game[:OPENING] for game in random_match.games]
@@ -140,14 +132,14 @@ def test_an_opening_depends_on_the_key_and_its_pair_alone(random_match):
 
 def test_players_place_their_stones_and_random_plies_come_after():
     low, high = legal_player("low", highest=False), legal_player("high", highest=True)
-    result = play(low, high, games=50, opening_plies=2, players_place=True)
+    result = play(low, high, games=50, opening=OpeningOptions(2, players_place=True))
     assert_replays(result)
     half = 25
     placed, drawn = len(RULES.order), set()
     for number, played in enumerate(result.games):
         game = Game(RULES.to_dict())
         for ply, action in enumerate(played[:placed]):
-            is_first = (game.player == 0) == result.first_is_red[number]
+            is_first = (game.player == 0) == is_red(result)[number]
             assert action == (min(game.legal()) if is_first else max(game.legal())), ply
             game.act(action)
         drawn.add((number < half, played[placed : placed + 2]))
@@ -159,7 +151,7 @@ def test_a_match_opens_from_the_positions_of_a_file(random_match, tmp_path):
     games = [game[:plies] for game, plies in zip(random_match.games, (2, 5), strict=False)]
     records.write(tmp_path / "openings.jsonl", [records.Record(RULES, game) for game in games])
     positions = read_openings(tmp_path / "openings.jsonl", RULES)
-    result = play("random", "random", games=6, opening_plies=0, positions=positions)
+    result = play("random", "random", games=6, opening=OpeningOptions(positions=positions))
     assert_replays(result)
     for number, played in enumerate(result.games):
         opening = games[number % 3 % 2]
@@ -170,7 +162,7 @@ def test_a_match_opens_from_the_positions_of_a_file(random_match, tmp_path):
     (tmp_path / "openings.txt").write_text("\n".join(map(diagram.draw, states)))
     drawn = read_openings(tmp_path / "openings.txt", RULES)
     assert not drawn.has_games and len(drawn) == 2
-    other = play("random", "random", games=6, opening_plies=0, positions=drawn)
+    other = play("random", "random", games=6, opening=OpeningOptions(positions=drawn))
     assert other.outcome.shape == (6,)
 
 
@@ -190,20 +182,12 @@ def test_openings_that_no_match_can_begin_from_are_refused(
         read_openings(path, rules)
 
 
-def test_progress_is_told():
-    told = []
-    play("random", "random", games=50, on_progress=told.append)
-    assert told == sorted(told)
-    assert len(told) >= 2
-    assert told[-1] == 50
-
-
 @pytest.mark.parametrize(
     "options",
     [
         {"games": 0},
         {"games": 20, "batch": 0},
-        {"games": 20, "opening_plies": -1},
+        {"games": 20, "opening": OpeningOptions(-1)},
     ],
 )
 def test_wrong_numbers_are_refused(options):
@@ -227,23 +211,10 @@ def test_figures():
     assert result.mean_length == pytest.approx(14 / 6)
     assert result.distinct_games == 5
     assert result.interval == wilson_interval(3.5 / 6, 6)
-
-
-def test_a_colour_without_games_has_no_win_rate():
-    result = hand_made([1, 0], [True, True], [[5, 0], [4, 1]], [[1], [2]])
-    assert result.of(0).win_rate_at(1) is None
-    record = report.match_record(result)
-    assert (record["win_rate_as_red"], record["win_rate_as_blue"]) == (0.75, None)
-    console = Console(width=100, file=io.StringIO())
-    with console.capture() as capture:
-        console.print(report.match_table([result], caption=""))
-    (line,) = [line for line in capture.get().splitlines() if "win rate as Blue" in line]
-    assert line.split("│")[2].strip() == "-"
-
-
-def test_there_is_no_territory_ratio_against_nothing():
-    result = hand_made([1, 1], [True, False], [[5, 0], [4, 0]], [[1], [2]])
-    assert result.of(0).territory_ratio is None
+    one_sided = hand_made([1, 0], [True, True], [[5, 0], [4, 0]], [[1], [2]])
+    assert one_sided.win_rate_at(1) is one_sided.territory_ratio is None
+    assert report.match_record(one_sided)["win_rate_as_blue"] is None
+    assert report._figures(one_sided)["win rate as Blue"] == "-"
 
 
 @pytest.mark.parametrize(
@@ -255,22 +226,13 @@ def test_there_is_no_territory_ratio_against_nothing():
         (15, 148, 0.0624, 0.1605),
         (0, 20, 0.0000, 0.1611),
         (1, 29, 0.0061, 0.1718),
-        # By hand, z = 1.96: none won gives z² / (n + z²) = 3.8415 / 13.8415 above.
-        (0, 10, 0.0000, 0.2775),
-        # Half won gives 1/2 -+ z / (2 sqrt(n + z²)) = 0.5 -+ 1.96 / (2 * 3.7204).
-        (5, 10, 0.2366, 0.7634),
-        # All won gives n / (n + z²) = 400 / 403.8415 below.
+        # By hand, z = 1.96: all won gives n / (n + z²) = 400 / 403.8415 below.
         (400, 400, 0.9905, 1.0000),
     ],
 )
 def test_wilson_interval(wins, games, low, high):
     assert wilson_interval(wins / games, games) == pytest.approx((low, high), abs=6e-5)
-
-
-def test_wilson_interval_of_no_games_and_of_another_width():
     assert wilson_interval(0.0, 0) == (0.0, 1.0)
-    # z = 1, 1 of 4: centre (0.25 + 1/8) / (5/4) = 0.3; half 0.8 sqrt(3/64 + 1/64) = 0.2.
-    assert wilson_interval(0.25, 4, z=1.0) == pytest.approx((0.1, 0.5))
 
 
 def test_a_match_that_is_stopped_keeps_the_games_that_are_over():
@@ -291,13 +253,11 @@ def test_a_match_that_is_stopped_keeps_the_games_that_are_over():
     assert stopped.wins + stopped.draws + stopped.losses == count
     place = {
         (opening, bool(red)): number
-        for number, (opening, red) in enumerate(zip(whole.opening, whole.first_is_red, strict=True))
+        for number, (opening, red) in enumerate(zip(whole.opening, is_red(whole), strict=True))
     }
-    for opening, red, game in zip(
-        stopped.opening, stopped.first_is_red, stopped.games, strict=True
-    ):
+    for opening, red, game in zip(stopped.opening, is_red(stopped), stopped.games, strict=True):
         assert game == whole.games[place[opening, bool(red)]]
-    both = set(stopped.opening[stopped.first_is_red]) & set(stopped.opening[~stopped.first_is_red])
+    both = set(stopped.opening[is_red(stopped)]) & set(stopped.opening[~is_red(stopped)])
     assert 0 < len(stopped.pairs) == len(both) == sum(stopped.pair_counts)
 
 
@@ -307,7 +267,7 @@ def test_a_match_stopped_in_a_later_round_keeps_the_earlier_ones():
     options = match_lib.MatchOptions(
         games=100,
         batch=BATCH,
-        opening_plies=OPENING,
+        opening=OpeningOptions(OPENING),
         should_stop=lambda: seen[-1] >= 41,
     )
     result = play_until_decided(
@@ -321,25 +281,6 @@ def test_a_match_stopped_in_a_later_round_keeps_the_earlier_ones():
     assert 41 <= len(result.games) == seen[-1] <= 60
     assert len(result.pairs) >= 20
     assert (np.diff(np.unique(result.opening)) >= 1).all() and result.opening.max() < 30
-
-
-@pytest.mark.slow
-def test_programs_of_earlier_matches_are_given_up(monkeypatch):
-    # Each holds memory maps, of which a process has only so many.
-    make = match_programs.make_programs
-    assert make.cache_info().maxsize == match_programs.MOST_PROGRAMS
-    one = functools.lru_cache(maxsize=1)(make.__wrapped__)
-    monkeypatch.setattr(match_programs, "make_programs", one)
-    player = registry.make_player("random", RULES)
-    options = match_lib.MatchOptions(games=20, batch=BATCH, opening_plies=OPENING)
-    entrants = entrants_of((player, player))
-    match_lib.play_match((player, player), RULES, options, key=jax.random.key(0))
-    first = weakref.ref(match_lib._programs_of(entrants, RULES, options).go_on)
-    assert first() is not None
-    other = dataclasses.replace(options, opening_plies=1)
-    match_lib._programs_of(entrants, RULES, other)
-    gc.collect()
-    assert first() is None
 
 
 def test_a_match_larger_than_memory_is_refused(monkeypatch):

@@ -10,6 +10,7 @@ from tests.support.reference.referee import Game
 from train.arena import report
 from train.arena.match import MatchOptions, entrants_of, fill_seats, play_match
 from train.arena.match_programs import seatings_of
+from train.arena.openings import OpeningOptions
 from train.arena.result import MatchResult, wilson_interval
 from wallgo_jax.game.rules import PRESETS, Rules
 
@@ -22,7 +23,7 @@ LOW, HIGH = legal_player("low", highest=False), legal_player("high", highest=Tru
 
 @pytest.fixture(scope="module")
 def scripted_match() -> MatchResult:
-    options = MatchOptions(games=40, batch=10, opening_plies=OPENING)
+    options = MatchOptions(40, 10, OpeningOptions(OPENING))
     return play_match([LOW, HIGH, HIGH], TRIO, options, key=jax.random.key(5))
 
 
@@ -54,23 +55,6 @@ def test_scripted_games_end_as_the_slow_referee_says(scripted_match):
         ranked = [(-reward, -own) for reward, own in zip(paid, game.territory(), strict=True)]
         assert places.tolist() == [1 + sum(b < a for b in ranked) for a in ranked]
     assert len({tuple(each) for each in result.rewards.tolist()}) > 2
-
-
-def test_a_stopped_match_keeps_the_games_that_are_over(scripted_match):
-    asked = []
-
-    def should_stop() -> bool:
-        asked.append(True)
-        return True
-
-    options = MatchOptions(games=40, batch=10, opening_plies=OPENING, should_stop=should_stop)
-    done = []
-    stopped = play_match(
-        [LOW, HIGH, HIGH], TRIO, options, key=jax.random.key(5), on_progress=done.append
-    )
-    assert asked == [True]
-    assert 0 < len(stopped.games) == done[-1] < 42
-    assert set(stopped.games) <= set(scripted_match.games)
 
 
 RULES = PRESETS["playwallgo-3p"]
@@ -129,13 +113,6 @@ def test_an_interval_is_of_the_games_that_one_of_the_seats_wins():
     assert second.interval == pytest.approx(((1 - high) / 2, (1 - low) / 2))
 
 
-def test_a_seat_that_was_never_held_has_no_win_rate():
-    stopped = HAND_MADE.of_games(np.array([2]))  # a had the third seat, and nobody won
-    figures = report._figures(stopped.of(0))
-    assert (figures["win rate as Red"], figures["win rate as Green"]) == ("-", "33.33%")
-    assert figures["won of those decided"] == "-"
-
-
 def test_tables_and_records_say_the_same():
     record = report.match_record(HAND_MADE)
     assert (record["first"], record["second"]) == ("a", "2 b")
@@ -151,18 +128,6 @@ def test_players_of_one_name_are_one_entrant():
     entrants = entrants_of([HIGH, LOW, HIGH])
     assert [player.name for player in entrants.players] == ["high", "low"]
     assert entrants.seats == (2, 1)
-
-
-@pytest.mark.parametrize(
-    ("players", "rules", "games", "word"),
-    [
-        ([LOW, HIGH, HIGH], TRIO, 0, "games"),
-        ([LOW, HIGH, HIGH], TRIO, 2**40, "too large"),
-    ],
-)
-def test_other_players_and_wrong_numbers_are_refused(players, rules, games, word):
-    with pytest.raises(ValueError, match=word):
-        play_match(players, rules, MatchOptions(games=games), key=jax.random.key(0))
 
 
 THREE, FOUR = PRESETS["playwallgo-3p"], PRESETS["playwallgo-4p"]

@@ -10,6 +10,7 @@ import pytest
 
 from tests.support.learner import tiny
 from train.arena.match import MatchOptions, play_match
+from train.arena.openings import OpeningOptions
 from train.checkpoints import exported, pretrained
 from train.network.build import network_for
 from train.players import registry
@@ -152,7 +153,7 @@ def test_the_models_player_is_strong():
     result = play_match(
         (first, second),
         rules,
-        MatchOptions(games=40, batch=40, opening_plies=2),
+        MatchOptions(40, 40, OpeningOptions(2)),
         key=jax.random.key(0),
     )
     assert result.win_rate > 0.8

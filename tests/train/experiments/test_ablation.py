@@ -78,7 +78,7 @@ def calls(monkeypatch):
     def play_match(players, rules, how, *, key, on_progress):
         first, second = (player.name for player in players)
         key = tuple(np.asarray(jax.random.key_data(key)).tolist())
-        done.matches.append((first, second, how.games, how.opening_plies, key))
+        done.matches.append((first, second, how.games, how.opening.plies, key))
         wins = 3 if "/wide-" in first else 0
         return SimpleNamespace(wins=wins, draws=0, losses=4 - wins, distinct_games=4)
 

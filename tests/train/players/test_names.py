@@ -85,48 +85,26 @@ def test_time_and_options_are_taken_apart(text, target, seconds, symmetries, ful
     assert (counted.simulations, counted.seconds, counted.symmetries) == (9, None, symmetries)
 
 
-def test_considered_actions_are_an_option_of_all_that_searches(here):
-    assert read_name("pretrained:big@4").considered == 0
-    name = read_name("heuristic-search:wjx@5?considered=3")
-    assert name.considered == 3 and name.full == "heuristic-search:wjx@5?considered=3"
-
-
-def test_rounds_are_an_option_of_all_that_searches(here):
-    for text, rounds in (("rounds=true", True), ("rounds=false", False), ("symmetries=2", None)):
-        assert read_name(f"pretrained:big?{text}").rounds is rounds
-    name = read_name("heuristic-search:wjx@5?opponents=maxn&rounds=false")
-    assert read_name(name.full) == name._replace(text=name.full)
-
-
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        *(
-            (f"pretrained:big@{time}", "600s")
-            for time in ("0s", "-1s", "s", "1.2.3s", "nans", "601s")
-        ),
+        *((f"pretrained:big@{time}", "600s") for time in ("0s", "s", "nans", "601s")),
         *(
             (f"{name}?{options}", said)
             for name in ("pretrained:big@5", "runs/one")
             for options, said in (
-                ("symmetries=0", "1 to 8"),
                 ("symmetries=9", "1 to 8"),
-                ("symmetries=", "1 to 8"),
                 ("symmetries=8@64", "1 to 8"),
                 ("symmetries=8&symmetries=8", "once"),
                 ("", "unknown option"),
-                ("symmetries", "unknown option"),
                 ("turns=8", "unknown option"),
                 ("rounds=yes", "true|false"),
                 ("considered=0", "1 to 1024"),
             )
         ),
         ("", "names no PATH"),
-        ("Random", "unknown"),
         ("greedy@5", "unknown"),
         ("random:", "no target"),
-        ("greedy:runs/one", "no target"),
-        ("net:", "names no PATH"),
         ("search:@16", "names no PATH"),
         ("net:runs/one@16", "no simulations"),
         ("heuristic-search:", "names no ethen|wjx"),
@@ -144,8 +122,11 @@ def test_wrong_names_are_refused_in_one_line(name, said):
     assert message.startswith(f"player {name!r}: ") and said in message
 
 
-def test_a_kind_is_not_a_folder_of_its_name():
-    assert read_name("random").kind == "random"
+def test_options_of_a_search_are_read_and_written():
+    name = read_name("heuristic-search:wjx@5?opponents=maxn&rounds=false&considered=3")
+    assert (name.opponents, name.rounds, name.considered) == ("maxn", False, 3)
+    assert read_name(name.full) == name._replace(text=name.full)
+    assert read_name("pretrained:big").rounds is None
 
 
 def test_names_that_cannot_be_printed_are_refused():

@@ -15,6 +15,7 @@ from tests.support.page import (
     play_somehow,
     start,
     wait_for_moves,
+    wait_for_text,
     wait_for_turn,
 )
 from train.ui.games import game_session
@@ -89,9 +90,7 @@ def test_by_keyboard_alone(open_page):
     for name in ("F4", "E5"):
         page.fill("#typed", name)
         page.keyboard.press("Enter")
-        page.wait_for_function(
-            "name => document.querySelector('#moves').textContent.includes(name)", arg=name
-        )
+        wait_for_text(page, "#moves", name)
     cell(page, "B6").focus()
     page.keyboard.press("ArrowUp")
     page.keyboard.press("ArrowDown")
@@ -120,9 +119,7 @@ def test_typed_moves_wait_for_their_turn(open_page, monkeypatch):
     monkeypatch.setattr(game_session, "PACE_SECONDS", 1.0)
     start(page, "person", "expert")
     type_moves("D4", "G7")
-    page.wait_for_function(
-        "() => document.querySelector('#status').textContent.includes('machine')"
-    )
+    wait_for_text(page, "#status", "machine")
     assert page.inner_text("#typed-waits").startswith("Waits for your turn: G7")
     # Blue places twice running.
     assert wait_for_moves(page, 4) == ["D4", "A1", "B1", "G7"]
@@ -195,11 +192,9 @@ def test_analysis_keeps_variations(open_page):
     place(page, "C3")
     wait_for_moves(page, 1)
     page.click("#mode")
-    page.wait_for_function(
-        "() => document.querySelector('#status').textContent.startsWith('Analysis')"
-    )
+    wait_for_text(page, "#status", "Analysis")
     page.keyboard.press("ArrowLeft")
-    page.wait_for_function("() => document.querySelector('#status').textContent.includes('Red')")
+    wait_for_text(page, "#status", "Red")
     place(page, "E5")
     page.wait_for_selector(".variation")
     page.click(".variation .remove")
@@ -213,9 +208,7 @@ def test_a_position_of_the_editor_is_played(open_page):
     page.click("#edit")
     page.wait_for_selector("#edit-play:enabled")
     cell(page, "D4").click()
-    page.wait_for_function(
-        "() => document.querySelector('#edit-error').textContent.includes('Red has')"
-    )
+    wait_for_text(page, "#edit-error", "Red has")
     cell(page, "D4").click()
     page.locator('[data-edge="0,0"]').click()
     page.wait_for_selector("#edit-play:enabled")
@@ -248,9 +241,7 @@ def test_load_and_save(open_page):
 def play_four(page):
     for name in ("A1", "A7", "G1", "G7"):
         place(page, name)
-        page.wait_for_function(
-            f"() => document.querySelector('#moves').textContent.includes('{name}')"
-        )
+        wait_for_text(page, "#moves", name)
 
 
 def test_a_review_opens(open_page):
@@ -284,15 +275,9 @@ def test_puzzles_are_solved(open_page):
         cell(page, "B6").click()
         cell(page, "B5").click()
         page.locator(f'[data-side="{side}"]').click()
-        page.wait_for_function(
-            "told => document.querySelector('#puzzle-told').textContent"
-            ".replaceAll('\u2060', '').includes(told)",
-            arg=told,
-        )
+        wait_for_text(page, "#puzzle-told", told)
     page.click("#puzzle-next")
-    page.wait_for_function(
-        "() => document.querySelector('#puzzle-title').textContent.startsWith('Puzzle 2 of 2')"
-    )
+    wait_for_text(page, "#puzzle-title", "Puzzle 2 of 2")
     page.reload()
     page.wait_for_selector("#puzzle-solution:visible")
     page.click("#puzzle-solution")
@@ -307,8 +292,7 @@ def test_a_whole_game_of_custom_rules_against_machines_by_clicks(open_page):
     page.select_option("#setup-rules", "custom")
     page.wait_for_selector("#setup-start:enabled")
     page.fill("#custom-stones", "1")
-    page.wait_for_function("() => document.querySelector('#custom-error').textContent")
-    assert "start and order give player 0" in page.inner_text("#custom-error")
+    wait_for_text(page, "#custom-error", "start and order give player 0")
     assert page.is_disabled("#setup-start")
     page.select_option("#custom-setup", "snake")
     page.fill("#custom-size", "5")
@@ -346,9 +330,7 @@ def test_a_whole_game_of_custom_rules_against_machines_by_clicks(open_page):
     page.wait_for_selector("#end:visible")
     assert "Red resigned" in page.inner_text("#end h2")
     page.click("#rematch")
-    page.wait_for_function(
-        "() => document.querySelector('#players').textContent.includes('Red · machine')"
-    )
+    wait_for_text(page, "#players", "Red · machine")
     assert page.inner_text("#players").count("you") == 1
 
 

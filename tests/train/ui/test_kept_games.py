@@ -89,24 +89,6 @@ def test_two_tabs_keep_their_games_when_the_server_is_started_anew(server, open_
     assert (one.url, two.url) == addresses
 
 
-def test_a_reload_goes_on_with_the_game_of_the_tab(server, open_tab):
-    one = open_tab(server.address)
-    begin(one, "A1", "A7")
-    two = open_tab(server.address, beside=one)
-    begin(two, "C3")
-    for is_new in (False, True):
-        addresses = one.url, two.url
-        if is_new:
-            for page in (one, two):
-                page.goto("about:blank")
-            server.end()
-            server.start()
-        for page, address in zip((one, two), addresses, strict=True):
-            page.goto(address) if is_new else page.reload()
-        assert wait_for_moves(one, 2) == ["A1", "A7"]
-        assert wait_for_moves(two, 1) == ["C3"]
-
-
 def test_a_second_tab_begins_its_own_game_and_offers_that_of_a_closed_one(server, open_tab):
     one = open_tab(server.address)
     begin(one, "A1", "A7")
@@ -138,26 +120,6 @@ def test_a_second_tab_begins_its_own_game_and_offers_that_of_a_closed_one(server
     assert moves(two) == ["C3"]
 
 
-def test_a_game_that_a_new_one_replaced_is_offered(server, open_tab):
-    page = open_tab(server.address)
-    begin(page, "A1", "A7")
-    begin(page)
-    page.click("#offer button")
-    wait_for_moves(page, 2)
-    assert play(page, "G1") == ["A1", "A7", "G1"]
-
-
-def test_pages_that_show_one_game_meet_again_at_a_new_server(server, open_tab):
-    one = open_tab(server.address)
-    begin(one, "A1")
-    two = open_tab(one.url, beside=one)
-    server.end(one, two)
-    server.start(one, two)
-    assert play(one, "A7") == ["A1", "A7"]
-    wait_for_moves(two, 2)
-    assert play(two, "C3") == wait_for_moves(one, 3) == ["A1", "A7", "C3"]
-
-
 def test_a_move_that_no_server_answered_is_played_by_the_next(server, open_tab):
     page = open_tab(server.address)
     begin(page, "A1")
@@ -183,25 +145,20 @@ def test_play_goes_on_where_nothing_can_be_kept(server, open_tab):
     assert play(page, "C3") == ["A1", "A7", "C3"]
 
 
-def test_older_games_make_room_in_a_full_store(server, open_tab):
+@pytest.mark.parametrize(("count", "is_full"), [(20, True), (60, False)])
+def test_the_latest_games_with_moves_are_kept_also_in_a_full_store(
+    server, open_tab, count, is_full
+):
     page = open_tab(server.address)
-    page.evaluate(OLD_GAMES, 20)
-    page.evaluate(FULL)
+    page.evaluate(OLD_GAMES, count)
+    if is_full:
+        page.evaluate(FULL)
     begin(page, "A7", "C3")
-    own = urlsplit(page.url).fragment
-    kept = page.evaluate(f"() => JSON.parse(localStorage['wallgo.game.{own}'])")
-    assert len(kept["copy"]["plies"]) == 2
-    assert kept_games(page) >= {f"old-{number}" for number in range(1, 20, 2)}
-
-
-def test_the_latest_games_are_kept(server, open_tab):
-    page = open_tab(server.address)
-    page.evaluate(OLD_GAMES, 60)
-    begin(page, "A1")
-    kept = kept_games(page)
-    with_a_move = {f"old-{number}" for number in range(1, 60, 2)}
-    assert kept > with_a_move | {urlsplit(page.url).fragment}
-    assert len(kept) == 32
+    own, kept = urlsplit(page.url).fragment, kept_games(page)
+    copy = page.evaluate(f"() => JSON.parse(localStorage['wallgo.game.{own}'])")["copy"]
+    assert len(copy["plies"]) == 2
+    assert kept >= {own} | {f"old-{number}" for number in range(1, count, 2)}
+    assert is_full or len(kept) == 32
 
 
 def test_a_game_that_nobody_keeps_is_told(server, open_tab):

@@ -42,12 +42,8 @@ def test_the_machine_has_answered_when_a_move_returns(board):
     assert len(board.game.actions) == 4
     assert moves(board)[:3] == ["B2", "A1", "B2->B2:up"]
     assert board.view["mayPlay"] and not board.is_over
-
-
-def test_take_back_and_resign(board):
-    board.play("B2")
     board.take_back()
-    assert board.game.actions == ()
+    assert len(board.game.actions) == 2
     board.resign()
     assert board.is_over and board.view["status"] == "Red resigned"
 
@@ -85,14 +81,6 @@ def test_the_machine_begins_for_blue():
     board.close()
     with pytest.raises(UsageError, match="the board is closed"):
         board.play("A1")
-
-
-def test_a_complaint_reaches_the_widget(board):
-    told = []
-    board.send = told.append
-    board._receive({"type": "play", "node": 0, "move": "Z1"})
-    board.play("B2")  # Messages are answered in turn.
-    assert [message["type"] for message in told] == ["error"]
 
 
 def test_a_picture_stands_in_where_widgets_are_not_shown(board):

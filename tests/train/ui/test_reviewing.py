@@ -120,6 +120,8 @@ def test_what_fails_is_said_at_the_session(monkeypatch):
     def refuse(on_share):
         raise UsageError("no player for these rules")
 
+    with pytest.raises(ValueError, match="there is no move to review"):
+        Reviewer(PlainMachine()).start(session_of())
     session = session_of("A1")
     reviewed(monkeypatch, session, refuse)
     assert (session.review.error, session.review.name) == ("no player for these rules", "")
@@ -129,8 +131,3 @@ def test_what_fails_is_said_at_the_session(monkeypatch):
 
     reviewed(monkeypatch, session, fail)
     assert session.review.error == "no review; the server's console says why"
-
-
-async def test_a_game_without_a_move_is_not_reviewed():
-    with pytest.raises(ValueError, match="there is no move to review"):
-        Reviewer(PlainMachine()).start(session_of())

@@ -7,7 +7,6 @@ import pytest
 
 from tests.support.learner.commands import command, complaint
 from tests.support.play import PlainMachine
-from train.runtime.errors import UsageError
 from train.ui import terminal
 from wallgo_jax.formats import diagram
 from wallgo_jax.game.rules import PRESETS
@@ -67,23 +66,10 @@ def test_a_game_ends_with_a_card_and_another_begins(typed):
     assert out.rstrip().endswith("1. D5")
 
 
-def test_the_machine_is_compiled_while_the_person_places_stones(typed, monkeypatch):
-    prepared = []
-    monkeypatch.setattr(PlainMachine, "prepare", lambda self, rules: prepared.append(rules))
-    typed("quit\n")
-    assert prepared == []
-    typed("quit\n", level="expert")
-    assert prepared == [RULES]
-
-
-def test_the_machine_answers(typed):
-    assert "2. A1 3. B1" in typed("D4\nmoves\n", level="expert")
-
-
 def test_nobody_who_leaves_waits_for_a_compiler(typed, monkeypatch):
     left = []
     monkeypatch.setattr(terminal, "leave", left.append)
-    typed("quit\n")
+    assert "2. A1 3. B1" in typed("D4\nmoves\nquit\n", level="expert")
     assert left == []
     monkeypatch.setattr(PlainMachine, "is_compiling", True)
     typed("quit\n")
@@ -101,11 +87,3 @@ def test_nobody_who_leaves_waits_for_a_compiler(typed, monkeypatch):
 )
 def test_words_without_effect_are_refused(words, word):
     assert word in complaint(command("play", *words))
-
-
-@pytest.mark.parametrize(
-    ("choice", "word"), [({"level": "god"}, "beginner"), ({"colour": "Green"}, "Blue")]
-)
-def test_choices_that_do_not_exist(choice, word):
-    with pytest.raises(UsageError, match=word):
-        terminal.run(RULES, **{"player": "", "level": "club", "colour": "Red"} | choice)

@@ -17,7 +17,7 @@ import jax
 import numpy as np
 
 from train.arena.match import MatchOptions, play_match, play_meeting
-from train.arena.openings import Positions
+from train.arena.openings import OpeningOptions, Positions
 from train.arena.result import MatchResult
 from train.data.record_dataset import Examples, RecordedGames, make_examples
 from train.players.basic import Player
@@ -163,7 +163,8 @@ def play_games(
       positions: that games start from in place of random plies.
       key: decides openings and draws; by default it follows from the names and the work's seed.
     """
-    options = MatchOptions(games, min(games, _BATCH), opening_plies, positions=positions)
+    opening = OpeningOptions(opening_plies, positions=positions)
+    options = MatchOptions(games, min(games, _BATCH), opening)
     title = " against ".join(player.name for player in players)
     with work.task(title, games, "games") as on_progress:
         if key is not None:

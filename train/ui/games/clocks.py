@@ -1,7 +1,5 @@
 """Chess clocks: time for a whole game, and an increment after each move."""
 
-from __future__ import annotations
-
 import dataclasses
 import time
 from collections.abc import Callable
@@ -19,19 +17,12 @@ class ClockSettings(NamedTuple):
 
 @dataclasses.dataclass(eq=False)
 class Clocks:
-    """The clocks of all players; at most one of them runs.
+    """The clocks of all players; at most one of them runs."""
 
-    Attributes:
-      settings: time of each player.
-      seconds: of each player when the clocks last stopped; see `left`.
-      now: returns the time in seconds.
-      running: whose clock runs, or None.
-    """
-
-    settings: ClockSettings
-    seconds: list[float]
-    now: Callable[[], float] = time.monotonic
-    running: int | None = None
+    settings: ClockSettings  # time of each player
+    seconds: list[float]  # of each player when the clocks last stopped; see `left`
+    now: Callable[[], float] = time.monotonic  # returns the time in seconds
+    running: int | None = None  # whose clock runs, or None
     _since: float = 0.0
 
     def left(self, player: int) -> float:
@@ -50,13 +41,3 @@ class Clocks:
         if self.running is not None:
             self.seconds[self.running] = self.left(self.running)
         self.running = None
-
-    def add_increment(self, player: int) -> None:
-        """Give a player the time of a move played."""
-        self.seconds[player] += self.settings.increment
-
-    @property
-    def flagged(self) -> int | None:
-        """The player whose time is over while the clock runs, or None."""
-        player = self.running
-        return player if player is not None and self.left(player) <= 0 else None

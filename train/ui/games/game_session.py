@@ -1,7 +1,5 @@
 """A game that people and machines play at one board; the referee decides what is allowed."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import dataclasses
@@ -10,43 +8,47 @@ import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from train.puzzles.puzzle_file import Puzzle
 from train.runtime.errors import one_line
 from train.ui.games.clocks import Clocks
 from train.ui.games.game_tree import GameTree, Node, path_to
 from train.ui.games.levels import GLANCE, HINT, LEVELS, PERSON, Level
 from train.ui.games.machine import Machine
-from train.ui.games.puzzles import OPEN, SHOWN, SOLVED, PuzzleTask
 from wallgo_jax.notation import COLOURS
 from wallgo_jax.view.illegality import illegality
 
 PLAY, ANALYSE = "play", "analyse"
+OPEN, SOLVED, SHOWN = "open", "solved", "shown"
+"""States of a puzzle."""
 PACE_SECONDS = 0.3
 """Least time of a machine's move, so that people see it."""
 _NO_TIME = "the time is over: analyse, or start a new game"
 _LOG = logging.getLogger(__name__)
 
 
+@dataclasses.dataclass
+class PuzzleTask:
+    """A puzzle in the hands of a person."""
+
+    key: str  # of the puzzle in `puzzles_by_key`
+    puzzle: Puzzle  # position and solution
+    mover: int  # the player to move
+    state: str = OPEN  # OPEN until it is SOLVED or its solution is SHOWN
+    tried: list[int] = dataclasses.field(default_factory=list)
+    """Wrong moves as public actions, the last one last."""
+
+
 class ReviewStatus(NamedTuple):
-    """The progress of a review.
+    """The progress of a review."""
 
-    Attributes:
-      tip: number of the last position of the line that is reviewed.
-      began: time in seconds, as `time.monotonic` gives it.
-      positions: that are searched.
-      share: of the search that is done, 0 to 1.
-      name: of the finished review on the server, or empty.
-      accuracy: of each player in per cent, None where a player made no move; empty until it is
-        finished.
-      error: why there is no review, or empty.
-    """
-
-    tip: int
-    began: float = 0.0
-    positions: int = 0
-    share: float = 0.0
-    name: str = ""
+    tip: int  # number of the last position of the line that is reviewed
+    began: float = 0.0  # time in seconds, as `time.monotonic` gives it
+    positions: int = 0  # that are searched
+    share: float = 0.0  # of the search that is done, 0 to 1
+    name: str = ""  # of the finished review on the server, or empty
     accuracy: tuple[int | None, ...] = ()
-    error: str = ""
+    """Of each player in per cent, None where a player made no move; empty until it is finished."""
+    error: str = ""  # why there is no review, or empty
 
     @property
     def is_running(self) -> bool:
@@ -59,37 +61,23 @@ class GameSession:
     """One game: in play the seats take turns; in analysis any ply can be tried anywhere.
 
     The actions of people raise a ValueError, one line, where the game does not allow them.
-
-    Attributes:
-      tree: the game and its variations; the game begins at its current position.
-      seats: PERSON or the machine's level, for each colour.
-      machine: searches for its moves, hints and evaluations.
-      clocks: None for no limit of time.
-      mode: PLAY or ANALYSE.
-      task: the puzzle that is set here, or None.
-      tip: the end of the line that is played.
-      forfeit: a loss off the board as (player, reason), or None.
-      shows_evaluation: whether each position is evaluated.
-      hint: number of the position that a hint was asked for, or None.
-      error: why the machine cannot go on until something changes, or empty.
-      search: the level of the search that somebody waits for and when it began, as
-        `time.monotonic` gives it; None while nobody waits.
-      review: progress of the latest review, or None.
     """
 
-    tree: GameTree
-    seats: Sequence[str]
-    machine: Machine
-    clocks: Clocks | None = None
-    mode: str = PLAY
-    task: PuzzleTask | None = None
-    tip: Node = dataclasses.field(init=False)
-    forfeit: tuple[int, str] | None = None
-    shows_evaluation: bool = False
-    hint: int | None = None
-    error: str = ""
+    tree: GameTree  # the game and its variations; the game begins at its current position
+    seats: Sequence[str]  # PERSON or the machine's level, for each colour
+    machine: Machine  # searches for its moves, hints and evaluations
+    clocks: Clocks | None = None  # None for no limit of time
+    mode: str = PLAY  # PLAY or ANALYSE
+    task: PuzzleTask | None = None  # the puzzle that is set here, or None
+    tip: Node = dataclasses.field(init=False)  # the end of the line that is played
+    forfeit: tuple[int, str] | None = None  # a loss off the board as (player, reason), or None
+    shows_evaluation: bool = False  # whether each position is evaluated
+    hint: int | None = None  # number of the position that a hint was asked for, or None
+    error: str = ""  # why the machine cannot go on until something changes, or empty
     search: tuple[Level, float] | None = None
-    review: ReviewStatus | None = None
+    """The level of the search that somebody waits for and when it began, as `time.monotonic` gives
+    it; None while nobody waits."""
+    review: ReviewStatus | None = None  # progress of the latest review, or None
     _listeners: list[Callable[[], None]] = dataclasses.field(default_factory=list)
     _worker: asyncio.Task[None] | None = None
     _alarm: asyncio.TimerHandle | None = None
@@ -137,7 +125,6 @@ class GameSession:
         for waiting in (self._worker, self._alarm):
             if waiting is not None:
                 waiting.cancel()
-        self.machine.forget(self.tree.root)
 
     # The state of the game.
 
@@ -292,13 +279,13 @@ class GameSession:
         self.tree.current, self.tip = self.tip.children[0], self.tree.current
 
     def _move(self, before: Node, action: int) -> None:
-        node = self.tree.add(before, action)
+        node, clocks = self.tree.add(before, action), self.clocks
         if self.tree.current is before:
             self.tree.current = node
         if self.mode == PLAY:
             self.tip = node
-            if self.clocks is not None and self.clocks.running is not None:
-                self.clocks.add_increment(before.snapshot.player)
+            if clocks is not None and clocks.running is not None:
+                clocks.seconds[before.snapshot.player] += clocks.settings.increment
 
     def _changed(self) -> None:
         """Go on after an action of a person; the machine may be able to, again."""
@@ -317,22 +304,20 @@ class GameSession:
     def _set_clocks(self) -> None:
         if self._alarm is not None:
             self._alarm.cancel()
-            self._alarm = None
         if self.clocks is None:
             return
         # Nobody's time runs before the first move.
         if self.mode == ANALYSE or self.is_over or self.tip.parent is None:
             self.clocks.stop()
             return
-        mover = self.tip.snapshot.player
+        mover, loop = self.tip.snapshot.player, asyncio.get_running_loop()
         self.clocks.start(mover)
-        loop = asyncio.get_running_loop()
         self._alarm = loop.call_later(self.clocks.left(mover) + 0.01, self._check_time)
 
     def _check_time(self) -> None:
-        flagged = self.clocks.flagged if self.clocks is not None else None
-        if flagged is not None and not self.is_over:
-            self.forfeit = (flagged, "ran out of time")
+        clocks = self.clocks
+        if clocks is not None and clocks.running is not None and not clocks.left(clocks.running):
+            self.forfeit = (clocks.running, "ran out of time")
         self._update()
 
     def _go_on(self) -> None:
@@ -361,11 +346,11 @@ class GameSession:
 
     def _next_search(self) -> tuple[Node, Level, bool] | None:
         """The position to search next, at which level, and whether to move there."""
+        node = self.tree.current
         if self.error or self.is_posed:
             return None
         if self.is_machines_turn:
             return self.tip, LEVELS[self.seats[self.tip.snapshot.player]], True
-        node = self.tree.current
         if node.snapshot.is_over:
             return None
         done = 0 if node.report is None else node.report.simulations
@@ -377,7 +362,7 @@ class GameSession:
 
     async def _search(self, node: Node, level: Level, *, is_move: bool) -> None:
         pause = asyncio.sleep(PACE_SECONDS if is_move else 0)
-        search = self.machine.search(self.tree.rules, node, level, is_move=is_move)
+        search = self.machine.search(self.tree.rules, node, level)
         report, _ = await asyncio.gather(search, pause)
         if node.report is None or node.report.simulations <= report.simulations:
             node.report = report

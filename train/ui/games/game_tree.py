@@ -1,7 +1,5 @@
 """A game with its variations: a tree of positions, each reached by one ply from its parent."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterator
 
@@ -18,25 +16,16 @@ MAX_NODES = 2000
 
 @dataclasses.dataclass(eq=False)
 class Node:
-    """A position of the tree.
+    """A position of the tree."""
 
-    Attributes:
-      number: its name in messages; a number is never used twice.
-      parent: the position before; None at the root.
-      position: the position, and the plies from the root.
-      snapshot: the position in plain data.
-      children: the plies that were tried from here, the main line first.
-      report: of the deepest search of the position so far.
-      mark: a review's mark of the ply that leads here, such as `?!`; empty for none.
-    """
-
-    number: int
-    parent: Node | None
-    position: GamePosition
-    snapshot: Snapshot
-    children: list[Node] = dataclasses.field(default_factory=list)
-    report: SearchReport | None = None
-    mark: str = ""
+    number: int  # its name in messages; a number is never used twice
+    parent: "Node | None"  # the position before; None at the root
+    position: GamePosition  # the position, and the plies from the root
+    snapshot: Snapshot  # the position in plain data
+    children: list["Node"] = dataclasses.field(default_factory=list)
+    """The plies that were tried from here, the main line first."""
+    report: SearchReport | None = None  # of the deepest search of the position so far
+    mark: str = ""  # a review's mark of the ply that leads here, such as `?!`; empty for none
 
     @property
     def state(self) -> State:

@@ -1,7 +1,5 @@
 """Who plays a colour: a person, or the machine at a level of so many simulations."""
 
-from __future__ import annotations
-
 import functools
 from typing import Annotated, NamedTuple
 
@@ -16,18 +14,13 @@ PERSON = "person"
 
 
 class Level(NamedTuple):
-    """A strength of play.
+    """A strength of play."""
 
-    Attributes:
-      name: in the page and on the command line.
-      simulations: of each move's search.
-      temperature: a move is drawn with chances policy^(1 / temperature) of the search's improved
-        policy; 0 plays the search's own choice.
-    """
-
-    name: str
-    simulations: int
+    name: str  # in the page and on the command line
+    simulations: int  # of each move's search
     temperature: float
+    """A move is drawn with chances policy^(1 / temperature) of the search's improved policy; 0
+    plays the search's own choice."""
 
 
 # The search of a player weighs a value by 15 logits and more: low temperatures change nothing.
@@ -52,24 +45,16 @@ ZERO = "wjx"
 """The player whose Elo is 0. The lower levels win and lose games against it; from a player that
 loses all of them, no distance can be measured."""
 CARD_KEY, CARD_KEY_HOW = "levels", "levels_measured"
-"""Entries of a model's card: a `Rating` by the name of the level, and the games that gave it."""
-
-
-class Rating(NamedTuple):
-    """Elo of a level, and its 95 % interval."""
-
-    elo: float
-    low: float
-    high: float
+"""Entries of a model's card: `elo`, and `low` to `high`, its 95 % interval, by the name of the
+level; and the games that gave it."""
 
 
 @functools.cache
-def ratings_of(player: str) -> dict[str, Rating]:
+def ratings_of(player: str) -> dict[str, dict[str, float]]:
     """The ratings of a machine by the name of the level, where its weights have a card; a level
     that is missing was not measured."""
     kind, _, model = player.partition(":")
-    measured = pretrained.read_card(model).get(CARD_KEY, {}) if kind == "pretrained" else {}
-    return {name: Rating(**rating) for name, rating in measured.items()}
+    return pretrained.read_card(model).get(CARD_KEY, {}) if kind == "pretrained" else {}
 
 
 def check_seat(seat: str) -> str:

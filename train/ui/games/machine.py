@@ -1,7 +1,5 @@
 """The machine of a board: searches positions of games in engine sessions."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import dataclasses
@@ -14,7 +12,7 @@ from train.engine.sessions import Sessions
 from train.players.registry import make_evaluating_player
 from train.review.player import default_player
 from train.search.report import SearchReport
-from train.ui.games.game_tree import Node, path_to
+from train.ui.games.game_tree import Node
 from train.ui.games.levels import Level
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import Sizes, sizes_of
@@ -25,78 +23,50 @@ _Engine = asyncio.Future[Sessions]
 
 @dataclasses.dataclass
 class Compilation:
-    """How far an engine is compiled.
+    """How far an engine is compiled."""
 
-    Attributes:
-      began: time in seconds, as `time.monotonic` gives it.
-      done: programs that are compiled.
-      total: programs in all; 0 until that is known.
-    """
-
-    began: float
-    done: int = 0
-    total: int = 0
+    began: float  # time in seconds, as `time.monotonic` gives it
+    done: int = 0  # programs that are compiled
+    total: int = 0  # programs in all; 0 until that is known
 
 
 class Machine:
-    """Searches by engine sessions: one engine a shape of rules, two sessions a game.
-
-    A session keeps what it has searched. So machines' moves have a session apart: hints and
-    evaluations, which search longer, would make a weak level stronger.
+    """Searches by engine sessions: one engine a shape of rules, a session of its own for each
+    search, so that hints do not make a weak level stronger.
 
     Attributes:
       listeners: called whenever a program is compiled.
     """
 
     def __init__(self, player: str = "") -> None:
-        """Prepare without compiling anything.
-
-        Args:
-          player: a name of docs/players.md, in place of the one that `levels` chooses.
-        """
+        """Prepare without compiling anything; `player` is a name of docs/players.md, in place of
+        the one that comes with the rules."""
         self.listeners: set[Callable[[], None]] = set()
         self._player = player
         self._engines: dict[tuple[str, Sizes], _Engine] = {}  # the one asked last comes last
         self._compiling: dict[_Engine, Compilation] = {}
-        self._games: dict[tuple[Node, bool], tuple[Sessions, str]] = {}  # by root and is_move
-        self._turns: dict[Node, asyncio.Lock] = {}
 
     def name_for(self, rules: Rules) -> str:
         """The name of the player that plays these rules."""
         return self._player or default_player(rules)
 
-    async def search(
-        self, rules: Rules, node: Node, level: Level, *, is_move: bool
-    ) -> SearchReport:
+    async def search(self, rules: Rules, node: Node, level: Level) -> SearchReport:
         """Search a position in which the game goes on; the report's action is the level's move.
-
-        Args:
-          rules: of the game.
-          node: the position.
-          level: simulations and temperature.
-          is_move: whether the machine is to move there; such searches learn nothing from others.
 
         Raises:
           UsageError: no machine can play these rules.
         """
-        key = root, _ = path_to(node)[0], is_move
-        async with self._turns.setdefault(root, asyncio.Lock()):
-            sessions = await self._sessions(rules)
-            if key not in self._games or self._games[key][0] is not sessions:
-                self._games[key] = sessions, sessions.open(rules, position=root.position)
-            name = self._games[key][1]
-            sessions.move_to(name, node.position)
-            budget = {"simulations": level.simulations, "temperature": level.temperature}
-            report = await asyncio.wrap_future(sessions.ask(name, **budget))
+        while True:
+            engine = self.prepare(rules)
+            sessions = await asyncio.shield(engine)
+            if engine in self._engines.values():  # Others may have been asked for meanwhile.
+                break
+        name = sessions.open(rules, position=node.position)
+        budget = {"simulations": level.simulations, "temperature": level.temperature}
+        answer = sessions.ask(name, **budget)
+        sessions.close(name)  # It is answered all the same.
+        report = await asyncio.wrap_future(answer)
         return dataclasses.replace(report, simulations=level.simulations)
-
-    def forget(self, root: Node) -> None:
-        """Drop the sessions of a game that nobody plays any more."""
-        self._turns.pop(root, None)
-        for is_move in (False, True):
-            if (root, is_move) in self._games:
-                sessions, name = self._games.pop((root, is_move))
-                sessions.close(name)
 
     def shut_down(self) -> None:
         """End all engines."""
@@ -145,15 +115,6 @@ class Machine:
     def _key_of(self, rules: Rules) -> tuple[str, Sizes]:
         return self.name_for(rules), sizes_of(rules)
 
-    async def _sessions(self, rules: Rules) -> Sessions:
-        """The sessions for these rules, once they are compiled. Until the caller waits again,
-        nothing ends them."""
-        while True:
-            engine = self.prepare(rules)
-            sessions = await asyncio.shield(engine)
-            if engine in self._engines.values():  # Others may have been asked for meanwhile.
-                return sessions
-
     def _note(self, engine: _Engine) -> None:
         """Note that an engine is compiled. One that failed is forgotten: the next search tries
         again."""
@@ -166,10 +127,8 @@ class Machine:
         for listener in list(self.listeners):
             listener()
 
-    def _end(self, engine: _Engine) -> None:
+    @staticmethod
+    def _end(engine: _Engine) -> None:
         """End a compiled engine, unless it failed, and its sessions."""
-        if engine.cancelled() or engine.exception() is not None:
-            return
-        sessions = engine.result()
-        self._games = {key: game for key, game in self._games.items() if game[0] is not sessions}
-        sessions.shut_down()
+        if not engine.cancelled() and engine.exception() is None:
+            engine.result().shut_down()

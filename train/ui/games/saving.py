@@ -1,7 +1,6 @@
 """Games as files and back: records with their variations, positions as diagrams."""
 
-from __future__ import annotations
-
+import contextlib
 import json
 import re
 from collections.abc import Mapping
@@ -33,30 +32,24 @@ _Seconds = Annotated[float, Field(ge=0, le=1e6)]
 
 class SessionCopy(BaseModel):
     """A whole game session as JSON: a page keeps it for a server that is started anew. One without
-    plies is a new game.
+    plies is a new game."""
 
-    Attributes:
-      rules: those of the position, where there is one.
-      plies: the place of the position before each ply, and its action. A position's place is its
-        number among all, parents before their children.
-      seats: by default a person against the machine, or people in analysis.
-      left: seconds of each clock.
-      puzzle: key and state of the puzzle that is set.
-    """
-
-    rules: RulesFields | None = None
+    rules: RulesFields | None = None  # those of the position, where there is one
     position: str | None = None
     plies: _Plies = []
+    """The place of the position before each ply, and its action. A position's place is its number
+    among all, parents before their children."""
     current: _Place = 0
     tip: _Place = 0
     mode: Mode = PLAY
     seats: tuple[Seat, ...] | None = None
+    """By default a person against the machine, or people in analysis."""
     names: tuple[_Name, ...] | None = None
     clock: ClockSettings | None = None
-    left: tuple[_Seconds, ...] | None = None
+    left: tuple[_Seconds, ...] | None = None  # seconds of each clock
     forfeit: tuple[int, Annotated[str, Field(max_length=40)]] | None = None
     evaluates: bool = False
-    puzzle: dict[str, str] | None = None
+    puzzle: dict[str, str] | None = None  # key and state of the puzzle that is set
 
 
 def read_rules(fields: Any) -> Rules:
@@ -113,7 +106,9 @@ def read_copy(fields: Mapping[str, Any], machine: Machine) -> GameSession:
     else:
         state = diagram.parse(copy.position)
         tree = GameTree(diagram.rules_of(state), state)
-    players, nodes = tree.rules.players, _grow(tree, copy.plies)
+    players, nodes = tree.rules.players, [tree.root]
+    for place, action in copy.plies:
+        nodes.append(tree.add(_at(nodes, place), action))
     rivals = PERSON if copy.mode == ANALYSE else DEFAULT_LEVEL
     default = (PERSON, *[rivals] * (players - 1))
     for counted in (copy.names, copy.left):
@@ -121,8 +116,9 @@ def read_copy(fields: Mapping[str, Any], machine: Machine) -> GameSession:
             raise ValueError(f"names and left: {players} of each are needed, one a player")
     tree.names = copy.names
     tree.current = _at(nodes, copy.tip)
-    left = copy.left or [60 * copy.clock.minutes] * players if copy.clock else ()
-    clocks = copy.clock and Clocks(copy.clock, [*left])
+    clocks = copy.clock and Clocks(
+        copy.clock, [*(copy.left or [60 * copy.clock.minutes] * players)]
+    )
     seats = default if copy.seats is None else copy.seats
     session = GameSession(tree, seats, machine, clocks=clocks, mode=copy.mode)
     tree.current = _at(nodes, copy.current)
@@ -163,9 +159,12 @@ def read_game(text: str, machine: Machine, rules: Rules | None = None) -> GameSe
     Raises:
       ValueError: what is wrong, where, and what is allowed.
     """
-    fields = _first_object(text)
+    fields: dict[str, Any] = {}
     if _DIAGRAM.match(text):
         fields = {"position": text}
+    elif text.lstrip().startswith("{"):
+        with contextlib.suppress(json.JSONDecodeError, RecursionError):
+            fields, _ = json.JSONDecoder().raw_decode(text.lstrip())
     if "position" in fields:
         new = {"seats": None, "current": fields.get("tip", 0), "mode": ANALYSE}
         return read_copy(fields | new, machine)
@@ -178,25 +177,7 @@ def read_game(text: str, machine: Machine, rules: Rules | None = None) -> GameSe
     return session
 
 
-def _grow(tree: GameTree, plies: list[tuple[int, int]]) -> list[Node]:
-    """Play plies, each after the position of its place; returns all positions."""
-    nodes = [tree.root]
-    for place, action in plies:
-        nodes.append(tree.add(_at(nodes, place), action))
-    return nodes
-
-
 def _at(nodes: list[Node], place: int) -> Node:
     if place >= len(nodes):
         raise ValueError(f"plies, current or tip: {place} is not the place of a position before it")
     return nodes[place]
-
-
-def _first_object(text: str) -> dict[str, Any]:
-    """The JSON object that a text begins with, or an empty one."""
-    if not text.lstrip().startswith("{"):
-        return {}
-    try:
-        return json.JSONDecoder().raw_decode(text.lstrip())[0]
-    except (json.JSONDecodeError, RecursionError):
-        return {}

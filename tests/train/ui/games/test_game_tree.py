@@ -43,10 +43,3 @@ def test_removal_takes_what_follows_and_steps_back():
         tree.remove(tree.root)
     with pytest.raises(ValueError, match="node: 1 is not a position"):
         tree.node(1)
-
-
-def test_illegal_moves_change_nothing():
-    tree = GameTree(RULES)
-    with pytest.raises(ValueError, match="Red already stands on B6"):
-        play(tree, "B6")
-    assert len(tree) == 1

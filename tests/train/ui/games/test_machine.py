@@ -1,7 +1,6 @@
 """The page's view of a search, and which engines and sessions are kept."""
 
 import asyncio
-import itertools
 import threading
 from concurrent.futures import Future
 
@@ -54,44 +53,33 @@ def test_chances_are_those_of_the_best_move_and_hints_go_by_visits():
     assert view["ideas"][1]["line"] == ["C3", "D4"]
     equal = wire.evaluation_view(report(TWO, visits=np.array([9, 9])))
     assert equal["ideas"][0]["line"] == ["C3", "D4"], "the search's choice"
-
-
-def test_without_visits_the_policy_is_all_that_is_known():
+    three = report(THREE, values=np.array([1.0, -0.5, -0.5]))
+    assert wire.evaluation_view(three)["chances"] == [1.0, 0.0, 0.0], "a loss is minus a half"
+    # Without visits the policy is all that is known.
     unseen = {"visits": np.zeros(2, int), "best_values": np.array([-0.1, 0.1])}
     view = wire.evaluation_view(report(TWO, root_visits=np.array(1), **unseen))
-    assert view["chances"] == [0.45, 0.55]
+    assert (view["chances"], view["order"]) == ([0.45, 0.55], "the likeliest first")
     assert [idea["share"] for idea in view["ideas"]] == [0.7, 0.3]
-    assert view["order"] == "the likeliest first"
-
-
-def test_of_three_players_a_loss_is_minus_a_half():
-    found = report(THREE, values=np.array([1.0, -0.5, -0.5]))
-    assert wire.evaluation_view(found)["chances"] == [1.0, 0.0, 0.0]
 
 
 class PlainSessions:
-    """Sessions that follow games and find the same in every position."""
+    """Sessions that find the same in every position."""
 
     def __init__(self, rules):
-        self.rules, self.plies, self.asked, self.is_ended = rules, {}, [], False
-        self._numbers = itertools.count(1)
+        self.rules, self.positions, self.asked, self.is_ended = rules, {}, [], False
 
     def open(self, rules, *, position):
         assert not self.is_ended
-        name = str(next(self._numbers))
-        self.plies[name] = ()
+        name = f"{len(self.asked)}"
+        self.positions[name] = position
         return name
 
     def close(self, name):
-        del self.plies[name]
-
-    def move_to(self, name, position):
-        self.plies[name] = position.actions
+        del self.positions[name]
 
     def ask(self, name, *, simulations, temperature):
         assert temperature == simulations / 1000
-        assert not self.is_ended
-        self.asked.append((name, self.plies[name], simulations))
+        self.asked.append((self.positions[name].actions, simulations))
         future = Future()
         future.set_result(report(TWO))
         return future
@@ -127,27 +115,14 @@ def rules_of(size):
     return Rules(size=size, stones=1, order=(0, 1))
 
 
-def test_hints_teach_the_machine_nothing(made):
+async def test_each_search_has_a_session_of_its_own(made):
     engines, _ = made
-
-    async def body():
-        machine, tree = Machine("any"), GameTree(rules_of(3))
-        await machine.search(tree.rules, tree.root, level_of(256), is_move=False)
-        await machine.search(tree.rules, tree.root, level_of(1), is_move=True)
-        node = tree.play(min(tree.root.snapshot.legal))
-        await machine.search(tree.rules, node, level_of(1), is_move=True)
-        await machine.search(tree.rules, node, level_of(64), is_move=False)
-        return machine, tree, node.action
-
-    machine, tree, action = asyncio.run(body())
-    assert engines[0].asked == [
-        ("1", (), 256),
-        ("2", (), 1),
-        ("2", (action,), 1),
-        ("1", (action,), 64),
-    ]
-    machine.forget(tree.root)
-    assert engines[0].plies == {}
+    machine, tree = Machine("any"), GameTree(rules_of(3))
+    await machine.search(tree.rules, tree.root, level_of(256))
+    node = tree.play(min(tree.root.snapshot.legal))
+    await machine.search(tree.rules, node, level_of(1))
+    assert engines[0].asked == [((), 256), ((node.action,), 1)]
+    assert engines[0].positions == {}
 
 
 async def test_the_engine_that_was_not_asked_for_longest_makes_room(made, monkeypatch):
@@ -157,10 +132,10 @@ async def test_the_engine_that_was_not_asked_for_longest_makes_room(made, monkey
     # Engines differ by the shape of rules alone, so one position stands for all.
     roots = {size: GameTree(rules_of(3)).root for size in (3, 4, 5)}
     for size in (3, 4, 3, 5):
-        await machine.search(rules_of(size), roots[size], level_of(1), is_move=True)
+        await machine.search(rules_of(size), roots[size], level_of(1))
     await asyncio.sleep(0)
     # A game of the engine that is gone goes on with a new one.
-    await machine.search(rules_of(4), roots[4], level_of(1), is_move=True)
+    await machine.search(rules_of(4), roots[4], level_of(1))
     assert [each.rules.size for each in engines] == [3, 4, 5, 4]
     assert [each.is_ended for each in engines[:2]] == [True, True]
     assert [each.is_ended for each in engines[2:]] == [False, False]
@@ -172,10 +147,10 @@ async def test_an_engine_that_is_dropped_while_it_compiles_ends(made, monkeypatc
     engines, locks = made
     locks[3] = threading.Event()
     machine, root = Machine("any"), GameTree(rules_of(3)).root
-    waiting = asyncio.ensure_future(machine.search(rules_of(3), root, level_of(1), is_move=True))
+    waiting = asyncio.ensure_future(machine.search(rules_of(3), root, level_of(1)))
     await asyncio.sleep(0)
     other = GameTree(rules_of(3)).root
-    await machine.search(rules_of(4), other, level_of(1), is_move=True)
+    await machine.search(rules_of(4), other, level_of(1))
     assert machine.is_compiling
     locks[3].set()
     await asyncio.wait_for(waiting, 20)

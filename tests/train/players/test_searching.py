@@ -3,7 +3,7 @@
 import pytest
 
 from tests.support.learner import tiny
-from train.players.time_budget import PROBE, simulations_in
+from train.players.searching import PROBE, simulations_in
 from train.search.config import MAX_SIMULATIONS
 
 
@@ -44,6 +44,7 @@ def simulations(seconds: float, machine: Machine) -> int:
         (0.0121, 0.008, 4, 2),  # the root costs as much as eight simulations
         (0.0001, 0.0, 1, 2),  # never less
         (0.0085, 0.008, 1, 2),
+        (600, 0.0, MAX_SIMULATIONS, 2),
     ],
 )
 def test_seconds_become_simulations(seconds, root, expected, searches):
@@ -51,7 +52,3 @@ def test_seconds_become_simulations(seconds, root, expected, searches):
     assert simulations(seconds, machine) == expected
     assert machine.asked[0] == PROBE
     assert len(machine.asked) == searches
-
-
-def test_no_more_simulations_than_a_search_may_have():
-    assert simulations(600, Machine(root=0, simulation=1e-6)) == MAX_SIMULATIONS
