@@ -137,13 +137,8 @@ class Player:
             symmetries=player.symmetries,
             evaluate_heads=player.evaluate_heads,
         )
-        report: SearchReport = dataclasses.replace(
-            fetch(search(player.variables, batch, key_of("search", seed or 0))),
-            player=player.name,
-            rules=self.rules,
-            simulations=count,
-            calibration=player.calibration,
-        )
+        report = fetch(search(player.variables, batch, key_of("search", seed or 0)))
+        report = report.of_player(player, self.rules, count)
         return report[0] if is_one else report
 
     def evaluate(self, states: States, *, public: bool = False) -> PlayerEvaluation:

@@ -18,7 +18,7 @@ from train.data.openings import Opening, draw_legal, explore, no_opening, open_g
 from train.data.outcomes import Outcome
 from train.data.replay import Trajectory
 from train.runtime.fields import is_off
-from train.search.search import BudgetedSearch, Search
+from train.search.search import Search
 from wallgo_jax.board import bitboard
 from wallgo_jax.game import referee
 from wallgo_jax.game.state import Position, State, Variant, initial_position
@@ -30,7 +30,7 @@ class PlayoutCapSearch(NamedTuple):
     """A search that is full on some plies and cheap on the others: playout cap randomization (Wu,
     "Accelerating Self-Play Learning in Go", section 3.1)."""
 
-    search: BudgetedSearch  # its first budget is the full one, its second the cheap one
+    search: Search  # its first budget is the full one, its second the cheap one
 
 
 class SeatSums(NamedTuple):

@@ -1,6 +1,5 @@
 """A game on the host: plies by the referee, in notation, with a way back."""
 
-import contextlib
 import dataclasses
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -13,7 +12,7 @@ from train.runtime.host import fetch
 from wallgo_jax.game import actions as actions_lib
 from wallgo_jax.game import referee
 from wallgo_jax.game.rules import Rules
-from wallgo_jax.game.state import Position, State, Variant, initial_position, make_variant
+from wallgo_jax.game.state import State, initial_position, make_variant
 from wallgo_jax.notation import COLOURS, parse_action
 from wallgo_jax.view.illegality import illegality
 from wallgo_jax.view.snapshot import take_snapshot
@@ -104,15 +103,7 @@ def play_moves(position: GamePosition, moves: Sequence[str | int]) -> GamePositi
     return position
 
 
-def warm_up(rules: Rules) -> None:
-    """Compile everything that a game of these rules' shape needs."""
-    with contextlib.suppress(UsageError):
-        begin_game(rules).play(actions_lib.NO_ACTION)
-
-
-@jax.jit
-def _begin(variant: Variant) -> Position:
-    return initial_position(variant)
+_begin = jax.jit(initial_position)
 
 
 @jax.jit

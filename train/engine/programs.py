@@ -13,8 +13,9 @@ from typing import Any
 import jax
 import numpy as np
 
+from train.engine import pool as pool_lib
 from train.engine.options import EngineOptions
-from train.engine.pool import Pool, make_grow, make_pool, make_report, make_resume
+from train.engine.pool import Pool, make_pool, searching_of
 from train.engine.subtree import END
 from train.players.basic import Player
 from train.runtime.host import fetch
@@ -59,11 +60,7 @@ class Programs:
         over = self.start.position._replace(terminated=np.bool_(True))
         self._finished = self.start._replace(position=over)
         self._few = tuple(n for n in sizes if n <= _MOST_AT_ONCE) or sizes[:1]
-        self._jitted = {
-            "resume": jax.jit(make_resume(player), donate_argnums=1),
-            "grow": jax.jit(make_grow(player), donate_argnums=1),
-            "report": jax.jit(make_report(player)),
-        }
+        self._how = searching_of(player)
         make = jax.jit(lambda state: make_pool(state, trees=options.trees, nodes=options.nodes))
         self._pool = jax.eval_shape(make, self._finished)
         memory = device_memory()
@@ -105,33 +102,29 @@ class Programs:
         """Whether something that has begun is not compiled yet."""
         return not all(program.done() for program in list(self._programs.values()))
 
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        """The sizes of batches that can be searched by now, ascending."""
-        return self._compiled(self._options.batch_sizes, "grow")
+    def sizes(self, name: str = "grow") -> list[int]:
+        """The sizes for which a program is compiled by now, ascending; batches of those of `grow`
+        can be searched."""
+        done = [(key, each) for key, each in list(self._programs.items()) if each.done()]
+        failed = [key for key, each in done if each.cancelled() or each.exception()]
+        return sorted(size for (of, size), _ in done if of == name and (of, size) not in failed)
 
     def size_for(self, batch: int) -> int:
         """The smallest of `sizes` for a batch."""
-        return next(size for size in self.sizes if size >= batch)
-
-    def _compiled(self, sizes: Sequence[int], name: str) -> tuple[int, ...]:
-        """Those of the sizes for which a program is compiled."""
-        programs = {size: self._programs.get((name, size)) for size in sizes}
-        done = {size: each for size, each in programs.items() if each and each.done()}
-        return tuple(n for n, each in done.items() if not (each.cancelled() or each.exception()))
+        return next(size for size in self.sizes() if size >= batch)
 
     def _compile_size(self, threads: ThreadPoolExecutor, size: int) -> None:
         """Let threads compile the programs of a size, those that take longest first."""
         like, chunk = jax.ShapeDtypeStruct, self._options.chunk
         rows, due = like((size,), np.int32), like((size, chunk), np.int32)
-        steps, trees = like((), np.int32), (self._variables, self._pool, rows)
-        self._compile(threads, "grow", size, self._jitted["grow"], *trees, due, steps)
+        steps, trees = like((), np.int32), (self._how, self._variables, self._pool, rows)
+        self._compile(threads, "grow", size, pool_lib.grow, *trees, due, steps)
         if size in self._few:
             flags, path = like((size,), np.bool_), like((size, PATH_PLIES), np.int32)
             states = jax.tree.map(lambda x: like((size, *np.shape(x)), x.dtype), self._finished)
             more = flags, path, rows, states
-            self._compile(threads, "resume", size, self._jitted["resume"], *trees, *more)
-            self._compile(threads, "report", size, self._jitted["report"], *trees)
+            self._compile(threads, "resume", size, pool_lib.resume, *trees, *more)
+            self._compile(threads, "report", size, pool_lib.report, *trees)
 
     def _compile(
         self, threads: ThreadPoolExecutor, name: str, size: int, program: Any, *arguments: Any
@@ -152,14 +145,14 @@ class Programs:
         rooms: Sequence[int],
         states: Sequence[State],
     ) -> Pool:
-        """Bring trees to states. The pool is consumed.
+        """Bring trees to states, one board each. The pool is consumed.
 
         Args:
           pool: of all trees.
           rows: the trees.
           paths: slots from each tree's root to its state, at most PATH_PLIES; None to begin anew.
           rooms: nodes that each tree is to have room for.
-          states: one board each.
+          states: of the trees.
         """
         for part, size in self._parts("resume", rows):
             is_known, path = np.zeros(size, bool), np.full((size, PATH_PLIES), END, np.int32)
@@ -175,13 +168,8 @@ class Programs:
         return pool
 
     def grow(self, pool: Pool, rows: Sequence[int], due: np.ndarray) -> Pool:
-        """Some simulations of trees, at most a chunk. The pool is consumed.
-
-        Args:
-          pool: of all trees.
-          rows: the trees.
-          due: int32[len(rows), steps], visits of the slots that are due, for each simulation.
-        """
+        """Some simulations of trees, at most a chunk, by the visits int32[len(rows), steps] of the
+        slots that are due. The pool is consumed."""
         size = self.size_for(len(rows))
         filled = np.zeros((size, self._options.chunk), np.int32)
         filled[: len(rows), : due.shape[1]] = due
@@ -202,7 +190,7 @@ class Programs:
 
     def _parts(self, name: str, rows: Sequence[int]) -> Iterator[tuple[slice, int]]:
         """Parts of some trees for one call each of a program, and its size."""
-        sizes = self._compiled(self._few, name)
+        sizes = self.sizes(name)
         for first in range(0, len(rows), sizes[-1]):
             count = min(len(rows) - first, sizes[-1])
             yield slice(first, first + count), next(size for size in sizes if size >= count)

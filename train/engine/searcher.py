@@ -7,6 +7,7 @@ where it stood; the row that was not searched for the longest time is given to a
 import contextlib
 import dataclasses
 import functools
+import math
 import queue
 import threading
 import time
@@ -36,44 +37,30 @@ _GROWTH = 4
 
 @dataclasses.dataclass(eq=False)
 class Search:
-    """A search of one position that was asked for, and how far it is.
+    """A search of one position that was asked for, and how far it is."""
 
-    Attributes:
-      session: whose tree is searched.
-      position: of the session when it was asked.
-      simulations: None where seconds are the budget.
-      seconds: None where simulations are.
-      temperature: of the move that is drawn; 0 for the strongest.
-      future: of the report.
-      row: of the pool, where the tree lies.
-      budget: simulations.
-      most: simulations, to which a budget of time may grow.
-      considered: actions, by `most`: they stay where the budget grows.
-      done: simulations.
-      began: time in seconds, as `time.perf_counter` gives it.
-    """
-
-    session: Session
-    position: GamePosition
-    simulations: int | None
-    seconds: float | None
-    temperature: float
+    session: Session  # whose tree is searched
+    position: GamePosition  # of the session when it was asked
+    simulations: int | None  # None where seconds are the budget
+    seconds: float | None  # None where simulations are
+    temperature: float  # of the move that is drawn; 0 for the strongest
     future: "Future[SearchReport]" = dataclasses.field(default_factory=Future)
-    row: int = 0
-    budget: int = 0
-    most: int = 0
-    considered: int = 0
-    done: int = 0
-    began: float = 0.0
+    row: int = 0  # of the pool, where the tree lies
+    budget: int = 0  # simulations
+    most: int = 0  # simulations, to which a budget of time may grow
+    considered: int = 0  # actions, by `most`: they stay where the budget grows
+    done: int = 0  # simulations
+    began: float = 0.0  # seconds, as `time.perf_counter` gives them
 
     @property
     def dues(self) -> tuple[int, ...]:
         """For each simulation, the visits that a slot of the root has had when it is due."""
         return _halving(self.considered, self.budget)
 
-    def is_late(self, ahead: float) -> bool:
-        """Whether its time will be over in this many seconds."""
-        return self.seconds is not None and time.perf_counter() - self.began + ahead > self.seconds
+    @property
+    def seconds_left(self) -> float:
+        """Of its budget of time; without end where simulations are the budget."""
+        return (self.seconds or math.inf) - (time.perf_counter() - self.began)
 
     def plan_anew(self, seconds: float) -> None:
         """Let a search by time end when its time does, where a simulation takes this many seconds.
@@ -83,8 +70,7 @@ class Search:
         """
         if self.seconds is None:
             return
-        left = self.seconds - (time.perf_counter() - self.began)
-        budget = min(self.done + int(left / max(seconds, 1e-9)), self.most)
+        budget = min(self.done + int(self.seconds_left / max(seconds, 1e-9)), self.most)
         new = _halving(self.considered, budget)
         if budget > self.done and new[: self.done] == self.dues[: self.done]:
             self.budget = budget
@@ -171,21 +157,23 @@ class Searcher:
         for item in items:
             if isinstance(item, Search):
                 self._waiting.append(item)
-            elif item is not None:
-                for row, last in list(self._rows.items()):
-                    if last and last.session is item:
-                        del self._rows[row]
-                        self._rows = {row: None, **self._rows}
+            elif item is not None and (row := self._row_of(item)) is not None:
+                del self._rows[row]
+                self._rows = {row: None, **self._rows}
         return None not in items
+
+    def _row_of(self, session: Session) -> int | None:
+        rows = self._rows.items()
+        return next((row for row, last in rows if last and last.session is session), None)
 
     def _begin_searches(self) -> None:
         """Move waiting searches into the free rows of the batch."""
         self._active = [search for search in self._active if not search.future.cancelled()]
-        room = self._programs.sizes[-1] - len(self._active)
+        room = self._programs.sizes()[-1] - len(self._active)
         busy = {search.session for search in self._active}
         begun: list[Search] = []
-        paths: list[Sequence[int] | None] = []
         left: list[Search] = []
+        paths: list[Sequence[int] | None] = []
         for search in self._waiting:
             if search.future.cancelled():
                 continue
@@ -203,25 +191,19 @@ class Searcher:
         if not begun:
             return
         self._active += begun
-        self._pool = self._programs.resume(
-            self._pool,
-            [search.row for search in begun],
-            paths,
-            [search.most for search in begun],
-            [search.position.state for search in begun],
-        )
+        rows, rooms = [each.row for each in begun], [each.most for each in begun]
+        states = [each.position.state for each in begun]
+        self._pool = self._programs.resume(self._pool, rows, paths, rooms, states)
         self.largest_batch = max(self.largest_batch, len(self._active))
 
     def _place(self, search: Search, busy: set[int]) -> Sequence[int] | None:
         """Give a search its session's row, else the oldest that is not busy; returns the path from
         the root that the tree has now, None where the tree is of no use."""
-        known = (row for row, last in self._rows.items() if last and last.session is search.session)
-        row = next(known, None)
-        is_known = row is not None
+        row = self._row_of(search.session)
         search.row = next(row for row in self._rows if row not in busy) if row is None else row
         last = self._rows.pop(search.row)
         self._rows[search.row] = search
-        if not is_known or last is None or not self._options.keeps_trees:
+        if row is None or last is None or not self._options.keeps_trees:
             return None
         root, position = last.position, search.position
         path = position.slots[len(root.slots) :]
@@ -232,10 +214,9 @@ class Searcher:
 
     def _set_budget(self, search: Search, batch: int) -> None:
         """Set the simulations of a search that begins in a batch."""
-        if search.simulations is not None:
-            search.budget = search.most = search.simulations
+        if search.seconds is None:
+            search.budget = search.most = search.simulations or 0
         else:
-            assert search.seconds is not None
             # Half of a tree, so that the other half can be kept.
             half = self._options.nodes // 2
             seconds = self._seconds[self._programs.size_for(batch)]
@@ -260,7 +241,7 @@ class Searcher:
                 search.done += steps
                 search.plan_anew(seconds)
         ahead = self._seconds[size_for(len(self._active))] * self._options.chunk
-        over = [s for s in self._active if s.done >= s.budget or s.is_late(ahead)]
+        over = [s for s in self._active if s.done >= s.budget or s.seconds_left < ahead]
         if over:
             # Until they are answered, an error would be theirs as well.
             reports = self._programs.report(self._pool, [search.row for search in over])
@@ -270,18 +251,10 @@ class Searcher:
 
     def _answer(self, search: Search, report: SearchReport) -> None:
         """Answer by a report; with a temperature its action is drawn."""
-        action = report.action
         if search.temperature > 0 and search.position.result is None:
             place = draw_place(report.policy, search.temperature, self._draw.random())
-            action = report.actions[place]
-        answer = dataclasses.replace(
-            report,
-            action=action,
-            player=self._player.name,
-            rules=search.session.rules,
-            simulations=search.done,
-            calibration=self._player.calibration,
-        )
+            report = dataclasses.replace(report, action=report.actions[place])
+        answer = report.of_player(self._player, search.session.rules, search.done)
         if search.future.set_running_or_notify_cancel():
             search.future.set_result(answer)
 

@@ -6,7 +6,6 @@ import functools
 import json
 import logging
 import os
-import select
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -16,8 +15,6 @@ from train.engine.protocol import MAX_MESSAGE, Protocol, Response, failure
 _MOST_OPEN = 4096
 """Requests that are read before the first of them is answered."""
 _BLOCK = 65_536
-_LOOK_EVERY = 1.0
-"""Seconds between looks at whether anybody still reads the output."""
 
 _LOG = logging.getLogger(__name__)
 
@@ -51,7 +48,6 @@ async def serve(protocol: Protocol, *, read_from: int, write_to: int) -> None:
       read_from: descriptor of a pipe, a terminal or a file.
       write_to: descriptor that gets the responses, each at once.
     """
-    ended = asyncio.Event()
     loop, lines = asyncio.get_running_loop(), asyncio.Queue[bytes | EOFError | None]()
     room = threading.Semaphore(_MOST_OPEN)
 
@@ -69,10 +65,8 @@ async def serve(protocol: Protocol, *, read_from: int, write_to: int) -> None:
 
     async def answer(line: bytes | None) -> None:
         try:
-            if line is None:
-                _send(write_to, failure(f"line: longer than {MAX_MESSAGE} bytes"))
-            else:
-                _send(write_to, await protocol.answer(line))
+            too_long = failure(f"line: longer than {MAX_MESSAGE} bytes")
+            _send(write_to, too_long if line is None else await protocol.answer(line))
         finally:
             room.release()
 
@@ -80,38 +74,23 @@ async def serve(protocol: Protocol, *, read_from: int, write_to: int) -> None:
         async with asyncio.TaskGroup() as group:
             while not isinstance(line := await lines.get(), EOFError):
                 group.create_task(answer(line))
-            ended.set()
 
     # A thread, since a loop can wait for pipes alone. It may stay in `read` when the process ends.
     threading.Thread(target=read, name="reader", daemon=True).start()
-    stopped = asyncio.Event()
+    serving = asyncio.create_task(answer_all())
     with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
         # A loop outside the main thread, or on Windows, takes no signals.
-        loop.add_signal_handler(signal.SIGTERM, stopped.set)
-    work = answer_all(), stopped.wait(), _wait_for_no_reader(ended, write_to)
-    serving, *_ = tasks = [asyncio.create_task(each) for each in work]
+        loop.add_signal_handler(signal.SIGTERM, serving.cancel)
     try:
-        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        if serving.done():
+        await asyncio.wait([serving])
+        if not serving.cancelled():
             serving.result()
     except* BrokenPipeError:
         pass  # Nobody reads on.
     finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        serving.cancel()
+        await asyncio.gather(serving, return_exceptions=True)
         protocol.close()
-
-
-async def _wait_for_no_reader(ended: asyncio.Event, descriptor: int) -> None:
-    """Return once the input has ended and nobody reads the output: there is no one to answer."""
-    await ended.wait()
-    if not hasattr(select, "poll"):
-        await asyncio.Event().wait()
-    poll = select.poll()
-    poll.register(descriptor, 0)  # Errors and hang-ups are always told.
-    while not poll.poll(0):
-        await asyncio.sleep(_LOOK_EVERY)
 
 
 def _send(descriptor: int, response: Response) -> None:

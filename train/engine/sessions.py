@@ -10,11 +10,12 @@ All methods return at once. A search runs in a thread of its own, so an event lo
 whatever is asked while it runs joins its batch at the next chunk of simulations.
 """
 
+import contextlib
 import itertools
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 
-from train.engine.games import GamePosition, Session, begin_game, play_moves, warm_up
+from train.engine.games import GamePosition, Session, begin_game, play_moves
 from train.engine.options import EngineOptions
 from train.engine.programs import Programs
 from train.engine.searcher import Search, Searcher
@@ -22,6 +23,7 @@ from train.players.basic import Player
 from train.players.registry import check_rules
 from train.runtime.errors import UsageError
 from train.search.report import SearchReport
+from wallgo_jax.game.actions import NO_ACTION
 from wallgo_jax.game.rules import Rules, name_of
 from wallgo_jax.game.state import sizes_of
 
@@ -59,7 +61,8 @@ class Sessions:
         self.options = options.for_budget(player.simulations)
         self._sessions: dict[str, Session] = {}
         self.programs = Programs(player, rules, self.options, on_compiled)
-        warm_up(rules)
+        with contextlib.suppress(UsageError):  # Compiles the moves of a game.
+            begin_game(rules).play(NO_ACTION)
         self._searcher = Searcher(self.programs, player, self.options)
 
     def open(
@@ -156,10 +159,8 @@ class Sessions:
         Raises:
           UsageError: as `position`, or the budget does not fit in a tree.
         """
-        position, opened = (
-            self.position(session, expected_ply=expected_ply),
-            self._sessions[session],
-        )
+        position = self.position(session, expected_ply=expected_ply)
+        opened = self._sessions[session]
         self._check_budget(simulations, seconds)
         for default in (opened, self.player):
             if simulations is None and seconds is None:
@@ -174,11 +175,6 @@ class Sessions:
         """
         self.position(session)
         self._searcher.forget(self._sessions.pop(session))
-
-    @property
-    def largest_batch(self) -> int:
-        """The most positions that were searched together so far."""
-        return self._searcher.largest_batch
 
     def shut_down(self) -> None:
         """End all sessions and the thread that searches; what is still asked is cancelled."""

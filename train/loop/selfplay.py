@@ -27,7 +27,6 @@ from train.search.search import (
     Search,
     SearchResult,
     cast_own_weights,
-    make_budgeted_search,
     make_search,
 )
 from wallgo_jax.game.rules import Rules
@@ -121,15 +120,12 @@ def _make_search(
     """The search by the network that learns."""
     options, evaluate = config.selfplay, evaluator_for(config.network, config.rules)
     search_config = unchecked(config.search, simulations=simulations, first_simulations=0)
-    how: Any = {
-        "has_boosts": bool(config.search.prior_boost),
-        "model": None if opponent is None else opponent.evaluate,
-    }
+    model = None if opponent is None else opponent.evaluate
     if is_off(options.full_search_prob, 1):
-        return make_search(evaluate, search_config, explores=True, **how)
+        return make_search(evaluate, search_config, explores=True, model=model)
     cheap = min(options.cheap_simulations, simulations)
     budgets = Budget(simulations, True), Budget(cheap, options.cheap_noise)
-    return PlayoutCapSearch(make_budgeted_search(evaluate, search_config, budgets, **how))
+    return PlayoutCapSearch(make_search(evaluate, search_config, budgets=budgets, model=model))
 
 
 def count_full_plies(config: RunConfig, key: jax.Array) -> int:

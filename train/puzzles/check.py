@@ -16,10 +16,10 @@ from train.runtime.errors import UsageError
 from train.runtime.host import fetch
 from train.search.report import SearchReport
 from train.solver.alphabeta import AlphaBeta
-from train.solver.boards import BY_SEARCH, BY_TABLES, WIN, check_solvable
-from train.solver.exact_player import best_slots, tables_of
+from train.solver.boards import BY_SEARCH, BY_TABLES, WIN, board_of, check_solvable
+from train.solver.exact_player import tables_of
 from train.solver.tablebase import SIZE, optimal_slots, value_of
-from wallgo_jax.game import actions, referee
+from wallgo_jax.game import actions
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import State
 from wallgo_jax.view.game_replay import replay_actions
@@ -159,42 +159,28 @@ def exact_judge(rules: Rules) -> Callable[[State, int], bool] | None:
         check_solvable(rules, BY_SEARCH | BY_TABLES)
     except UsageError:
         return None
-    judge = _judge_by_table(rules) if rules.size == SIZE else _judge_by_search(rules)
-    return lambda state, action: judge(state, int(fetch(_slot_of(state, jnp.int32(action)))))
+    solver = None if rules.size == SIZE else AlphaBeta(rules, node_limit=_NODE_LIMIT)
 
-
-def _judge_by_table(rules: Rules) -> Callable[[State, int], bool]:
-    tables = tables_of(rules)
-
-    @jax.jit
-    def solve(state: State) -> Any:
-        return value_of(tables, state), optimal_slots(tables, state)
-
-    def judge(state: State, slot: int) -> bool:
-        value, best = fetch(solve(state))
-        return value == WIN and np.flatnonzero(best).tolist() == [slot]
-
-    return judge
-
-
-def _judge_by_search(rules: Rules) -> Callable[[State, int], bool]:
-    solver = AlphaBeta(rules, node_limit=_NODE_LIMIT)
-
-    def judge(state: State, slot: int) -> bool:
-        state, reward = jax.tree.map(np.asarray, state), 0.0
-        mover = int(state.position.player)
-        try:
-            if best_slots(solver, state.position) != [slot]:
+    def is_only_win(state: State, action: int) -> bool:
+        if solver is None:
+            value, best = fetch(_solve_by_tables(tables_of(rules), state))
+            slots = np.flatnonzero(best).tolist()
+        elif state.position.ply < len(rules.order):
+            return False  # Far beyond the limit.
+        else:
+            board = board_of(jax.tree.map(np.asarray, state.position), rules.size)
+            try:
+                value, slots = solver.solve(board)
+            except UsageError:  # Beyond the limit nothing is known.
                 return False
-            while not state.position.terminated:  # Both sides play their best.
-                state, rewards = fetch(_play(state, jnp.int32(slot)))
-                reward, slot = float(rewards[mover]), best_slots(solver, state.position)[0]
-        except UsageError:  # Beyond the limit nothing is known.
-            return False
-        return reward > 0
+        return value == WIN and slots == [int(fetch(_slot_of(state, jnp.int32(action))))]
 
-    return judge
+    return is_only_win
 
 
-_play = jax.jit(referee.play)
+@jax.jit
+def _solve_by_tables(tables: Any, state: State) -> tuple[jax.Array, jax.Array]:
+    return value_of(tables, state), optimal_slots(tables, state)
+
+
 _slot_of = jax.jit(actions.slot_of_action)

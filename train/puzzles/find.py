@@ -82,7 +82,7 @@ def find_puzzles(
     Args:
       player: searches; made for the games' rules.
       rounds: games, searched a round at a time.
-      options: what counts as a puzzle.
+      options: criteria of a puzzle.
       most: puzzles to keep, spread over difficulties.
       counts_played: a move that the game's player missed is a puzzle though the policy saw it.
       on_progress: see `OnSearch`.

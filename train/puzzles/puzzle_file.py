@@ -19,13 +19,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import (
-    BeforeValidator,
-    Field,
-    InstanceOf,
-    PlainSerializer,
-    TypeAdapter,
-)
+from pydantic import BeforeValidator, Field, InstanceOf, PlainSerializer, TypeAdapter
 from pydantic.dataclasses import dataclass
 
 from train.runtime import files
@@ -124,29 +118,25 @@ def check_puzzle(puzzle: Puzzle) -> None:
         raise ValueError("line: does not begin with the solution")
 
 
-def read_puzzles(path: Path) -> list[Puzzle]:
+def read_puzzles(path: Path, *, check: Callable[[Puzzle], None] = check_puzzle) -> list[Puzzle]:
     """Read a file of puzzles and check each of them; a file that ends in .gz is compressed.
 
     Raises:
       UsageError: it cannot be read, or which line is wrong and why.
     """
-    return _parse(path, check=check_puzzle)
+
+    def parse(line: str) -> Puzzle:
+        check(puzzle := from_line(line))
+        return puzzle
+
+    return files.parse_lines(path, files.read_text(path).splitlines(), parse)
 
 
 def shipped_puzzles() -> list[Puzzle]:
     """The puzzles that come with the package; none where there are none."""
     path = Path(str(resources.files("train").joinpath("models", SHIPPED_FILE)))
     # They are known to be right, and to replay them takes seconds.
-    return _parse(path, check=lambda puzzle: None) if path.is_file() else []
-
-
-def _parse(path: Path, *, check: Callable[[Puzzle], None]) -> list[Puzzle]:
-    def parse(line: str) -> Puzzle:
-        puzzle = from_line(line)
-        check(puzzle)
-        return puzzle
-
-    return files.parse_lines(path, files.read_text(path).splitlines(), parse)
+    return read_puzzles(path, check=lambda puzzle: None) if path.is_file() else []
 
 
 def write_puzzles(path: Path, puzzles: Iterable[Puzzle]) -> None:

@@ -26,6 +26,7 @@ from wallgo_jax.view.game_replay import Game
 from wallgo_jax.view.snapshot import Snapshot, take_snapshot
 
 CANDIDATES = 6
+_SHARES = ("prior", "policy", "value", "win_chance")
 
 
 class ReviewedMove(NamedTuple):
@@ -47,32 +48,20 @@ class ReviewedMove(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class GameReview:
-    """A game with what a search says of each move.
-
-    Attributes:
-      game: as it was played.
-      players: names in the order of play, or None.
-      player: name of the player that searched.
-      simulations: of each search.
-      calibration: that turned values into win chances.
-      moves: T of them, with their grades.
-      values: float[T + 1, P], expected reward of each player in each position.
-      chances: float[T + 1, P], win chances.
-      owners: for each position, float32[H, W, P + 1], chances of the final owners, nobody last;
-        None without a head for them.
-      snapshots: T + 1 positions.
-    """
+    """A game with what a search says of each move."""
 
     game: Game
-    players: tuple[str, ...] | None
-    player: str
-    simulations: int
-    calibration: Calibration
-    moves: tuple[ReviewedMove, ...]
-    values: np.ndarray
-    chances: np.ndarray
+    players: tuple[str, ...] | None  # names in the order of play
+    player: str  # name of the player that searched
+    simulations: int  # of each search
+    calibration: Calibration  # that turned values into win chances
+    moves: tuple[ReviewedMove, ...]  # T
+    values: np.ndarray  # float[T + 1, P], expected reward of each player in each position
+    chances: np.ndarray  # float[T + 1, P], win chances
     owners: tuple[np.ndarray, ...] | None
-    snapshots: tuple[Snapshot, ...]
+    """For each position, float32[H, W, P + 1], chances of the final owners, nobody last; None
+    without a head for them."""
+    snapshots: tuple[Snapshot, ...]  # T + 1 positions
 
     def __repr__(self) -> str:
         scores = ", ".join("-" if each is None else f"{each:.0f} %" for each in self.accuracy)
@@ -185,32 +174,34 @@ class GameReview:
             "accuracy": round(move.grade.accuracy, 1),
             "best": canonical_move(best, grid=grid),
             "candidates": [
-                {
-                    "move": each.move,
-                    "prior": round(each.prior, 4),
-                    "policy": round(each.policy, 4),
-                    "visits": each.visits,
-                    "value": round(each.value, 4),
-                    "win_chance": round(each.win_chance, 4),
-                    "line": list(each.moves),
-                }
+                {"move": each.move, "visits": each.visits, "line": list(each.moves)}
+                | {name: round(getattr(each, name), 4) for name in _SHARES}
                 for each in move.candidates
             ],
         }
 
     def tables(self) -> Group:
         """The moves that lost win chance, and the accuracy of each side, for the console."""
-        weak = [row for row in self.rows() if row["grade"] in LIMITS]
-        moves, sides = [], []
-        for row in weak:
-            chances = f"{row['before']:.0%}", f"{row['after']:.0%}"
-            move = f"{LETTERS[row['player']]} {row['move']}"
-            moves.append([str(row["ply"]), move, MARKS[row["grade"]], *chances, row["best"]])
-        for player, (name, accuracy) in enumerate(zip(self.names, self.accuracy, strict=True)):
-            counts = (str(self.count_of(player, grade)) for grade in LIMITS)
-            score = "-" if accuracy is None else f"{accuracy:.1f} %"
-            sides.append([f"{LETTERS[player]} {name}", score, *counts])
-        none = Text(f"No move lost {min(LIMITS.values()):.0%} of win chance or more.")
+        moves = [
+            [
+                str(move.ply),
+                f"{LETTERS[move.mover]} {format_action(move.action, grid=self.game.grid)}",
+                MARKS[move.grade.name],
+                f"{move.before:.0%}",
+                f"{move.after:.0%}",
+                move.report.best,
+            ]
+            for move in self.moves
+            if move.grade.name in LIMITS
+        ]
+        sides = [
+            [
+                f"{LETTERS[player]} {name}",
+                "-" if accuracy is None else f"{accuracy:.1f} %",
+                *(str(self.count_of(player, grade)) for grade in LIMITS),
+            ]
+            for player, (name, accuracy) in enumerate(zip(self.names, self.accuracy, strict=True))
+        ]
         weak_moves = Table(
             f"Moves that lost win chance, by {self.player}",
             ("ply", "move", "", "before", "after", "best"),
@@ -219,30 +210,28 @@ class GameReview:
         )
         losses = (f"{MARKS[name]} ({least:.0%})" for name, least in LIMITS.items())
         accuracy = Table("Accuracy", ("player", "accuracy", *losses), sides)
-        return Group(weak_moves if weak else none, accuracy)
+        none = Text(f"No move lost {min(LIMITS.values()):.0%} of win chance or more.")
+        return Group(weak_moves if moves else none, accuracy)
 
     def figure(self) -> Any:
         """A figure of matplotlib: each player's win chance in each position; inaccuracies, mistakes
         and blunders have the signs of annotated games."""
         from train.metrics import plot_style as style
 
-        figure, axes = style.new_plot(
-            title=f"Win chances by {self.player}", x_label="ply", y_label="win chance"
-        )
+        title, players = f"Win chances by {self.player}", self.chances.shape[1]
+        figure, axes = style.new_plot(title=title, x_label="ply", y_label="win chance")
         # Red's line is red, Blue's is blue.
         colours = style.COLOURS[1], style.COLOURS[0], *style.COLOURS[2:]
-        for player in range(self.chances.shape[1]):
+        for player in range(players):
             line = {"color": colours[player], "linewidth": 1.8, "label": COLOURS[player]}
             axes.plot(self.chances[:, player], **line)
         for move in self.moves:
-            sign = MARKS.get(move.grade.name)
-            if sign:
+            if move.grade.name in MARKS:
                 at = (move.ply, self.chances[move.ply, move.mover])
                 axes.plot(*at, color=colours[move.mover], marker="o", markersize=5)
                 offset = {"xytext": (0, 6), "textcoords": "offset points"}
-                axes.annotate(sign, at, color=style.INK, **offset)
-        even = 1 / self.chances.shape[1]
-        axes.axhline(even, color=style.GREY, linewidth=1, linestyle=style.DASHED, zorder=1)
+                axes.annotate(MARKS[move.grade.name], at, color=style.INK, **offset)
+        axes.axhline(1 / players, color=style.GREY, linewidth=1, linestyle=style.DASHED, zorder=1)
         axes.set_ylim(0, 1)
         axes.yaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
         axes.xaxis.get_major_locator().set_params(integer=True)
@@ -268,10 +257,6 @@ def review_game(
     """
     live = [state for state in game.states if not state.position.terminated]
     is_pair, total = game.rules.players == 2, len(live) * player.search.simulations
-
-    def on_moves(done: int) -> None:
-        on_progress((total + done) // 2)
-
     searched = search_positions(
         player, live, on_progress=lambda done: on_progress(done if is_pair else done // 2)
     )
@@ -280,16 +265,24 @@ def review_game(
         reports.append(report_finished_game(game.states[-1], tuple(game.rewards)))
     values = np.array([report.best_values for report in reports], np.float64)
     chances, owners = player.chance(values), tuple(report.owners for report in reports)
-    afters = _chances_after(player, game, searched, chances, on_moves)
+    afters = [float(chances[ply + 1, mover]) for ply, mover in enumerate(game.movers)]
+    if not is_pair:
+        # A search gives the chance of the player to move alone, so the move is searched by itself
+        # from the position before it.
+        alone = search_positions(
+            player,
+            live[: len(game.actions)],
+            excluded=game.actions,
+            is_only=True,
+            on_progress=lambda done: on_progress((total + done) // 2),
+        )
+        played = [report.candidates[0].win_chance for report in alone]
+        afters = played[:-1] + afters[-1:] if game.is_over else played
     moves = []
     for ply, (action, mover) in enumerate(zip(game.actions, game.movers, strict=True)):
         before, after, report = float(chances[ply, mover]), afters[ply], searched[ply]
-        grade = grade_move(
-            before,
-            after,
-            is_best=action == report.action,
-            is_forced=len(snapshots[ply].legal) == 1,
-        )
+        is_best, is_forced = action == report.action, len(snapshots[ply].legal) == 1
+        grade = grade_move(before, after, is_best=is_best, is_forced=is_forced)
         moves.append(ReviewedMove(ply + 1, mover, action, before, after, grade, report))
     return GameReview(
         game=game,
@@ -303,27 +296,3 @@ def review_game(
         owners=None if any(each is None for each in owners) else owners,  # type: ignore[arg-type]
         snapshots=snapshots,
     )
-
-
-def _chances_after(
-    player: Player,
-    game: Game,
-    searched: Sequence[SearchReport],
-    chances: np.ndarray,
-    on_progress: Callable[[int], None],
-) -> list[float]:
-    """The mover's win chance after each of T plies.
-
-    With more than two players a search gives the chance of the player to move alone, so the move is
-    searched by itself from the position before it.
-    """
-    if game.rules.players == 2:
-        return [float(chances[ply + 1, mover]) for ply, mover in enumerate(game.movers)]
-    before = [report.state for report in searched[: len(game.actions)]]
-    alone = search_positions(
-        player, before, excluded=game.actions, is_only=True, on_progress=on_progress
-    )
-    afters = [report.candidates[0].win_chance for report in alone]
-    if game.is_over:
-        afters[-1] = float(chances[-1, game.movers[-1]])
-    return afters

@@ -1,5 +1,6 @@
 """The player that analyses positions, by its name and the rules of the games."""
 
+import dataclasses
 import functools
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from train.players.names import read_name, read_network_name
 from train.players.networks import model_of
 from train.players.registry import check_rules, make_evaluating_player
 from train.runtime.errors import UsageError
-from train.search.config import SearchConfig, considered_actions
+from train.search.config import as_player
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.view.game_replay import Game
 
@@ -55,15 +56,8 @@ def make_analysis_player(
         check_rules(player, rules)
     except UsageError as error:
         raise UsageError(f"{error}; heuristic-search:wjx analyses any") from None
-    search = SearchConfig(
-        simulations=read.budget,
-        opponents=player.search.opponents,
-        max_considered_actions=considered_actions(player.search, read.budget),
-        value_scale=player.search.value_scale,
-        visit_offset=player.search.visit_offset,
-        rescale_values=player.search.rescale_values,
-        least_spread=player.search.least_spread,
-    )
+    options = as_player(player.search, read.budget)
+    search = dataclasses.replace(options, kind="gumbel", engine="native", rounds=False)
     if calibration is not None:
         player = player._replace(calibration=read_calibration(calibration))
     return player._replace(search=search, rules=rules)

@@ -13,10 +13,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from train.engine import pool
+from train.engine.pool import searching_of
+from train.network import MASKED
 from train.players.basic import Player
 from train.runtime.host import fetch
 from train.search.report import SearchReport
-from train.search.reporting import make_reporting_search, make_search_in_parts
+from train.search.reporting import make_reporting_search
+from train.search.sequential_halving import halving_schedule
+from train.search.tree import ROOT
 from wallgo_jax.game import actions
 from wallgo_jax.game.actions import NO_ACTION
 from wallgo_jax.game.state import State
@@ -99,13 +104,7 @@ def _search_batch(
     on_part: Callable[[int], None],
 ) -> list[SearchReport]:
     """The reports of some positions, in one batch that is filled up by the first of them."""
-    simulations, variables = player.search.simulations, player.variables
-    steps = make_search_in_parts(
-        player.evaluate,
-        player.search,
-        symmetries=player.symmetries,
-        evaluate_heads=player.evaluate_heads,
-    )
+    count, variables, how = player.search.simulations, player.variables, searching_of(player)
     filled = [states[i % len(states)] for i in range(batch)]
     stacked: State = jax.tree.map(lambda *x: np.stack(x), *filled)
     allowed = None
@@ -113,21 +112,18 @@ def _search_batch(
         barred = np.full(batch, NO_ACTION, np.int32)
         barred[: len(states)] = [NO_ACTION if x is None else x for x in excluded]
         allowed = _allow(stacked, jnp.asarray(barred), is_only)
-    tree, scores = steps.begin(variables, stacked, allowed)
-    parts = max(part for part in range(1, _MOST_PARTS + 1) if simulations % part == 0)
-    size = simulations // parts
-    for part in range(parts):
-        tree = steps.grow(variables, stacked, tree, 1 + part * size + jnp.arange(size))
-        jax.block_until_ready(tree.visits)
-        on_part((part + 1) * size)
-    report: SearchReport = fetch(steps.report(variables, stacked, tree, scores))
-    report = dataclasses.replace(
-        report,
-        player=player.name,
-        rules=player.rules,
-        simulations=simulations,
-        calibration=player.calibration,
-    )
+    trees = pool.begin(how, variables, stacked, allowed, nodes=count + 1)
+    rows = np.arange(batch, dtype=np.int32)
+    schedule = halving_schedule(player.search.max_considered_actions, count)
+    num_slots = (trees.tree.logits[:, ROOT] > MASKED).sum(axis=1)
+    dues = schedule[np.minimum(num_slots, len(schedule) - 1)]
+    size = count // max(part for part in range(1, _MOST_PARTS + 1) if count % part == 0)
+    for done in range(0, count, size):
+        trees = pool.grow(how, variables, trees, rows, dues[:, done : done + size], np.int32(size))
+        jax.block_until_ready(trees.used)
+        on_part(done + size)
+    report: SearchReport = fetch(pool.report(how, variables, trees, rows))
+    report = report.of_player(player, player.rules, count)
     return [report[board] for board in range(len(states))]
 
 

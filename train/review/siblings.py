@@ -51,30 +51,25 @@ class Siblings(NamedTuple):
 
     def table(self) -> Table:
         """The win chance of the step with each of its walls."""
-        rows = [
-            [f"{each.side}{' (played)' * each.is_played}", f"{each.chance:.1%}"]
-            for each in self.each
-        ]
+        named = [(f"{each.side}{' (played)' * each.is_played}", each.chance) for each in self.each]
+        rows = [[name, f"{chance:.1%}"] for name, chance in named]
         return Table(self.title, ("wall", "win chance"), rows)
 
     def to_dict(self) -> dict[str, Any]:
         """The comparison as JSON-ready figures."""
-        return {
-            "ply": self.ply,
-            "mover": self.mover,
-            "step": self.step,
-            "win_chance_before": round(self.each[0].chance, 4),
-            "walls": [
-                {
-                    "move": canonical_move(each.action, grid=each.state.grid),
-                    "side": each.side,
-                    "win_chance": round(each.chance, 4),
-                    "is_played": each.is_played,
-                }
-                for each in self.each
-                if each.action is not None
-            ],
-        }
+        walls = [
+            {
+                "move": canonical_move(each.action, grid=each.state.grid),
+                "side": each.side,
+                "win_chance": round(each.chance, 4),
+                "is_played": each.is_played,
+            }
+            for each in self.each
+            if each.action is not None
+        ]
+        before = round(self.each[0].chance, 4)
+        about = {"ply": self.ply, "mover": self.mover, "step": self.step}
+        return about | {"win_chance_before": before, "walls": walls}
 
 
 def compare_siblings(
@@ -88,12 +83,6 @@ def compare_siblings(
 
     With more than two players a search gives only the chance of the player to move, so each wall is
     searched by itself from the position before it.
-
-    Args:
-      player: searches; made for the game's rules.
-      game: has the ply.
-      ply: from 1.
-      on_progress: as in `search_positions`.
 
     Raises:
       UsageError: the game has no such ply, or a stone is placed there.

@@ -34,17 +34,15 @@ from train.search.config import SearchConfig
 from train.search.engine import Budget, Choice, Choose, Root, simulations_of, where_explored
 from train.search.sequential_halving import (
     NO_CHANCE,
-    best_of_root,
     completed_values,
     halving_dues,
     halving_schedule,
-    improved_policy,
     mask_logits,
     root_score,
-    slot_below,
+    select_by_halving,
     visits_due,
 )
-from train.search.simulation import copy_to_root, expand, select_leaf, simulate
+from train.search.simulation import backup, copy_to_root, expand, select_leaf, simulate
 from train.search.tree import NO_CHILD, ROOT, Node, Play, Select, Step, Tree, init_tree, root_view
 
 _ROWS_AT_ONCE = 256
@@ -74,33 +72,29 @@ def make_gumbel(
             drawn = jax.random.gumbel(jax.random.split(key)[1], prior.shape, prior.dtype)
             gumbel = where_explored(budgets, root.budget, drawn, gumbel)
         schedule = schedules[0] if root.budget is None else jnp.asarray(schedules)[root.budget]
-
-        def best(node: Node, due: jax.Array) -> jax.Array:
-            return best_of_root(node, config, due, legal=root.legal, gumbel=gumbel)
-
-        def score(node: Node) -> jax.Array:
-            return root_score(node.logits, completed_values(node, config), gumbel)
+        selection = select_by_halving(config, root.legal, gumbel)
 
         def at_root(keys: jax.Array | None, node: Node) -> jax.Array:
-            del keys
-            return best(node, visits_due(node.visits, root.legal, schedule))
+            return selection.at_root(node, 0, visits_due(node.visits, root.legal, schedule))
 
         def below(keys: jax.Array | None, node: Node) -> jax.Array:
-            del keys
-            return slot_below(node, completed_values(node, config))
+            return selection.below(node)
 
         tree = init_tree(prior, root.value, root.position, nodes=most + 1, has_model=has_model)
         if config.rounds:
             grown = simulate_rounds(
-                tree, rounds, legal=root.legal, score=score, below=below, play=play
+                tree,
+                rounds,
+                legal=root.legal,
+                score=lambda node: root_score(node.logits, completed_values(node, config), gumbel),
+                below=below,
+                play=play,
             )
         else:
             count = simulations_of(budgets, root.budget)
             grown = simulate(tree, None, at_root=at_root, below=below, play=play, count=count)
         searched = root_view(grown)
-        policy = improved_policy(searched, config, root.legal)
-        # The survivors of the last halving are those of the most visits.
-        slot = best(searched, searched.slot_visits.max(axis=1))
+        slot, policy = selection.result(searched, 0)
         return Choice(slot, policy, searched.value, grown)
 
     return choose
@@ -172,8 +166,7 @@ def simulate_rounds(
       schedule: of the rounds.
       legal: bool[B, A], at the root.
       score: scores the slots of the root.
-      below: chooses a slot of any other node.
-      play: makes a step and evaluates what follows.
+      below: as in `simulate`, and so is `play`.
     """
     considered = jnp.minimum(legal.sum(axis=1), len(schedule.due) - 1)
 
@@ -206,8 +199,7 @@ def visit_leaves(
       tree: a visit makes the node whose number is the root's visits, if it makes one.
       slots: int32[K, B], different ones in each column.
       is_visit: bool[K, B], whether the visit is made; those of a board that are come first.
-      below: chooses a slot of any node below the root.
-      play: makes a step and evaluates what follows.
+      below: as in `simulate`, and so is `play`.
     """
     visits, boards = slots.shape
     rows = jnp.tile(jnp.arange(boards, dtype=jnp.int32), visits)
@@ -224,8 +216,16 @@ def visit_leaves(
     step = _play_rows(play, slot, position, boards)
     node, parent = (jnp.where(made, x, nowhere) for x in (node, parent))
     tree = expand(tree, (parent, slot, node), fresh, step, rows)
-    tree, returns = _rise(tree, rows, node, jnp.where(made, step.value, 0.0), made)
-    tree = _count_at_root(tree, returns.reshape(visits, boards), is_visit)
+    tree, top, value, _ = backup(tree, node, jnp.where(made, step.value, 0.0), None, rows, made)
+    returns = read(tree.rewards, top, rows) + read(tree.discounts, top, rows) * value
+    # One after another, as simulations count.
+    count, mean = tree.visits[:, ROOT], tree.values[:, ROOT]
+    for each, is_made in zip(returns.reshape(visits, boards), is_visit, strict=True):
+        mean = jnp.where(is_made, (mean * count + each) / (count + 1.0), mean)
+        count = count + is_made
+    tree = tree._replace(
+        visits=tree.visits.at[:, ROOT].set(count), values=tree.values.at[:, ROOT].set(mean)
+    )
     return copy_to_root(tree, jnp.where(made, first, tree.root_visits.shape[1] + number), rows)
 
 
@@ -241,66 +241,3 @@ def _play_rows(play: Play, slot: jax.Array, position: Node, boards: int) -> Step
     else:
         steps = jax.lax.map(lambda each: play(*each), by_visit, batch_size=at_once)
     return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), steps)
-
-
-class _Rising(NamedTuple):
-    """The way up of rows [R]."""
-
-    tree: Tree
-    node: jax.Array  # int32[R]
-    value: jax.Array  # float32[R], that the visit found, for the side to move at the node
-    goes_on: jax.Array  # bool[R]: to a parent that is not the root
-
-
-def _rise(
-    tree: Tree, rows: jax.Array, node: jax.Array, value: jax.Array, made: jax.Array
-) -> tuple[Tree, jax.Array]:
-    """Count values of nodes in at all nodes above, but the root.
-
-    Returns:
-      The tree, and float32[R], what each visit is worth at the root.
-    """
-    # Beyond the nodes, another place for each row.
-    no_node = tree.visits.shape[1] + jnp.arange(len(node), dtype=jnp.int32)
-
-    def of(array: jax.Array, node: jax.Array) -> jax.Array:
-        return array.at[rows, node].get(mode="clip")
-
-    def is_below(node: jax.Array) -> jax.Array:
-        return made & (of(tree.parents, node) != ROOT)
-
-    def rise(carry: _Rising) -> _Rising:
-        tree, node, value, goes_on = carry
-        parent = of(tree.parents, node)
-        higher = of(tree.rewards, node) + of(tree.discounts, node) * value
-        visits = of(tree.visits, parent)
-        mean = (of(tree.values, parent) * visits + higher) / (visits + 1.0)
-        qvalue = of(tree.rewards, parent) + of(tree.discounts, parent) * mean
-        above = jnp.where(goes_on, parent, no_node)
-
-        def put(array: jax.Array, new: jax.Array) -> jax.Array:
-            return array.at[rows, above].set(new, mode="drop", unique_indices=True)
-
-        risen = tree._replace(
-            visits=put(tree.visits, visits + 1),
-            values=put(tree.values, mean),
-            qvalues=put(tree.qvalues, qvalue),
-        )
-        node, value = jnp.where(goes_on, parent, node), jnp.where(goes_on, higher, value)
-        return _Rising(risen, node, value, goes_on & is_below(node))
-
-    start = _Rising(tree, node, value, is_below(node))
-    end = jax.lax.while_loop(lambda carry: carry.goes_on.any(), rise, start)
-    returns = of(end.tree.rewards, end.node) + of(end.tree.discounts, end.node) * end.value
-    return end.tree, returns
-
-
-def _count_at_root(tree: Tree, returns: jax.Array, is_visit: jax.Array) -> Tree:
-    """Count returns float32[K, B] in at the root, one after another as simulations do."""
-    visits, value = tree.visits[:, ROOT], tree.values[:, ROOT]
-    for each, is_made in zip(returns, is_visit, strict=True):
-        value = jnp.where(is_made, (value * visits + each) / (visits + 1.0), value)
-        visits = visits + is_made
-    return tree._replace(
-        visits=tree.visits.at[:, ROOT].set(visits), values=tree.values.at[:, ROOT].set(value)
-    )

@@ -5,6 +5,7 @@ B boards, A slots, K lines, D plies of a line, P players, H W cells.
 
 import dataclasses
 import functools
+import html
 from typing import Any, NamedTuple
 
 import jax
@@ -59,60 +60,41 @@ class SearchReport:
 
     Values are expected rewards from -1 to 1, **for the player to move** but for `values`,
     `best_values` and `network_values`, which are each player's, player 0 first. They are as
-    searched; a calibration corrects win chances alone.
+    searched; a calibration corrects win chances alone. Slots that are not visited have `completed`
+    values: the mean of the network's value and the visited ones (Danihelka et al., "Policy
+    improvement by planning with Gumbel", appendix D).
 
-    Attributes:
-      state: the position.
-      actions: int32[A], public actions of the slots.
-      legal: bool[A], slots that the search could choose.
-      action: int32[], the chosen public action; NO_ACTION after the end of a game.
-      prior: float32[A], chances by the network's policy, 0 at illegal slots.
-      visits: int32[A], those kept from earlier searches included.
-      qvalues: float32[A], values of the visited slots, 0 elsewhere.
-      completed: float32[A], values of all slots: those without visits get the mean of the network's
-        value and the visited ones, as in Danihelka et al., "Policy improvement by planning with
-        Gumbel", appendix D.
-      policy: float32[A], the improved policy of a Gumbel search, the shares of visits of PUCT.
-      value: float32[], the mean of all visits.
-      root_visits: int32[], of the position, one of them before any of its slots.
-      values: float32[P], of that mean.
-      best_values: float32[P], of the position after the chosen action.
-      network_values: float32[P], before the search.
-      slots: int32[K], of the lines.
-      lines: int32[K, D] public actions, the chosen one's line first, then those of the most visits,
-        of equal visits the likeliest by the policy; NO_ACTION behind the end of a line, and in
-        lines beyond the visited moves.
-      owners: float32[H, W, P + 1], chances of each cell's final owners, player 0 first, nobody
-        last; None without a head for them.
-      margin: float32[], cells that player 0 is expected to lead the best other by; None where
-        neither a margin head nor owners say.
-      player: name of the player that searched.
-      rules: of the game.
-      simulations: of this search; 0 shows what the network says.
-      calibration: of win chances.
+    The chosen action's line comes first, then those of the most visits, of equal visits the
+    likeliest by the policy; NO_ACTION stands behind the end of a line, and in lines beyond the
+    visited moves.
     """
 
     state: State
-    actions: np.ndarray
-    legal: np.ndarray
-    action: np.ndarray
-    prior: np.ndarray
-    visits: np.ndarray
-    qvalues: np.ndarray
-    completed: np.ndarray
-    policy: np.ndarray
-    value: np.ndarray
-    root_visits: np.ndarray
-    values: np.ndarray
-    best_values: np.ndarray
-    network_values: np.ndarray
-    slots: np.ndarray
-    lines: np.ndarray
+    actions: np.ndarray  # int32[A], public actions of the slots
+    legal: np.ndarray  # bool[A], slots that the search could choose
+    action: np.ndarray  # int32[], the chosen public action; NO_ACTION after the end of a game
+    prior: np.ndarray  # float32[A], chances by the network's policy, 0 at illegal slots
+    visits: np.ndarray  # int32[A], those kept from earlier searches included
+    qvalues: np.ndarray  # float32[A], values of the visited slots, 0 elsewhere
+    completed: np.ndarray  # float32[A], values of all slots
+    policy: np.ndarray  # float32[A], improved by a Gumbel search; the shares of visits of PUCT
+    value: np.ndarray  # float32[], the mean of all visits
+    root_visits: np.ndarray  # int32[], of the position, one of them before any of its slots
+    values: np.ndarray  # float32[P], of that mean
+    best_values: np.ndarray  # float32[P], of the position after the chosen action
+    network_values: np.ndarray  # float32[P], before the search
+    slots: np.ndarray  # int32[K], of the lines
+    lines: np.ndarray  # int32[K, D], public actions
     owners: np.ndarray | None
+    """float32[H, W, P + 1], chances of each cell's final owners, player 0 first, nobody last; None
+    without a head for them."""
     margin: np.ndarray | None
+    """float32[], cells that player 0 is expected to lead the best other by; None where neither a
+    margin head nor owners say."""
     player: str = dataclasses.field(default="", metadata={"static": True})
     rules: Rules | None = dataclasses.field(default=None, metadata={"static": True})
     simulations: int = dataclasses.field(default=0, metadata={"static": True})
+    """Of this search; 0 shows what the network says."""
     calibration: Calibration = dataclasses.field(default=Calibration(), metadata={"static": True})
 
     @property
@@ -122,15 +104,18 @@ class SearchReport:
 
     def __len__(self) -> int:
         """Number of boards of a batch."""
-        if not self.is_batch:
-            raise TypeError("a search of one board has no length")
         return len(self.value)
 
     def __getitem__(self, board: int) -> "SearchReport":
         """The search of one board of a batch."""
-        if not self.is_batch:
-            raise TypeError("a search of one board has no boards to choose from")
         return jax.tree.map(lambda x: x[board], self)
+
+    def of_player(self, player: Any, rules: Rules | None, simulations: int) -> "SearchReport":
+        """The report with the names of the `Player` that searched, and its calibration."""
+        calibration = player.calibration
+        return dataclasses.replace(
+            self, player=player.name, rules=rules, simulations=simulations, calibration=calibration
+        )
 
     @property
     def mover(self) -> Numbers:
@@ -225,17 +210,12 @@ class SearchReport:
 
         one, heat = self._one(), None
         if one.owners is not None:
-            red, rest = one.owners[..., 0], one.owners[..., 1:-1].sum(axis=-1)
-            heat = (red - rest).ravel()
-        shares = {int(one.actions[s]): float(one.policy[s]) for s in np.argsort(-one.policy)}
-        arrows = {a: share for a, share in [*shares.items()][:_SHOWN] if share > _LEAST_ARROW}
-        return render.svg(
-            one.state,
-            heat=heat,
-            heat_label="Red's share less the others'",
-            arrows=arrows,
-            theme=theme,
-        )
+            heat = (one.owners[..., 0] - one.owners[..., 1:-1].sum(axis=-1)).ravel()
+        first = np.argsort(-one.policy)[:_SHOWN]
+        shares = {int(one.actions[slot]): float(one.policy[slot]) for slot in first}
+        arrows = {action: share for action, share in shares.items() if share > _LEAST_ARROW}
+        label = "Red's share less the others'"
+        return render.svg(one.state, heat=heat, heat_label=label, arrows=arrows, theme=theme)
 
     def __str__(self) -> str:
         if self.is_batch:
@@ -255,10 +235,8 @@ class SearchReport:
 
     def _repr_html_(self) -> str:
         """Draw the search, or the first of a batch, for a notebook."""
-        from html import escape
-
         one = self[0] if self.is_batch else self
-        return f"{one.svg()}<pre>{escape(str(one))}</pre>"
+        return f"{one.svg()}<pre>{html.escape(str(one))}</pre>"
 
     @property
     def _is_searched(self) -> bool:
@@ -319,10 +297,11 @@ def report_search(
     if heads is not None and heads.margin is not None and scores.shape[1] == 2:
         lead = heads.margin * variant.size.astype(jnp.float32) ** 2
         margin = jnp.where(mover == 0, lead, -lead)
+    public = jax.vmap(jax.vmap(actions_lib.action_of_slot, (None, 0)), (0, None))
     report: Any = SearchReport  # On the device; its arrays are NumPy's once they are fetched.
     return report(
         state=states,
-        actions=jax.vmap(_public_actions)(states),
+        actions=public(states, jnp.arange(states.num_slots)),
         legal=legal,
         action=moves[:, 0, 0],
         prior=jnp.where(legal, jax.nn.softmax(root.logits, axis=1), 0.0),
@@ -374,20 +353,11 @@ def canonical_move(action: int, *, grid: int) -> str:
     return format_action(action, grid=grid, sides=CANONICAL_SIDES)
 
 
-def _public_actions(state: State) -> jax.Array:
-    slots = jnp.arange(state.num_slots)
-    return jax.vmap(actions_lib.action_of_slot, in_axes=(None, 0))(state, slots)
-
-
 def _values_of(node: Node, config: SearchConfig) -> jax.Array:
     """float32[B, A]: completed values as expected rewards."""
     plain = dataclasses.replace(config, value_scale=1.0, visit_offset=1.0, rescale_values=False)
     most = node.slot_visits.max(axis=1, keepdims=True)
     return completed_values(node, plain) / (1.0 + most)
-
-
-_Walk = tuple[jax.Array, jax.Array, jax.Array]
-"""Nodes, slots and whether the lines go on."""
 
 
 def lines_below(tree: Tree, variant: Variant, slots: jax.Array, boards: Boards = None) -> jax.Array:
@@ -405,7 +375,7 @@ def lines_below(tree: Tree, variant: Variant, slots: jax.Array, boards: Boards =
         lambda x: jnp.broadcast_to(x[:, None], (*slots.shape, *x.shape[1:])), variant
     )
 
-    def step(walk: _Walk, _: None) -> tuple[_Walk, jax.Array]:
+    def step(walk: tuple[jax.Array, ...], _: None) -> tuple[tuple[jax.Array, ...], jax.Array]:
         node, slot, goes_on = walk
         there = State(variants, tree.positions[rows, node])
         action = jax.vmap(jax.vmap(actions_lib.action_of_slot))(there, slot)

@@ -58,11 +58,9 @@ class PriorBoost(NamedTuple):
     boosts: Any  # float32[4], of `train.search.config.MOVE_CLASSES`
 
 
-Search = Callable[[Any, State, jax.Array], SearchResult]
-"""(variables, states [B], key) -> SearchResult; the key is consumed."""
-
-BudgetedSearch = Callable[[Any, State, jax.Array, jax.Array], SearchResult]
-"""(variables, states [B], key, which of its budgets int32[]) -> SearchResult, as `Search`."""
+Search = Callable[..., SearchResult]
+"""(variables, states [B], key) -> SearchResult; the key is consumed. One of several budgets takes
+its number int32[] as a fourth argument."""
 
 
 def cast_own_weights(variables: Any, network: NetworkConfig) -> Any:
@@ -83,21 +81,26 @@ def make_search(
     evaluate: Evaluator,
     config: SearchConfig,
     *,
-    explores: bool,
+    explores: bool = False,
+    budgets: Sequence[Budget] = (),
     symmetries: int = 1,
-    has_boosts: bool = False,
     model: Evaluator | None = None,
 ) -> Search:
     """A search as a function of (variables, states [B], key).
+
+    Where the variables are `PriorBoost`, classes of moves get more of the root's prior. The
+    improved policy of Gumbel search is freed of them again, else the network would learn the
+    boosts; PUCT's shares of visits are learned as they are.
 
     Args:
       evaluate: evaluates roots and leaves.
       config: options of the search.
       explores: searches with the noise of self-play; else it plays the strongest move.
+      budgets: in place of `explores` and the config's simulations: each call gets one of them, and
+        finds what a search of that budget alone finds. The native engine grows a tree with room for
+        the largest in one loop, which compiles in the time of one search; elsewhere each budget has
+        a separate search.
       symmetries: turned copies of the root, 1 to 8, whose mean evaluation the search begins with.
-      has_boosts: the variables are `PriorBoost`: classes of moves get more of the root's prior. The
-        improved policy of Gumbel search is freed of them again, else the network would learn the
-        boosts; PUCT's shares of visits are learned as they are.
       model: evaluates for the other players, whose moves in the tree follow its raw policy in
         proportion. The variables are then `WithOpponentVariables`, of which `own` may be
         `PriorBoost`. After Wang et al., "Adversarial Policies Beat Superhuman Go AIs" (2023),
@@ -107,66 +110,27 @@ def make_search(
     Raises:
       ValueError: a model with the engine `mctx` or a search that Python passes.
     """
-    if model is not None and (config.custom or config.engine != "native"):
+    is_native = config.engine == "native" and not config.custom
+    if model is not None and not is_native:
         raise ValueError("a model of the opponent needs the search of the engine 'native'")
-    if config.custom:
-        return _make_custom_search(evaluate, config, explores=explores)
-    choose = make_engine(config, explores=explores, has_model=model is not None)
-    evaluate_root = make_symmetric_evaluator(evaluate, symmetries)
-    return _search_by(choose, evaluate, evaluate_root, config, has_boosts, model)
-
-
-def make_budgeted_search(
-    evaluate: Evaluator,
-    config: SearchConfig,
-    budgets: Sequence[Budget],
-    *,
-    has_boosts: bool = False,
-    model: Evaluator | None = None,
-) -> BudgetedSearch:
-    """A search that gets one of several budgets at each call.
-
-    Its results are those of `make_search` at that budget. The native engine grows a tree with room
-    for the largest in one loop, which compiles in the time of one search; elsewhere each budget has
-    a separate search.
-
-    Args:
-      evaluate: as in `make_search`, and so are the rest.
-      config: options of the search, but for its simulations.
-      budgets: of which each call gets one.
-    """
-    if config.custom or config.engine != "native" or (config.rounds and config.kind == "gumbel"):
+    if budgets and (not is_native or (config.rounds and config.kind == "gumbel")):
         searches = [
             make_search(
                 evaluate,
                 dataclasses.replace(config, simulations=each.simulations),
                 explores=each.explores,
-                has_boosts=has_boosts,
+                symmetries=symmetries,
                 model=model,
             )
             for each in budgets
         ]
-
-        def search_apart(
-            variables: Any, states: State, key: jax.Array, budget: jax.Array
-        ) -> SearchResult:
-            return jax.lax.switch(budget, searches, variables, states, key)
-
-        return search_apart
-    choose = _NATIVE[config.kind](config, budgets, has_model=model is not None)
-    return _search_by(choose, evaluate, evaluate, config, has_boosts, model)
-
-
-def _search_by(
-    choose: Choose,
-    evaluate: Evaluator,
-    evaluate_root: Evaluator,
-    config: SearchConfig,
-    has_boosts: bool,
-    model: Evaluator | None,
-) -> Callable[..., SearchResult]:
-    """Make a search of what an engine chooses; one of several budgets is passed as a fourth
-    argument."""
+        return lambda variables, states, key, budget: jax.lax.switch(
+            budget, searches, variables, states, key
+        )
+    if config.custom:
+        return _make_custom_search(evaluate, config, explores=explores)
+    choose = make_engine(config, explores=explores, budgets=budgets, has_model=model is not None)
+    evaluate_root = make_symmetric_evaluator(evaluate, symmetries)
     play = make_play(evaluate, opponents=config.opponents, model=model)
 
     def search(
@@ -175,7 +139,7 @@ def _search_by(
         chex.assert_rank(states.position.player, 1)
         chex.assert_equal_shape_prefix(jax.tree.leaves(states), 1)
         own, opponent = (variables, None) if model is None else variables
-        own, boosts = own if has_boosts else (own, None)
+        own, boosts = own if isinstance(own, PriorBoost) else (own, None)
         variables = own if model is None else WithOpponentVariables(own, opponent)
         variant, position = states
         evaluation = evaluate_root(own, states)
@@ -189,7 +153,9 @@ def _search_by(
         choice = choose(key, root, functools.partial(play, (variables, variant, position.player)))
         policy = choice.policy
         if boosts is not None and config.kind == "gumbel":
-            policy = _without_boost(policy, evaluation.logits - logits, legal)
+            # A softmax whose logits are changed where a slot is legal.
+            free = _log(policy) + (evaluation.logits - logits)
+            policy = jax.nn.softmax(free, axis=1, where=legal)
         surprise = divergence(policy, evaluation.logits)
         return SearchResult(choice.slot, policy, choice.value, surprise, evaluation.logits)
 
@@ -221,11 +187,6 @@ def boost_classes(
     return jnp.where(legal, jnp.where(in_setup[:, None], placement, play), MASKED)
 
 
-def _without_boost(policy: jax.Array, change: jax.Array, legal: jax.Array) -> jax.Array:
-    """float32[B, A]: a softmax whose logits are changed by [B, A] where a slot is legal."""
-    return jax.nn.softmax(_log(policy) + change, axis=1, where=legal)
-
-
 def divergence(policy: jax.Array, logits: jax.Array) -> jax.Array:
     """float32[B] nats: Kullback and Leibler's, of a policy [B, A] from logits [B, A]."""
     nats = (policy * (_log(policy) - jax.nn.log_softmax(logits, axis=-1))).sum(axis=-1)
@@ -250,27 +211,26 @@ def _make_custom_search(evaluate: Evaluator, config: SearchConfig, *, explores: 
         )
         chex.assert_shape((slot, value), prior.shape[:1])
         chex.assert_equal_shape([policy, prior])
-        policy = policy.astype(jnp.float32)
-        return SearchResult(
-            slot=slot.astype(jnp.int32),
-            policy=policy,
-            value=value.astype(jnp.float32),
-            surprise=divergence(policy, prior),
-            prior=prior,
-        )
+        policy, value = policy.astype(jnp.float32), value.astype(jnp.float32)
+        return SearchResult(slot.astype(jnp.int32), policy, value, divergence(policy, prior), prior)
 
     return search
 
 
-_NATIVE = {"gumbel": make_gumbel, "puct": make_puct}
-
-
-def make_engine(config: SearchConfig, *, explores: bool, has_model: bool = False) -> Choose:
-    """The engine and kind of search that a config names; only `native` follows a model."""
+def make_engine(
+    config: SearchConfig,
+    *,
+    explores: bool = False,
+    budgets: Sequence[Budget] = (),
+    has_model: bool = False,
+) -> Choose:
+    """The engine and kind of search that a config names; the arguments are those of `make_search`.
+    Only `native` has budgets and follows a model."""
     if config.engine == "mctx":
         # mctx is loaded only where it searches.
         from train.search import mctx_engine
 
         mctx_makers = {"gumbel": mctx_engine.make_gumbel, "puct": mctx_engine.make_puct}
         return mctx_makers[config.kind](config, explores=explores)
-    return _NATIVE[config.kind](config, [Budget(config.simulations, explores)], has_model=has_model)
+    make = {"gumbel": make_gumbel, "puct": make_puct}[config.kind]
+    return make(config, budgets or [Budget(config.simulations, explores)], has_model=has_model)

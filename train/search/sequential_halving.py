@@ -10,6 +10,8 @@ B boards, A slots.
 """
 
 import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -86,59 +88,73 @@ def completed_values(node: Node, config: SearchConfig) -> jax.Array:
 
 
 def best_due(
-    logits: jax.Array,
-    visits: jax.Array,
-    completed: jax.Array,
-    due: jax.Array,
-    *,
-    gumbel: jax.Array,
-    legal: jax.Array,
-) -> jax.Array:
-    """int32[B]: of the legal slots of the root that are due, that of the highest score.
-
-    Args:
-      logits: float32[B, A], prior.
-      visits: int32[B, A], so far.
-      completed: float32[B, A], scaled values of the slots, visited or not.
-      due: int32[B], the visits of the slots that are due.
-      gumbel: float32[B, A], the draws of the search.
-      legal: bool[B, A].
-    """
-    # A slot that is due beats all others, however low its score.
-    score = root_score(logits, completed, gumbel)
-    is_due = legal & (visits == due[:, None])
-    return first_largest(jnp.where(is_due, jnp.maximum(score, NO_CHANCE), -jnp.inf))
-
-
-def root_score(logits: jax.Array, completed: jax.Array, gumbel: jax.Array) -> jax.Array:
-    """float32[B, A]: scores of the slots of the root; see `best_due`."""
-    return gumbel + (logits - logits.max(axis=1, keepdims=True)) + completed
-
-
-def best_of_root(
     node: Node,
-    config: SearchConfig,
+    completed: jax.Array,
     due: jax.Array,
     *,
     legal: jax.Array,
     gumbel: jax.Array | None = None,
     before: jax.Array | int = 0,
 ) -> jax.Array:
-    """int32[B]: `best_due` of a root by its own values; `gumbel` None is a search without noise,
-    `before` int32[B, A] are visits that the search began with, which do not count."""
-    return best_due(
-        node.logits,
-        node.slot_visits - before,
-        completed_values(node, config),
-        due,
-        gumbel=jnp.zeros_like(node.logits) if gumbel is None else gumbel,
-        legal=legal,
-    )
+    """int32[B]: of the legal slots of the root that are due, that of the highest score.
+
+    Args:
+      node: the root.
+      completed: float32[B, A], scaled values of its slots, visited or not.
+      due: int32[B], the visits of the slots that are due.
+      legal: bool[B, A].
+      gumbel: float32[B, A], the draws of the search; None for none.
+      before: int32[B, A], visits that the search began with, which do not count.
+    """
+    # A slot that is due beats all others, however low its score.
+    score = root_score(node.logits, completed, 0.0 if gumbel is None else gumbel)
+    is_due = legal & (node.slot_visits - before == due[:, None])
+    return first_largest(jnp.where(is_due, jnp.maximum(score, NO_CHANCE), -jnp.inf))
 
 
-def improved_policy(node: Node, config: SearchConfig, legal: jax.Array) -> jax.Array:
-    """float32[B, A]: the policy improved by the values of the search, over legal bool[B, A]."""
-    return jax.nn.softmax(mask_logits(node.logits + completed_values(node, config), legal), axis=1)
+def root_score(logits: jax.Array, completed: jax.Array, gumbel: jax.Array | float) -> jax.Array:
+    """float32[B, A]: scores of the slots of the root; see `best_due`."""
+    return gumbel + (logits - logits.max(axis=1, keepdims=True)) + completed
+
+
+class Selection(NamedTuple):
+    """The choices of a search: at the root, below it, and in the end."""
+
+    at_root: Callable[[Node, Any, jax.Array], jax.Array]
+    """(node, visits before the search, visits of slots that are due) -> slot int32[B]."""
+    below: Callable[[Node], jax.Array]
+    """node -> slot int32[B]."""
+    result: Callable[[Node, Any], tuple[jax.Array, jax.Array]]
+    """(node, visits before the search) -> slot int32[B], policy float32[B, A]."""
+
+
+def select_by_halving(
+    config: SearchConfig, legal: jax.Array | None = None, gumbel: jax.Array | None = None
+) -> Selection:
+    """The choices of Gumbel search: the slots of the highest score are considered and halved.
+
+    Halving counts the visits of this search alone, while values and scores know all.
+
+    Args:
+      config: weighs values.
+      legal: bool[B, A], slots of the root; by default those that are not MASKED.
+      gumbel: float32[B, A], the draws of the search; None for none.
+    """
+
+    def allowed(node: Node) -> jax.Array:
+        return node.logits > MASKED if legal is None else legal
+
+    def best(node: Node, before: Any, due: jax.Array) -> jax.Array:
+        completed = completed_values(node, config)
+        return best_due(node, completed, due, legal=allowed(node), gumbel=gumbel, before=before)
+
+    def result(node: Node, before: Any) -> tuple[jax.Array, jax.Array]:
+        # The survivors of the last halving are those of the most visits in this search.
+        slot = best(node, before, (node.slot_visits - before).max(axis=1))
+        improved = node.logits + completed_values(node, config)
+        return slot, jax.nn.softmax(mask_logits(improved, allowed(node)), axis=1)
+
+    return Selection(best, lambda node: slot_below(node, completed_values(node, config)), result)
 
 
 def mask_logits(logits: jax.Array, legal: jax.Array) -> jax.Array:

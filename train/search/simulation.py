@@ -30,26 +30,9 @@ import jax
 import jax.numpy as jnp
 
 from train.runtime.devices import backend
-from train.search.arrays.entries import (
-    Boards,
-    read,
-    read_slot,
-    write,
-    write_new,
-    write_slot,
-)
+from train.search.arrays.entries import Boards, read, read_slot, write, write_new, write_slot
 from train.search.arrays.words import pack, unpack
-from train.search.tree import (
-    NO_CHILD,
-    ROOT,
-    Node,
-    Play,
-    Select,
-    Step,
-    Tree,
-    node_view,
-    root_view,
-)
+from train.search.tree import NO_CHILD, ROOT, Node, Play, Select, Step, Tree, node_view, root_view
 from wallgo_jax.board.fusion import fusion_barrier
 
 T = TypeVar("T")
@@ -123,9 +106,7 @@ def visit_leaf(
       keys: [K], for the choices; None where they draw nothing.
       root: of the boards that are searched.
       fresh: int32[] or int32[K], the node to make.
-      at_root: chooses a slot of the root.
-      below: chooses a slot of any other node.
-      play: makes a step and evaluates what follows.
+      at_root: as in `simulate`, and so are `below` and `play`.
       boards: which are searched.
 
     Returns:
@@ -138,7 +119,7 @@ def visit_leaf(
     words = _read_now(read(tree.positions.words, parent, boards), parent, boards)
     step = play(slot, unpack(words, tree.positions.layout))
     tree = expand(tree, (parent, slot, node), fresh, step, boards)
-    tree = _backup(tree, node, step.returns, boards)
+    tree = backup(tree, node, read(tree.values, node, boards), step.returns, boards).tree
     return copy_to_root(tree, first, boards), is_made
 
 
@@ -235,13 +216,31 @@ def expand(
     )
 
 
-def _backup(tree: Tree, node: jax.Array, returns: jax.Array | None, boards: Boards) -> Tree:
-    """Count the value of a node int32[K] in at all nodes above it, up to the root.
+class Rise(NamedTuple):
+    """The way up of rows [K]."""
 
-    Returns float32[K, P] count at each node for the player to move there, and in its Q-value for
-    the one who moved to it; positions then name the `player` to move.
+    tree: Tree
+    node: jax.Array  # int32[K]
+    value: jax.Array  # float32[K], of the visit, for the side to move at the node
+    goes_on: jax.Array  # bool[K]
+
+
+def backup(
+    tree: Tree,
+    node: jax.Array,
+    value: jax.Array,
+    returns: jax.Array | None,
+    boards: Boards,
+    is_visit: jax.Array | None = None,
+) -> Rise:
+    """Count values float32[K] of nodes int32[K] in at all nodes above them, up to the root.
+
+    With `is_visit` bool[K] only these visits are made, and their ways end below the root, which
+    several of them share. Returns float32[K, P] count at each node for the player to move there,
+    and in its Q-value for the one who moved to it; positions then name the `player` to move.
     """
-    no_node = tree.visits.shape[1]
+    # Beyond the nodes, another place for each row.
+    no_node = tree.visits.shape[1] + jnp.arange(len(node), dtype=jnp.int32)
 
     def of(arrays: T, node: jax.Array) -> T:
         return read(arrays, node, boards)
@@ -251,33 +250,35 @@ def _backup(tree: Tree, node: jax.Array, returns: jax.Array | None, boards: Boar
         player = position.player.astype(jnp.int32)
         return jnp.take_along_axis(returns, player[:, None], axis=1)[:, 0]
 
-    def rise(carry: tuple[Tree, jax.Array, jax.Array]) -> tuple[Tree, jax.Array, jax.Array]:
-        tree, node, value = carry
+    def is_below(node: jax.Array) -> jax.Array:
+        return node != ROOT if is_visit is None else is_visit & (of(tree.parents, node) != ROOT)
+
+    def rise(carry: Rise) -> Rise:
+        tree, node, value, goes_on = carry
         parent = of(tree.parents, node)
         if returns is None:
-            value = of(tree.rewards, node) + of(tree.discounts, node) * value
+            higher = of(tree.rewards, node) + of(tree.discounts, node) * value
         else:
-            value = share(returns, parent)
+            higher = share(returns, parent)
         visits = _read_now(of(tree.visits, parent), parent, boards)
         count = visits.astype(jnp.float32)
-        mean = (of(tree.values, parent) * count + value) / (count + 1.0)
+        mean = (of(tree.values, parent) * count + higher) / (count + 1.0)
         if returns is None:
             qvalue = of(tree.rewards, parent) + of(tree.discounts, parent) * mean
         else:
             reward = share(returns, of(tree.parents, parent))
             qvalue = (of(tree.qvalues, parent) * count + reward) / (count + 1.0)
             qvalue = jnp.where(parent == ROOT, 0.0, qvalue)
-        # A board that has arrived waits for the others: what it writes beyond the nodes drops.
-        above = jnp.where(node == ROOT, no_node, parent)
+        # A row that has arrived waits for the others: what it writes beyond the nodes drops.
+        above = jnp.where(goes_on, parent, no_node)
         arrays = tree.visits, tree.values, tree.qvalues
         arrays = write(arrays, (visits + 1, mean, qvalue), above, boards)
         risen = tree._replace(visits=arrays[0], values=arrays[1], qvalues=arrays[2])
-        return risen, parent, value
+        node, value = jnp.where(goes_on, parent, node), jnp.where(goes_on, higher, value)
+        return Rise(risen, node, value, goes_on & is_below(node))
 
-    def is_below(carry: tuple[Tree, jax.Array, jax.Array]) -> jax.Array:
-        return (carry[1] != ROOT).any()
-
-    return jax.lax.while_loop(is_below, rise, (tree, node, of(tree.values, node)))[0]
+    start = Rise(tree, node, value, is_below(node))
+    return jax.lax.while_loop(lambda carry: carry.goes_on.any(), rise, start)
 
 
 def copy_to_root(tree: Tree, slot: jax.Array, boards: Boards) -> Tree:

@@ -162,12 +162,12 @@ def test_temperature_decays_by_halves():
 def test_cheap_plies_keep_the_noise_where_asked(monkeypatch, has_noise):
     made = []
 
-    def fake(evaluate, config, budgets, *, has_boosts, model):
-        assert not has_boosts and model is None
+    def fake(evaluate, config, *, budgets, model):
+        assert model is None
         made.extend(budgets)
         return lambda variables, states, key, budget: random_search()(variables, states, key)
 
-    monkeypatch.setattr(selfplay, "make_budgeted_search", fake)
+    monkeypatch.setattr(selfplay, "make_search", fake)
     config = tiny.config(
         "--selfplay.full_search_prob=0.5",
         "--search.simulations=8",

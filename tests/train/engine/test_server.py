@@ -16,7 +16,7 @@ import pytest
 from tests.support import compiling
 from tests.support.learner import tiny
 from train.cli.engine import Engine
-from train.engine import programs, server
+from train.engine import programs
 from train.engine.options import EngineOptions
 from train.engine.protocol import MAX_MESSAGE
 from train.engine.server import read_lines, serve
@@ -45,28 +45,6 @@ def test_lines_are_split_whatever_the_blocks(block):
     stream = io.BytesIO(b"one\n\ntwo2\ntoo long\nlast")
     found = read_lines(lambda: stream.read(block), longest=4)
     assert [*found] == [b"one", b"two2", None, b"last"]
-
-
-def test_serving_ends_where_input_and_output_are_gone(monkeypatch):
-    """Though a request is still to be answered: there is no one to answer."""
-    monkeypatch.setattr(server, "_LOOK_EVERY", 0.01)
-    (ours, theirs), (reader, writer) = os.pipe(), os.pipe()
-    os.write(theirs, b"one\n")
-    protocol, began = Echo(answers=False), time.monotonic()
-
-    async def serve_and_leave():
-        serving = asyncio.create_task(serve(protocol, read_from=ours, write_to=writer))
-        await asyncio.sleep(0.1)
-        os.close(theirs)
-        await asyncio.sleep(0.1)
-        assert not serving.done()  # somebody may still read
-        os.close(reader)
-        await serving
-
-    asyncio.run(serve_and_leave())
-    assert protocol.closed and time.monotonic() - began < 30
-    os.close(ours)
-    os.close(writer)
 
 
 def served(protocol, data: bytes, *, signum: int | None = None) -> list[dict]:

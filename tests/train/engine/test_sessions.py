@@ -4,12 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
-from tests.support.learner import saved, tiny
 from tests.support.learner.engines import LEAD, OWNERS, two_players
-from tests.support.learner.searching import FOUR_STONES
-from train.engine.options import EngineOptions
-from train.engine.sessions import Sessions
-from train.players.registry import make_evaluating_player
 from train.runtime.errors import UsageError
 from wallgo_jax.game.actions import NO_ACTION
 
@@ -96,20 +91,6 @@ def test_owners_and_margin_are_told_from_the_first_players_side(sessions):
     assert told.owners == pytest.approx(expected, abs=1e-5)
     assert told.margin == pytest.approx(-9 * LEAD)
     assert told.mover == 1
-
-
-def test_each_program_of_the_smallest_batches_is_told():
-    told: list[tuple[int, int]] = []
-    options = EngineOptions(batch_sizes=(1,), trees=2, nodes=128)
-    player = make_evaluating_player("heuristic-search:wjx")
-    Sessions(player, tiny.RULES, options, lambda *n: told.append(n)).shut_down()
-    assert sorted(told)[-1] == (4, 4) and len(told) == 4
-
-
-def test_rules_that_the_network_has_not_learned_are_refused(tmp_path):
-    run = saved.save_run(tmp_path / "run", seeds={1: 3})
-    with pytest.raises(UsageError, match="learned"):
-        Sessions(make_evaluating_player(str(run)), FOUR_STONES, EngineOptions(nodes=64))
 
 
 def test_an_error_of_a_search_is_told_and_the_sessions_live_on(sessions, monkeypatch):

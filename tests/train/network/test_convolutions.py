@@ -40,13 +40,6 @@ def test_tiles_convolve_as_xla_does(size):
 
 
 @pytest.mark.parametrize(
-    ("length", "cells"), [(3, [3]), (5, [3, 2]), (7, [4, 3]), (8, [4, 4]), (9, [3, 3, 3])]
-)
-def test_tiles_are_even(length, cells):
-    assert [len(tile.write) for tile in convolutions.tiles(length)] == cells
-
-
-@pytest.mark.parametrize(
     ("boards", "planes", "deep"),
     [(2, 13, 32), (MIN_BOARDS, 13, 32), (MIN_BOARDS, MIN_WIDTH, MIN_WIDTH)],
 )

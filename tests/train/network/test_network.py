@@ -21,7 +21,6 @@ from train.network import (
     slot_logits,
 )
 from train.network.heads import pool
-from train.network.restnet import mover_first
 from wallgo_jax import PRESETS
 from wallgo_jax import planes as planes_lib
 from wallgo_jax.game import actions, chance, referee
@@ -121,20 +120,6 @@ def test_colours_exchanged_give_the_same_answer_to_the_mover(network, variables)
     first, second = (network.evaluate(variables, x) for x in (planes, other))
     chex.assert_trees_all_close(first, second, atol=1e-5)
     assert (planes != other).any()
-
-
-def test_mover_first_leaves_red_and_turns_blue():
-    planes = np.asarray(_planes(7, 3))
-    shown = np.asarray(jax.jit(mover_first, static_argnums=1)(planes, CHANNELS))
-    stones = [CHANNELS.index(planes_lib.Channel("stone", p)) for p in (0, 1)]
-    red_board, blue_board = 0, 1
-    for mine, own in ((0, 0), (1, 1)):
-        np.testing.assert_array_equal(
-            shown[red_board, ..., stones[mine]], planes[red_board, ..., stones[own]]
-        )
-        np.testing.assert_array_equal(
-            shown[blue_board, ..., stones[mine]], planes[blue_board, ..., stones[1 - own]]
-        )
 
 
 @pytest.mark.parametrize(
@@ -340,15 +325,6 @@ def test_weights_that_are_cast_before_give_the_same_bits(norm):
     found, expected = (jax.device_get(evaluate(x, _planes(8, 5))) for x in (cast, weights))
     chex.assert_trees_all_equal(found, expected)
     assert np.abs(found.policy).max() > 0.1
-
-
-def test_weights_of_a_network_in_float32_are_left_alone(variables):
-    assert cast_weights(variables, dataclasses.replace(SMALL, dtype="float32")) is variables
-
-
-def test_bad_shapes_are_refused():
-    with pytest.raises(ValueError, match="width 10 is not a multiple of heads 4"):
-        NetworkConfig(blocks="T", width=10, heads=4)
 
 
 def test_each_block_costs_the_same_on_a_cpu():

@@ -6,9 +6,6 @@ must agree is the blocks. Two of our networks are built; the totals of the other
 their blocks, which those of the two are shown to be.
 """
 
-import itertools
-from typing import NamedTuple
-
 import jax
 import numpy as np
 import pytest
@@ -24,81 +21,34 @@ ROUNDING = 0.0005
 ODD = ("6R", "1R5T")
 """Networks whose totals in the paper leave the line of the others."""
 PAPER = {row.name: row.millions for row in TABLE_1}
-REGULAR = tuple(name for name in PAPER if name not in ODD)
-
-
-class Built(NamedTuple):
-    """One of our networks, counted in its parameter tree; in millions."""
-
-    blocks: str
-    total: float
-    each: tuple[float, ...]  # of the blocks, in order
-
-
-def _build(name: str) -> Built:
-    """Shapes alone: nothing is computed."""
-    config = NetworkConfig(blocks=name, width=256, heads=4, mlp_ratio=2.0)
-    params = make_network(config, CHANNELS).shapes.params
-    blocks = params["blocks"]
-    each = tuple(_millions(blocks[place]) for place in sorted(blocks))
-    return Built(parse_blocks(name), _millions(params), each)
 
 
 def _millions(tree) -> float:
     return sum(int(np.prod(leaf.shape)) for leaf in jax.tree.leaves(tree)) / 1e6
 
 
-def _swaps(name: str) -> int:
-    """Number of T blocks among the six."""
-    return parse_blocks(name).count("T")
+def _sizes(name: str) -> tuple[float, list[float]]:
+    """The parameters of one of our networks and of its blocks, in millions; shapes alone."""
+    config = NetworkConfig(blocks=name, width=256, heads=4, mlp_ratio=2.0)
+    params = make_network(config, CHANNELS).shapes.params
+    blocks = params["blocks"]
+    return _millions(params), [_millions(blocks[place]) for place in sorted(blocks)]
 
 
-@pytest.fixture(scope="module")
-def two() -> dict[str, Built]:
-    return {name: _build(name) for name in ("RTRRRT", "6T")}
-
-
-@pytest.fixture(scope="module")
-def swap(two) -> float:
-    """Parameters that a T block has fewer than an R block."""
-    return two["RTRRRT"].each[0] - two["6T"].each[0]
-
-
-@pytest.fixture(scope="module")
-def totals(two, swap) -> dict[str, float]:
-    """Of all eleven of our networks."""
-    return {name: two["6T"].total + (6 - _swaps(name)) * swap for name in PAPER}
-
-
-def test_blocks_have_the_papers_size_and_add_up(two, swap, totals):
+def test_our_networks_differ_from_the_papers_by_one_constant():
+    """Our stem and heads are not the paper's. To its rounding, and 79 parameters of each swap of a
+    block over the three swaps between the networks that they part most. Of the two odd networks
+    1R5T's figure reads like a misprint, 6R's is 0.125 M lower."""
+    (mixed, by_block), (total, transformers) = _sizes("RTRRRT"), _sizes("6T")
     sizes = {"R": 1.181, "T": 0.528}
-    for name, built in two.items():
-        assert [round(size, 3) for size in built.each] == [sizes[kind] for kind in built.blocks]
-        assert built.total == pytest.approx(totals[name], abs=1e-9)
-    assert round(swap, 3) == 0.652
-    assert len(PAPER) == 11
-
-
-def test_our_swap_is_the_papers(swap):
-    """The nine rounded totals bound the parameters of a swap; ours takes 79 more than the bound,
-    too few to show in three decimals."""
-    pairs = [
-        (PAPER[first] - PAPER[second], _swaps(second) - _swaps(first))
-        for first, second in itertools.permutations(REGULAR, 2)
-        if _swaps(second) > _swaps(first)
-    ]
-    least = max((lead - 2 * ROUNDING) / swaps for lead, swaps in pairs)
-    most = min((lead + 2 * ROUNDING) / swaps for lead, swaps in pairs)
-    assert least < swap == pytest.approx(most + 79e-6, abs=1e-6)
-
-
-def test_our_totals_differ_from_the_papers_by_one_constant(totals):
-    """Our stem and heads are not the paper's. To its rounding, and those 79 parameters over the
-    three swaps between the networks that they part most. Of the two odd networks 1R5T's figure
-    reads like a misprint, 6R's is 0.125 M lower."""
+    assert [round(size, 3) for size in by_block] == [sizes[kind] for kind in "RTRRRT"]
+    swap = by_block[0] - transformers[0]
+    assert round(swap, 3) == 0.652 and mixed == pytest.approx(total + 4 * swap, abs=1e-9)
+    totals = {name: total + (6 - parse_blocks(name).count("T")) * swap for name in PAPER}
     offsets = {name: totals[name] - PAPER[name] for name in PAPER}
-    regular = [offsets[name] for name in REGULAR]
+    regular = [offsets[name] for name in PAPER if name not in ODD]
     middle = (min(regular) + max(regular)) / 2
+    assert len(PAPER) == 11
     assert regular == pytest.approx(len(regular) * [middle], abs=ROUNDING + 3 * 80e-6 / 2)
     offset = np.median(regular)
     assert totals["1R5T"] - offset == pytest.approx(4.010, abs=2 * ROUNDING)

@@ -15,7 +15,7 @@ from train.search.config import SearchConfig
 from train.search.engine import Budget
 from train.search.gumbel import make_gumbel
 from train.search.puct import make_puct
-from train.search.search import make_budgeted_search
+from train.search.search import make_search
 from wallgo_jax.game.state import State, initial_state
 
 BUDGETS = Budget(24, True), Budget(9, False)
@@ -54,7 +54,7 @@ def test_elsewhere_each_budget_is_a_search_of_its_own():
         return slot, jax.nn.one_hot(slot, legal.shape[1]), value
 
     config = SearchConfig(custom=Function("own", own))
-    search = jax.jit(make_budgeted_search(even_evaluator, config, BUDGETS))
+    search = jax.jit(make_search(even_evaluator, config, budgets=BUDGETS))
     states = repeat(initial_state(DUEL), 2)
     for index, value in enumerate((24.5, 9.0)):
         found = jax.device_get(search((), states, jax.random.key(0), jnp.int32(index)))

@@ -7,12 +7,7 @@ import sys
 import pytest
 
 from tests.support import compiling
-from tests.support.learner import tiny
-from train.network import NetworkConfig
-from train.players.searching import evaluating_player
 from train.search.config import SearchConfig, as_player, simulations_at, stages
-from train.search.evaluator import evaluator_for
-from wallgo_jax.game.rules import Rules
 
 
 @pytest.mark.parametrize(
@@ -42,16 +37,6 @@ def test_a_player_may_weigh_values_otherwise_than_self_play():
     assert as_player(as_player(trained, 4), 64) == as_player(trained, 64)
     trusting = dataclasses.replace(trained, player_value_scale=1.5)
     assert as_player(trusting, 64) == SearchConfig(simulations=64, value_scale=1.5)
-    # The player's search is that of a run whose self-play has the player's scale.
-    rules = Rules(size=3, stones=1, order=(0, 1))
-    same = SearchConfig(value_scale=1.5)
-    evaluate = evaluator_for(NetworkConfig(width=8, value_width=8), rules)
-    acts = [
-        evaluating_player("", (), evaluate, each, simulations=4).act
-        for each in (trusting, same, trained)
-    ]
-    assert acts[0] is acts[1]
-    assert acts[0] is not acts[2]
 
 
 @pytest.mark.parametrize(
@@ -82,12 +67,6 @@ def test_a_player_considers_as_many_actions_as_its_simulations_can_look_into(sim
 def test_wrong_options_are_refused(options, word):
     with pytest.raises(ValueError, match=rf"\b{word}\b"):
         SearchConfig(**options)
-
-
-def test_words_of_the_config():
-    assert SearchConfig().engine == "native"
-    assert SearchConfig(engine="mctx").engine == "mctx"
-    assert tiny.config("--search.rounds=true").search.rounds
 
 
 def test_options_are_read_without_jax():

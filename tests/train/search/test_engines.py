@@ -5,24 +5,17 @@ import subprocess
 import sys
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from tests.support import compiling
-from tests.support.learner import hashed_game, tiny
+from tests.support.learner import hashed_game
 from tests.support.learner.searching import FOUR_STONES, Grown, grown, random_states
-from train.bench import search as bench_search
-from train.loop.selfplay import selfplay_of, stage_at
 from train.network import MASKED
-from train.network.build import network_for
-from train.players.searching import network_player
-from train.search import mctx_engine
 from train.search.config import ENGINES, SearchConfig
-from train.search.engine import Choose
 from train.search.search import make_engine
 from wallgo_jax.game import actions
-from wallgo_jax.game.state import State, initial_state
+from wallgo_jax.game.state import State
 
 PLIES = (4, 1, 12)
 GUMBEL = SearchConfig(simulations=32)
@@ -145,19 +138,6 @@ def test_finished_games_are_exact_leaves(engine):
         assert (edges.node[from_end] == 0).all()
 
 
-def test_visits_add_up():
-    """Each simulation visits one slot of the root; a node's visits are one more than its slots'."""
-    found = _found("native")
-    np.testing.assert_array_equal(found.root_visits, found.choice.tree.root_visits)
-    assert (found.root_visits.sum(axis=1) == GUMBEL.simulations).all()
-    by_node = np.zeros(found.node_visits.shape, int)
-    np.add.at(by_node, (found.edges.board, found.edges.node), found.edges.visits)
-    over = found.positions.terminated.copy()
-    over[:, 0] = False
-    counted = (found.node_visits > 0) & ~over
-    np.testing.assert_array_equal(by_node[counted] + 1, found.node_visits[counted])
-
-
 def test_mctx_is_not_loaded_for_the_native_engine():
     code = (
         "import sys\n"
@@ -168,29 +148,3 @@ def test_mctx_is_not_loaded_for_the_native_engine():
         "assert 'mctx' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, env=compiling.environment())
-
-
-@pytest.mark.parametrize("engine", ENGINES)
-def test_self_play_matches_and_bench_take_the_engine_of_the_config(engine, monkeypatch):
-    explored = []
-
-    def make_gumbel(config: SearchConfig, *, explores: bool) -> Choose:
-        explored.append(explores)
-        return original(config, explores=explores)
-
-    original = mctx_engine.make_gumbel
-    monkeypatch.setattr(mctx_engine, "make_gumbel", make_gumbel)
-    # Simulations that no other test asks for: players of one config are shared.
-    config = tiny.config("--search.engine", engine, "--search.simulations", "3")
-    network = network_for(config.network, 2)
-    act = network_player("", (), config, config.rules, simulations=3).act
-    states = jax.tree.map(lambda x: jnp.asarray(x)[None], initial_state(config.rules))
-    used = {
-        "self-play": lambda: selfplay_of(config, stage_at(config, 0)),
-        "matches": lambda: jax.eval_shape(act, network.shapes, states, jax.random.key(0)),
-        "bench": lambda: bench_search.make_searcher(bench_search.UNIFORM, config, 3),
-    }
-    for name, build in used.items():
-        explored.clear()
-        build()
-        assert set(explored) == ({name != "matches"} if engine == "mctx" else set()), name

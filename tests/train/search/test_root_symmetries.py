@@ -11,14 +11,12 @@ import scipy.special
 
 from tests.support.learner import tiny
 from tests.support.learner.searching import random_evaluator, random_ply
-from train.network.build import network_for
 from train.search import search as search_lib
 from train.search.config import SearchConfig
 from train.search.engine import Choice
 from train.search.evaluator import (
     SYMMETRY_ORDER,
     Evaluation,
-    evaluator_for,
     make_symmetric_evaluator,
 )
 from wallgo_jax.game import actions, symmetry
@@ -89,14 +87,6 @@ def test_a_finished_board_keeps_its_one_slot():
     policy = scipy.special.softmax(found.logits.astype(np.float64), axis=1)
     assert (policy[is_over, 0] == 1).all() and (policy[is_over, 1:] == 0).all()
     np.testing.assert_array_equal(found.logits[~is_over], running.logits[~is_over])
-
-
-def test_a_network_sees_turned_copies_alike():
-    config = tiny.config().network
-    variables = tiny.new_weights(network_for(config, 2))
-    evaluate = jax.jit(make_symmetric_evaluator(evaluator_for(config, tiny.RULES), 8))
-    states = some_states()
-    assert_equal_when_turned(functools.partial(evaluate, variables), states, (3, 6))
 
 
 def test_the_mean_is_over_the_copies_each_read_in_its_own_slots():

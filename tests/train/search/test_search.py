@@ -22,20 +22,17 @@ from tests.support.learner.searching import (
     game_of,
     legal_slots,
     random_ply,
-    repeat,
     stack,
 )
 from train.config.heuristics import HeuristicsConfig
-from train.network import NetworkConfig
-from train.network.build import network_for
 from train.players.heuristics import make_heuristic_evaluator
 from train.search.config import SearchConfig
 from train.search.engine import Budget
-from train.search.evaluator import Evaluation, evaluator_for
-from train.search.search import SearchResult, make_budgeted_search, make_search
+from train.search.evaluator import Evaluation
+from train.search.search import SearchResult, make_search
 from wallgo_jax import PRESETS, Rules
 from wallgo_jax.game import actions, referee
-from wallgo_jax.game.state import Position, State, initial_state
+from wallgo_jax.game.state import State, initial_state
 
 GRID, BOARDS = 3, 28
 step = jax.jit(referee.step)
@@ -54,7 +51,7 @@ def _make_search(rules: Rules) -> Callable[..., SearchResult]:
     """A search of BOARDS boards at once that is deep and exact, or shallow with noise."""
     config = SearchConfig(max_considered_actions=52)
     budgets = Budget(800, False), Budget(40, True)
-    search = jax.jit(make_budgeted_search(_shares_evaluator, config, budgets))
+    search = jax.jit(make_search(_shares_evaluator, config, budgets=budgets))
 
     def fill_and_search(budget: int, shares: list[float], states: list[State]) -> SearchResult:
         batch = stack([*states, *states[:1] * (BOARDS - len(states))])
@@ -171,27 +168,6 @@ def test_a_share_comes_back_to_its_player_among_three():
     assert set(movers) == {0, 1, 2}
     # With noise the six do not all find the first slot.
     assert len(set(found.slot.tolist())) > 2
-
-
-def test_tree_holds_positions_only():
-    """No observation, no public mask: neither at a node nor anywhere in the search's program."""
-    rules = PRESETS["wallzero-4stone"]
-    config = NetworkConfig(width=8)
-    evaluate = evaluator_for(config, rules)
-    states = repeat(initial_state(rules), 2)
-    root_shapes = jax.eval_shape(lambda s: s.position, states)
-    assert isinstance(root_shapes, Position)
-    node_bytes = sum(
-        int(np.prod(leaf.shape[1:])) * leaf.dtype.itemsize for leaf in jax.tree.leaves(root_shapes)
-    )
-    assert node_bytes == 60
-    search = make_search(evaluate, SearchConfig(simulations=4), explores=True)
-    program = jax.make_jaxpr(search)(network_for(config, 2).shapes, states, jax.random.key(0))
-    assert "2597" not in str(program)
-    nodes = 5
-    stored = [f"[2,{nodes},7,7", f"[2,{nodes},49"]
-    assert not any(shape in str(program) for shape in stored)
-    assert f"[2,{nodes},208]" in str(program)
 
 
 @pytest.mark.parametrize("kind", ["gumbel", "puct"])

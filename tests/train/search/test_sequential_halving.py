@@ -52,7 +52,7 @@ def test_root_visits_the_best_of_those_due():
     @jax.jit
     def best(had: jax.Array) -> jax.Array:
         due = visits_due(1 + had.sum(axis=1), legal, schedule)
-        return best_due(logits, had, completed, due, gumbel=gumbel, legal=legal)
+        return best_due(node_of(logits, had), completed, due, gumbel=gumbel, legal=legal)
 
     for visits, slot in (
         ([0, 0, 0, 0, 0], 1),
@@ -119,22 +119,6 @@ def test_completed_values_are_mctxs(config):
     assert np.ptp(expected) > 1
     found = jax.jit(functools.partial(completed_values, config=config))(node)
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-4)
-
-
-def test_completed_values_by_hand():
-    """Two slots of 3 and 1 visits, one without any; the raw value is 0.5, the prior is even."""
-    node = node_of(np.zeros((1, 3)), np.array([[3, 1, 0]]), np.array([0.5]), [[0.6, -0.2, 0.0]])
-    mixed = (0.5 + 4 * (0.6 - 0.2) / 2) / 5
-    values = np.array([0.6, -0.2, mixed])
-    complete = jax.jit(completed_values, static_argnums=1)
-    for config, expected in (
-        (SearchConfig(), 0.1 * 53 * (values + 0.2) / 0.8),
-        (SearchConfig(least_spread=1.6), 0.1 * 53 * (values + 0.2) / 1.6),
-        (SearchConfig(rescale_values=False), 0.1 * 53 * values),
-        (SearchConfig(value_scale=1.0, rescale_values=False), 53 * values),
-        (SearchConfig(visit_offset=0.0, rescale_values=False), 0.3 * values),
-    ):
-        np.testing.assert_allclose(complete(node, config)[0], expected, rtol=1e-5)
 
 
 def test_first_of_the_largest_is_taken():
