@@ -177,7 +177,7 @@ def make_traces(
         "network": network,
         "tree": lambda: move(make_uniform_evaluator(players=rules.players), ()),
         "search": lambda: move(evaluator_for(config.network, rules), weights),
-        "selfplay": lambda: step.trace_play(config.iterations - 1),
+        "selfplay": lambda: step.self_play(config.iterations - 1).trace(),
         "learn": step.learning.trace,
     }
 
