@@ -90,12 +90,12 @@ def _arm(runs: Path, listing: int) -> None:
 
 def _tell_saves(runs: Path, then: Callable[[], None]) -> None:
     """Make this process write down what is saved, and call `then` after its first save."""
-    from train.checkpoints.store import Store
+    from train.loop import run_loop
 
-    save, done = Store.save, []
+    save, done = run_loop.save_checkpoint, []
 
-    def told_save(self: Store, iteration: int, *values: Any, **named: Any) -> None:
-        save(self, iteration, *values, **named)
+    def told_save(directory: Path, iteration: int, *values: Any, **named: Any) -> None:
+        save(directory, iteration, *values, **named)
         descriptor = os.open(runs / "saved", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         os.write(descriptor, f"{iteration}\n".encode())
         os.close(descriptor)
@@ -103,7 +103,7 @@ def _tell_saves(runs: Path, then: Callable[[], None]) -> None:
             then()
         done.append(iteration)
 
-    Store.save = told_save
+    run_loop.save_checkpoint = told_save
 
 
 def resume(runs: Path, straight: Path, *, is_damaged: bool = False) -> Resumed:

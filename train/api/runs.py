@@ -80,7 +80,7 @@ class Run:
         self._steps = iterations(self._open)
         self._unsaved: Row | None = None
         self._kept: tuple[Variables, list[Game]] | None = None  # what a closed run still shows
-        self.rows: list[Row] = list(getattr(self._open.writer, "kept", ()))
+        self.rows: list[Row] = list(self._open.rows)
 
     def __enter__(self) -> "Run":
         return self

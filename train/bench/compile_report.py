@@ -166,7 +166,7 @@ def make_traces(
         "network": network,
         "tree": lambda: move(UNIFORM, ()),
         "search": lambda: move(NETWORK, weights),
-        "selfplay": lambda: step.trace_play(config.iterations - 1),
+        "selfplay": lambda: step.self_play(config.iterations - 1).trace(),
         "learn": step.learning.trace,
     }
 

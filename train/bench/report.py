@@ -1,6 +1,5 @@
 """Shows figures as a table for the console, as JSON, as a plot, or as a Markdown report."""
 
-import importlib.metadata
 import math
 import platform
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,13 +10,13 @@ import jax
 from rich.console import Group
 from rich.text import Text
 
-import wallgo_jax
 from train.bench.suite import PLOT, Figures, Request, unit_of
 from train.bench.timing import BenchRow
 from train.config import config_to_dict
 from train.metrics.plot_style import COLOURS, DASHED, GREY, new_plot, save_figure
 from train.metrics.text_table import Table
 from train.runtime.files import check_writable, plain_data, replace_text, write_json
+from train.runtime.provenance import versions
 
 REPORT_FILE, FIGURES_FILE, PLOT_FILE = "report.md", "bench.json", "scaling.png"
 KNEE = 0.8
@@ -30,26 +29,19 @@ SPEEDS = {
     **{"selfplay": "evaluations", "learn": "positions"},
 }
 """The unit of each part's speed."""
-_LIBRARIES = ("jax", "jaxlib", "mctx", "flax", "optax", "numpy", "pgx")
 _HEADS = ("what", "batch", "a second", "compile s", "MB", "checksum")
 
 
 def environment() -> dict[str, Any]:
     """Device and versions."""
     devices = jax.devices()
-    versions = {}
-    for name in _LIBRARIES:
-        try:
-            versions[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            continue
     return {
         "device": devices[0].device_kind,
         "platform": devices[0].platform,
         "devices": len(devices),
         "processor": _processor(),
         "python": platform.python_version(),
-        "versions": versions | {"wallgo-jax": wallgo_jax.__version__},
+        "versions": versions("pgx"),
         "compilation_cache": jax.config.values.get("jax_compilation_cache_dir"),
     }
 

@@ -53,7 +53,7 @@ def make_selfplay_bench(config: RunConfig, boards: int, devices: Devices) -> Ben
     variables = jax.device_put(network.init(jax.random.key(0)), devices.sharding(EVERYWHERE))
     positions = spread_boards(config.rules, boards, devices).position
     opening = jax.device_put(no_opening(boards), devices.sharding(BY_BOARD))
-    play, stats = compile_traced(lambda: step.trace_play(0))
+    play, stats = compile_traced(lambda: step.self_play(0).trace())
     sum_up = jax.jit(lambda plies: sum(map(count_set, jax.tree.leaves(plies)), jnp.uint32(0)))
 
     def call(boards: Boards, number: int) -> tuple[Boards, dict[str, jax.Array]]:
@@ -133,7 +133,7 @@ def make_learner_bench(config: RunConfig, batch: int, devices: Devices) -> Bench
     boards_now, replay, player = state.boards, state.replay_state, state.learner.player
     for index in range(-(-rows // config.selfplay.plies)):
         boards_now, played, _ = step.play(0, player, boards_now, step.keys(index).play)
-        replay, _ = step.write(replay, played)
+        replay, _ = step.replay.write(replay, played)
     _, stats = compile_traced(step.learning.trace, lambda traced: step.learning.compiled)
 
     def call(learner: Any, number: int) -> tuple[Any, dict[str, Any]]:

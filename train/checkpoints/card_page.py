@@ -44,13 +44,13 @@ def _training(card: dict[str, Any]) -> list[str]:
     for stage in (*(card.get("stages") or []), card):
         config, hours = stage["config"], stage.get("hours")
         begin = config.get("start_weights") or config.get("init_from")
-        row = [f"`{stage.get('run')}`", str(stage.get("iteration")), str(config.get("seed", 0))]
-        row.append(f"`{begin}`" if begin else "random weights")
         times = ["not recorded", "", ""]
         if hours is not None:
             rest = hours["all"] - hours["training"] - hours["compiling"]
             times = [f"{part:.2f}" for part in (hours["training"], hours["compiling"], rest)]
-        rows.append(row + times)
+        run, seed = f"`{stage.get('run')}`", str(config.get("seed", 0))
+        begin = f"`{begin}`" if begin else "random weights"
+        rows.append((run, str(stage.get("iteration")), seed, begin, *times))
     parts = ["## Training", _table(heads, rows)]
     for start in (card.get("starts") or [])[-1:]:
         versions, devices, git = start["versions"], start["devices"], start.get("git")
@@ -61,14 +61,11 @@ def _training(card: dict[str, Any]) -> list[str]:
             f"Made by {named}{revision}{changed}, on {devices['count']} × {devices['kind']}, begun "
             f"{start['time'][:10]}; game version {start['env_version']}."
         )
-    transfer = card.get("transfer")
-    if transfer:
-        rows = [
-            (part["name"], *(f"{part[key]:,}" for key in ("taken", "new", "left")))
-            for part in transfer["parts"]
-        ]
+    if transfer := card.get("transfer"):
+        keys = ("taken", "new", "left")
+        rows = [(part["name"], *(f"{part[key]:,}" for key in keys)) for part in transfer["parts"]]
         parts.append(f"Warm start from {transfer['source']}, in numbers of parameters:")
-        parts.append(_table(("part", "taken", "new", "left"), rows))
+        parts.append(_table(("part", *keys), rows))
     return parts
 
 
@@ -89,16 +86,11 @@ def _matches(card: dict[str, Any]) -> list[str]:
         low, high = match["interval_95"]
         by_rules = f" on `{match['rule_set']}`" if "rule_set" in match else ""
         placed = " after placements" if match.get("players_place") else ""
-        rows.append(
-            (
-                f"`{match['first']}`{by_rules}",
-                f"`{match['second']}`",
-                f"{match['wins']}, {match['draws']}, {match['losses']}",
-                f"{100 * match['win_rate']:.4g} % ({100 * low:.1f} to {100 * high:.1f})",
-                match.get("openings") or f"{match.get('opening_plies')}{placed}",
-                str(match.get("seed")),
-            )
-        )
+        counts = f"{match['wins']}, {match['draws']}, {match['losses']}"
+        rate = f"{100 * match['win_rate']:.4g} % ({100 * low:.1f} to {100 * high:.1f})"
+        plies = match.get("openings") or f"{match.get('opening_plies')}{placed}"
+        pair = f"`{match['first']}`{by_rules}", f"`{match['second']}`"
+        rows.append((*pair, counts, rate, plies, str(match.get("seed"))))
     return ["## Matches", openings, _table(heads, rows)]
 
 

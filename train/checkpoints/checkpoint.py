@@ -1,16 +1,23 @@
-"""One checkpoint on disk: its `meta` and its arrays, each with a checksum.
+"""One checkpoint on disk: `meta` and arrays, each with a checksum.
 
-`meta` is JSON: format, env version, iteration, the run's config, its win rate if it played a match,
-a checksum of every array, one of the rows of metrics up to here, and one of `meta` itself.
+    ITERATION/{weights,run}/   the arrays, as orbax writes them
+    ITERATION/meta/metadata    JSON: format, env version, iteration, the run's config, its win rate
+                               if it played a match, a checksum of every array, one of the rows of
+                               metrics up to here, and one of `meta` itself
 
 The checksums are our own: orbax's OCDBT format has checksums of its manifest and index only. Of 120
 bits flipped in the files of the arrays, 119 came back as other numbers without an error.
 """
 
+import contextlib
 import gc
 import json
+import logging
+import shutil
+import sys
 import warnings
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
 
@@ -20,36 +27,84 @@ import orbax.checkpoint as ocp
 import tensorstore
 
 from train.runtime.errors import UsageError, one_line
+from train.runtime.files import CannotWriteError, disk_error
 from wallgo_jax.env import VERSION
 
 FORMAT = 3
 UNFINISHED = ".orbax-checkpoint-tmp"
+_PIECE = 2**25
+"""Bytes that are compressed at once; an array in one piece would take its size again in memory."""
 
 
 class UnreadableError(Exception):
     """A checkpoint cannot be used; the message follows the words "cannot be read: "."""
 
 
-def signed_meta(
-    iteration: int,
-    tree: Any,
-    config: dict[str, Any],
-    *,
-    win_rate: float | None,
-    rows_sum: int | None = None,
-) -> dict[str, Any]:
-    """Make the `meta` of a checkpoint of these arrays."""
-    meta = {
-        "format": FORMAT,
-        "env_version": VERSION,
-        "iteration": iteration,
-        "config": config,
-        "win_rate": win_rate,
-        "sums": _sums(tree),
-    }
-    if rows_sum is not None:
-        meta["rows_sum"] = rows_sum
-    return meta | {"sum": _sum_of(meta)}
+def write_checkpoint(folder: Path, item: str, tree: Any, **about: Any) -> None:
+    """Write arrays and their `meta`; the folder never exists without either.
+
+    Args:
+      folder: named by its iteration; it does not exist.
+      item: name of the arrays.
+      tree: the arrays, which nobody changes meanwhile.
+      about: entries of `meta` besides format, version, iteration and checksums.
+
+    Raises:
+      CannotWriteError: the disk is full, or cannot be written; nothing is left of the folder.
+    """
+    entries = {"format": FORMAT, "env_version": VERSION, "iteration": int(folder.name)}
+    meta = entries | about | {"sums": _sums(tree)}
+    part = folder.resolve().with_name(folder.name + UNFINISHED)
+    pieces = jax.tree.map(lambda x: ocp.SaveArgs(chunk_byte_size=_PIECE), tree)
+    held = jax.tree.map(lambda x: np.asarray(x).view(_Held), tree)
+    with _disk_errors(folder, part):
+        (part / "meta").mkdir(parents=True)
+        with _checkpointer(0) as checkpointer:
+            checkpointer.save(part / item, args=ocp.args.StandardSave(held, save_args=pieces))
+        text = json.dumps(meta | {"sum": _sum_of(meta)})
+        (part / "meta" / "metadata").write_text(text, encoding="utf-8")
+        part.rename(folder)
+
+
+class _Held(np.ndarray):
+    """An array that nobody changes while it is saved: a deep copy of it is the array itself."""
+
+    def __deepcopy__(self, memo: dict[int, Any] | None) -> "_Held":
+        return self
+
+
+@contextlib.contextmanager
+def _disk_errors(folder: Path, part: Path) -> Iterator[None]:
+    """Turn orbax's errors of a full or forbidden disk into one line, and remove the written part.
+
+    Raises:
+      CannotWriteError: names the checkpoint and the reason.
+    """
+    # Orbax logs each error with tracebacks in every thread that it passes through, and has closed
+    # its event loop when tensorstore reports the writes that end after one has failed.
+    log, hook = logging.getLogger("absl"), sys.unraisablehook
+    before, log.disabled = log.disabled, True
+    sys.unraisablehook = lambda x: "loop is closed" in str(x.exc_value) or hook(x)
+    try:
+        yield
+        sys.unraisablehook = hook  # after an error the writes that still end want the other one
+    except Exception as error:  # orbax and tensorstore have their own for everything
+        reason = disk_error(error)
+        if reason is None:
+            raise
+        shutil.rmtree(part, ignore_errors=True)
+        raise CannotWriteError(f"{folder}: cannot be written: {reason}") from None
+    finally:
+        log.disabled = before
+
+
+def _checkpointer(process: int) -> ocp.Checkpointer:
+    """Reads or writes in one process, which waits for no other."""
+    alone = ocp.options.MultiprocessingOptions()
+    if jax.process_count() > 1:
+        prefix = f"process_{process}"
+        alone = ocp.options.MultiprocessingOptions(process, {process}, prefix)
+    return ocp.Checkpointer(ocp.StandardCheckpointHandler(), multiprocessing_options=alone)
 
 
 def read_meta_of(folder: Path) -> dict[str, Any]:
@@ -87,43 +142,25 @@ def read_arrays(folder: Path, item: str, like: Any) -> Any:
       UnreadableError: they are not, or not of the shapes of `like`.
       UsageError: they are of another version of the game.
     """
-    sums = read_meta_of(folder)["sums"]
+    sums, path = read_meta_of(folder)["sums"], (folder / item).resolve()
     target = jax.tree.map(lambda x: np.empty(x.shape, x.dtype), like)
+    restored, failure = None, ""
     with warnings.catch_warnings():
         # Where a read fails, orbax drops coroutines that it has not begun; each warns.
         warnings.filterwarnings("ignore", "coroutine .* was never awaited", RuntimeWarning)
-        restored, failure = _try_to_restore((folder / item).resolve(), target)
-        if restored is None:
+        try:
+            _check_arrays(path, target)
+            with _checkpointer(jax.process_index()) as checkpointer:
+                restored = checkpointer.restore(path, args=ocp.args.StandardRestore(target))
+        except Exception as error:  # orbax and tensorstore have their own for everything
+            failure = _reason(error)
+        if failure:
             gc.collect()
-    if failure:
-        raise UnreadableError(failure)
+            raise UnreadableError(failure)
     for name, number in _sums(restored).items():
         if sums.get(name) != number:
             raise UnreadableError(f"{name} is not what was written")
     return restored
-
-
-def _try_to_restore(path: Path, target: Any) -> tuple[Any, str]:
-    """The arrays, or what hinders reading them; the error itself, with all that it holds, goes."""
-    try:
-        _check_arrays(path, target)
-        handler = ocp.StandardCheckpointHandler()
-        alone = without_others(jax.process_index())
-        with ocp.Checkpointer(handler, multiprocessing_options=alone) as checkpointer:
-            return checkpointer.restore(path, args=ocp.args.StandardRestore(target)), ""
-    except Exception as error:  # orbax and tensorstore have their own for everything
-        return None, _reason(error)
-
-
-def without_others(process: int) -> ocp.options.MultiprocessingOptions:
-    """Options by which one process reads or writes without waiting for others."""
-    if jax.process_count() == 1:
-        return ocp.options.MultiprocessingOptions()
-    return ocp.options.MultiprocessingOptions(
-        primary_host=process,
-        active_processes={process},
-        barrier_sync_key_prefix=f"process_{process}",
-    )
 
 
 def _check_arrays(folder: Path, target: Any) -> None:
@@ -139,17 +176,12 @@ def _check_arrays(folder: Path, target: Any) -> None:
     if not keys or not all(store.read(key).result().value for key in keys):
         raise ValueError("some of its arrays are not there")
     # orbax declares a path class of its own and takes any.
-    saved = _arrays(ocp.StandardCheckpointHandler().metadata(cast(Any, folder)).tree)
-    wanted = _arrays(target)
+    trees = ocp.StandardCheckpointHandler().metadata(cast(Any, folder)).tree, target
+    saved, wanted = ({key: f"{x.dtype}{list(x.shape)}" for key, x in _named(x)} for x in trees)
     for name in sorted(saved.keys() | wanted.keys()):
         found, expected = saved.get(name, "nothing"), wanted.get(name, "nothing")
         if found != expected:
             raise ValueError(f"it has {found} for {name}, where {expected} is wanted")
-
-
-def _arrays(tree: Any) -> dict[str, str]:
-    """Types and shapes by name."""
-    return {name: f"{x.dtype}{list(x.shape)}" for name, x in _named(tree)}
 
 
 def _sums(tree: Any) -> dict[str, int]:

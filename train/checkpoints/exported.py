@@ -78,10 +78,9 @@ def read_weights(folder: Path, like: Variables) -> Variables:
         raise UsageError(f"{path}: cannot be read: {reason_of(error)}") from None
     if hashlib.sha256(data).hexdigest() != read_card(folder)["sha256"]:
         raise UsageError(f"{path}: is not what its card says")
-    names, tree = jax.tree_util.tree_flatten_with_path(like)
-    leaves = []
     with np.load(io.BytesIO(data)) as arrays:
-        for name, wanted in names:
+
+        def read(name: Any, wanted: Any) -> jax.Array:
             key = _name_of(name)
             shape = arrays[key].shape if key in arrays else "nothing"
             if shape != wanted.shape:
@@ -89,8 +88,9 @@ def read_weights(folder: Path, like: Variables) -> Variables:
                     f"{path}: has {shape} for {key}, where the card's config asks for "
                     f"{wanted.shape}"
                 )
-            leaves.append(jnp.asarray(arrays[key]))
-    return tree.unflatten(leaves)
+            return jnp.asarray(arrays[key])
+
+        return jax.tree_util.tree_map_with_path(read, like)
 
 
 def check_folder(folder: Path) -> None:
@@ -133,9 +133,8 @@ def write_model(
       UsageError: the folder holds something else.
     """
     check_folder(folder)
-    paths, _ = jax.tree_util.tree_flatten_with_path(variables)
-    buffer = io.BytesIO()
-    arrays = {_name_of(path): np.asarray(leaf) for path, leaf in paths}
+    leaves, buffer = jax.tree.leaves_with_path(variables), io.BytesIO()
+    arrays = {_name_of(path): np.asarray(leaf) for path, leaf in leaves}
     np.savez_compressed(buffer, allow_pickle=False, **arrays)
     data = buffer.getvalue()
     card = {
@@ -147,7 +146,6 @@ def write_model(
         **about,
         "config": config_to_dict(config),
     }
-    folder.mkdir(parents=True, exist_ok=True)
     # First, for it tells whose folder this is; without its weights it is refused by readers alone.
     write_json(folder / CARD_FILE, {SUM_KEY: _sum_of(card), **card})
     replace_bytes(folder / WEIGHTS_FILE, data)

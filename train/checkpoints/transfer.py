@@ -41,13 +41,6 @@ class Part(NamedTuple):
     left: int  # of the source alone
 
 
-class Transfer(NamedTuple):
-    """Weights to begin with, and where they are from."""
-
-    variables: Variables
-    parts: tuple[Part, ...]  # from the stem to the heads
-
-
 def carry_over(
     source: Variables,
     fresh: Variables,
@@ -55,7 +48,7 @@ def carry_over(
     before: NetworkConfig,
     after: NetworkConfig,
     players: int,
-) -> Transfer:
+) -> tuple[Variables, tuple[Part, ...]]:
     """Put what fits of a network's weights into a new network's.
 
     Args:
@@ -64,6 +57,9 @@ def carry_over(
       before: the network of `source`.
       after: the network of `fresh`.
       players: P, of both.
+
+    Returns:
+      The weights to begin with, and where their parts are from, from the stem to the heads.
 
     Raises:
       UsageError: the features of the two differ in kind, or nothing fits.
@@ -99,7 +95,7 @@ def carry_over(
     if not any(taken for taken, _, _ in counts.values()):
         raise UsageError("nothing of it fits the run's network")
     parts = tuple(Part(name, *counts[name]) for name in sorted(counts, key=_place))
-    return Transfer(Variables(*carried), parts)
+    return Variables(*carried), parts
 
 
 def _place(part: str) -> tuple[int, int, str]:

@@ -42,9 +42,8 @@ class TrainedNetwork(NamedTuple):
 
 def weights_digest(variables: Variables | None) -> str:
     """A checksum of weights, empty where there are none."""
-    leaves = jax.tree.leaves(fetch(variables))
-    digest = hashlib.sha256(b"".join(np.asarray(leaf).tobytes() for leaf in leaves))
-    return digest.hexdigest()[:32] if leaves else ""
+    data = b"".join(np.asarray(leaf).tobytes() for leaf in jax.tree.leaves(fetch(variables)))
+    return hashlib.sha256(data).hexdigest()[:32] if data else ""
 
 
 def read_network_config(path: Path) -> RunConfig:

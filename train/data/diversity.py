@@ -18,7 +18,8 @@ OPENING_PLIES = 8
 """Games that differ after this many plies have different openings."""
 MIDDLE_PLY, LATE_PLY = 16, 32
 """First plies of the middle and of the late phase of play."""
-_STEPS = 3  # A move has 0, 1 or 2 of them.
+_CLASSES = ("stay", "one_step", "two_steps")
+"""Names of moves of 0, 1 and 2 steps."""
 
 
 class Mean(NamedTuple):
@@ -28,82 +29,50 @@ class Mean(NamedTuple):
     weight: jax.Array  # float32[...]
 
 
-class PolicyEntropies(NamedTuple):
-    """Entropies of policies in nats, each over the plies that it is about."""
+def policy_figures(policy: jax.Array, states: State) -> dict[str, Mean]:
+    """Figures of policies float32[B, A] in states [B], each over the plies that it is about.
 
-    all: Mean  # of whole policies
-    placement: Mean  # of the placements of stones
-    opening: Mean  # of plays up to MIDDLE_PLY
-    middle: Mean
-    late: Mean  # of plays from LATE_PLY on
-    steps: Mean  # of the number of steps of a play: 0, 1 or 2
-    wall: Mean  # of the wall of a play, given the stone and its move
-    stay: Mean  # of plays of 0 steps, given that a play is one, weighed by their share
-    one_step: Mean  # of plays of 1 step, in the same way
-    two_steps: Mean
-
-
-class ClassShares(NamedTuple):
-    """Shares of the policies of plays by the steps of the stone."""
-
-    stay: Mean
-    one_step: Mean
-    two_steps: Mean
-
-
-def policy_entropies(policy: jax.Array, states: State) -> PolicyEntropies:
-    """Entropies of policies float32[B, A] in states [B], with weight 1 where they are about them.
-
-    By the chain rule the entropy of a play is that of stone and move and that of the wall, given
-    them.
+    Returns:
+      By the names of a row of metrics: entropies in nats of whole policies (`policy_entropy`); of
+      placements, and of plays up to MIDDLE_PLY, between it and LATE_PLY, and after it
+      (`_placement`, `_opening`, `_middle`, `_late`); of a play's number of `_steps`, and of its
+      `_wall`, given stone and move; of plays of one class, given that a play is one, weighed by
+      their share (`_stay`, `_one_step`, `_two_steps`); and these shares (`policy_share_stay`, ...).
+      By the chain rule the entropy of a play is that of stone and move and that of the wall, given
+      them.
     """
     chex.assert_rank(policy, 2)
     ply, placements = states.position.ply, states.variant.num_placements
     nats, is_play = entropy(policy), ply >= placements
     stones = states.position.stones.shape[-1]
-    plays = policy[:, : stones * PLAYS_PER_STONE]
-    moves = plays.reshape(-1, stones, NUM_MOVES, NUM_SIDES).sum(axis=-1)
-    lengths = steps_of_plays(policy, states)
+    plays = policy[:, : stones * PLAYS_PER_STONE].reshape(-1, stones, NUM_MOVES, NUM_SIDES)
+    moves = plays.sum(axis=-1)
+    shares = plays.sum(axis=(1, 3)) @ _make_steps_of_moves()
     walls = nats - entropy(moves.reshape(-1, stones * NUM_MOVES))
+    # Within each class: -sum p log p of its plays, then of them as shares of the class.
+    bits = -(plays * jnp.log(jnp.maximum(plays, 1e-12)))
+    by_class = bits.sum(axis=(1, 3)) @ _make_steps_of_moves()
+    by_class += shares * jnp.log(jnp.maximum(shares, 1e-12))
 
     def where(is_about: jax.Array, nats: jax.Array = nats) -> Mean:
         weight = is_about.astype(jnp.float32)
         return Mean(weight * nats, weight)
 
-    # Within each class: -sum p log p of its plays, then of them as shares of the class.
-    bits = -(plays * jnp.log(jnp.maximum(plays, 1e-12))).reshape(-1, stones, NUM_MOVES, NUM_SIDES)
-    by_class = bits.sum(axis=(1, 3)) @ _make_steps_of_moves()
-    by_class += lengths * jnp.log(jnp.maximum(lengths, 1e-12))
-    classes = [
-        Mean(is_play * by_class[:, steps], is_play * lengths[:, steps]) for steps in range(_STEPS)
-    ]
-
-    return PolicyEntropies(
-        all=where(jnp.ones_like(is_play)),
-        placement=where(~is_play),
-        opening=where(is_play & (ply < MIDDLE_PLY)),
-        middle=where(is_play & (ply >= MIDDLE_PLY) & (ply < LATE_PLY)),
-        late=where(is_play & (ply >= LATE_PLY)),
-        steps=where(is_play, entropy(lengths)),
-        wall=where(is_play, walls),
-        stay=classes[0],
-        one_step=classes[1],
-        two_steps=classes[2],
-    )
-
-
-def class_shares(policy: jax.Array, states: State) -> ClassShares:
-    """Shares of the classes in policies float32[B, A] in states [B], over the plays."""
-    is_play = (states.position.ply >= states.variant.num_placements).astype(jnp.float32)
-    lengths = steps_of_plays(policy, states)
-    return ClassShares(*(Mean(is_play * lengths[:, steps], is_play) for steps in range(_STEPS)))
-
-
-def steps_of_plays(policy: jax.Array, states: State) -> jax.Array:
-    """float32[B, 3]: the share of plays of 0, 1 and 2 steps in policies float32[B, A]."""
-    stones = states.position.stones.shape[-1]
-    plays = policy[:, : stones * PLAYS_PER_STONE].reshape(-1, stones, NUM_MOVES, NUM_SIDES)
-    return plays.sum(axis=(1, 3)) @ _make_steps_of_moves()
+    entropies = {
+        "": where(jnp.ones_like(is_play)),
+        "_placement": where(~is_play),
+        "_opening": where(is_play & (ply < MIDDLE_PLY)),
+        "_middle": where(is_play & (ply >= MIDDLE_PLY) & (ply < LATE_PLY)),
+        "_late": where(is_play & (ply >= LATE_PLY)),
+        "_steps": where(is_play, entropy(shares)),
+        "_wall": where(is_play, walls),
+    }
+    figures = {f"policy_entropy{name}": mean for name, mean in entropies.items()}
+    for steps, name in enumerate(_CLASSES):
+        share = shares[:, steps]
+        figures[f"policy_entropy_{name}"] = Mean(is_play * by_class[:, steps], is_play * share)
+        figures[f"policy_share_{name}"] = where(is_play, share)
+    return figures
 
 
 def entropy(policy: jax.Array) -> jax.Array:
@@ -114,7 +83,7 @@ def entropy(policy: jax.Array) -> jax.Array:
 def _make_steps_of_moves() -> np.ndarray:
     """float32[13, 3]: 1 at the number of steps of each move."""
     steps = [abs(row) + abs(column) for row, column in MOVE_OFFSETS]
-    return np.eye(_STEPS, dtype=np.float32)[steps]
+    return np.eye(len(_CLASSES), dtype=np.float32)[steps]
 
 
 class OpeningDiversity(NamedTuple):

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 
 from train.data.config import SelfPlayConfig
-from train.data.diversity import ClassShares, PolicyEntropies, class_shares, policy_entropies
+from train.data.diversity import Mean, policy_figures
 from train.data.frozen_opponent import search_both_sides
 from train.data.openings import Opening, draw_legal, explore, no_opening, open_games
 from train.data.outcomes import Outcome
@@ -46,8 +46,7 @@ class SelfPlayMetrics(NamedTuple):
     positions: jax.Array
     full: jax.Array  # positions that got a full search
     drawn: jax.Array  # positions whose ply the opening drew
-    entropies: PolicyEntropies  # of the policies that are learned
-    shares: ClassShares  # of the same policies
+    policies: dict[str, Mean]  # `policy_figures` of the policies that are learned
     seats: SeatSums | None  # None without a frozen opponent
 
 
@@ -65,8 +64,7 @@ class _Plies(NamedTuple):
 
     plies: Trajectory  # its policy_weight not weighed by surprise yet
     is_drawn: jax.Array  # bool[...], whether the opening drew the ply
-    entropies: PolicyEntropies  # float32[...]
-    shares: ClassShares  # float32[...]
+    figures: dict[str, Mean]  # of its policy
     surprise: jax.Array | None  # float32[...], nats; None where no weight depends on it
     seat: jax.Array | None  # int8[...], as in `Boards`
 
@@ -217,8 +215,7 @@ def _play_ply(
     played = _Plies(
         plies=plies,
         is_drawn=is_drawn,
-        entropies=policy_entropies(result.policy, states),
-        shares=class_shares(result.policy, states),
+        figures=policy_figures(result.policy, states),
         surprise=None if is_off(options.policy_surprise_weight) else result.surprise,
         seat=seat,
     )
@@ -240,15 +237,12 @@ def _policy_weight(is_full: jax.Array, is_left_out: jax.Array, cheap: float) -> 
 def _sum_up(played: _Plies, is_full: jax.Array) -> SelfPlayMetrics:
     """Sums of plies [T, B], of which those of bool[T] were searched in full."""
     plies, ended = played.plies, played.plies.terminated
-    about = played.entropies, played.shares
-    entropies, shares = jax.tree.map(lambda x: (plies.policy_weight * x).sum(), about)
     full = is_full[:, None] & jnp.ones(ended.shape[1], bool)[None]
     return SelfPlayMetrics(
         positions=jnp.float32(ended.size),
         full=full.sum().astype(jnp.float32),
         drawn=played.is_drawn.sum().astype(jnp.float32),
-        entropies=entropies,
-        shares=shares,
+        policies=jax.tree.map(lambda x: (plies.policy_weight * x).sum(), played.figures),
         seats=None if played.seat is None else _sum_seats(plies, played.seat),
     )
 

@@ -294,7 +294,7 @@ class Ablation:
 
 
 def _stage_name(stage: Stage) -> str:
-    return f"search {stage.simulations}" if stage.simulations else "bootstrap 0"
+    return f"search {stage}" if stage else "bootstrap 0"
 
 
 def report(ablation: Ablation, *, title: str) -> Report:

@@ -4,6 +4,7 @@ With three or four players one opponent has all seats but the player's. Each rul
 matches of its own, on a grid of its board's size.
 """
 
+import contextlib
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -67,47 +68,37 @@ def short_matches(
       are the best. Of several rule sets these are means, and `matches_by_rules`,
       `intervals_by_rules` and `elo_by_rules` have each one's.
     """
-    options, key = config.evaluation, _key(config, done)
+    options, results = config.evaluation, dict[str, dict[str, MatchResult]]()
     has_test = options.sprt and config.rules.players == 2
     test = parse_sprt(options.sprt) if has_test else None
-    rates: dict[str, dict[str, float]] = {}
-    intervals: dict[str, dict[str, list[float]]] = {}
     for number, each in enumerate(config.rule_sets):
-        alone, alone_key, label = config, key, ""
+        alone, key, label = config, _key(config, done), ""
         if config.mix:
             alone, label = config.alone(each.rules), f"{each.name}: "
-            alone_key = jax.random.fold_in(key, number)
-        rates[each.name], intervals[each.name] = {}, {}
+            key = jax.random.fold_in(key, number)
+        results[each.name] = {}
         for place, anchor in enumerate(options.anchors):
             is_best = anchor == BEST
             opponent = _best_so_far(alone, directory, done) if is_best else _named(alone, anchor)
-            if opponent is None:
-                continue
-            match_key = jax.random.fold_in(alone_key, place)
-            result = _play(
-                alone, variables, opponent, options.games, match_key, display, test, label
-            )
-            rates[each.name][anchor] = result.win_rate
-            intervals[each.name][anchor] = list(result.interval)
-    if config.mix:
-        means, wide = mean_over_rules(rates, intervals)
-        row: dict[str, Any] = {
-            "matches_by_rules": rates,
-            "intervals_by_rules": intervals,
-            "elo_by_rules": {
-                # Points above the opponent; None where it won or lost all.
-                name: {
-                    anchor: 400 * math.log10(x / (1 - x)) if 0 < x < 1 else None
-                    for anchor, x in by_anchor.items()
-                }
-                for name, by_anchor in rates.items()
-            },
-        }
-    else:
-        (means,), (wide,), row = rates.values(), intervals.values(), {}
+            if opponent is not None:
+                own_key = jax.random.fold_in(key, place)
+                results[each.name][anchor] = _play(
+                    alone, variables, opponent, options.games, own_key, display, test, label
+                )
+    rates = {name: {x: y.win_rate for x, y in by.items()} for name, by in results.items()}
+    intervals = {name: {x: [*y.interval] for x, y in by.items()} for name, by in results.items()}
+    means, wide = mean_over_rules(rates, intervals)
+    row: dict[str, Any] = {"matches": means, "intervals_95": wide}
     fixed = next((anchor for anchor in means if anchor != BEST), None)
-    rated = {} if fixed is None else {"opponent": fixed, "win_rate": means[fixed]}
-    return {"matches": means, "intervals_95": wide} | rated | row
+    row |= {} if fixed is None else {"opponent": fixed, "win_rate": means[fixed]}
+    if config.mix:
+        # Points above the opponent; None where it won or lost all.
+        elo = {
+            name: {x: 400 * math.log10(y / (1 - y)) if 0 < y < 1 else None for x, y in by.items()}
+            for name, by in rates.items()
+        }
+        row |= {"matches_by_rules": rates, "intervals_by_rules": intervals, "elo_by_rules": elo}
+    return row
 
 
 def mean_over_rules(
@@ -115,17 +106,16 @@ def mean_over_rules(
 ) -> tuple[dict[str, float], dict[str, list[float]]]:
     """Mean win rates over rule sets, each counting the same, with intervals.
 
-    The half widths of independent estimates add up as squares do.
+    The half widths of independent estimates add up as squares do. Those of one are left alone.
     """
-    first = next(iter(rates))
+    if len(rates) == 1:
+        (means,), (wide,) = rates.values(), intervals.values()
+        return {**means}, {anchor: [*ends] for anchor, ends in wide.items()}
     means, wide = {}, {}
-    for anchor in rates[first]:
-        each_rate = [by_anchor[anchor] for by_anchor in rates.values()]
-        halves = [
-            (by_anchor[anchor][1] - by_anchor[anchor][0]) / 2 for by_anchor in intervals.values()
-        ]
-        mean, half = sum(each_rate) / len(each_rate), math.hypot(*halves) / len(halves)
-        means[anchor] = mean
+    for anchor in next(iter(rates.values())):
+        halves = [(by[anchor][1] - by[anchor][0]) / 2 for by in intervals.values()]
+        mean = means[anchor] = sum(by[anchor] for by in rates.values()) / len(rates)
+        half = math.hypot(*halves) / len(halves)
         wide[anchor] = [max(0.0, mean - half), min(1.0, mean + half)]
     return means, wide
 
@@ -207,27 +197,15 @@ def _final_table(config: RunConfig, results: Sequence[MatchResult]) -> Table:
 def _write(config: RunConfig, directory: Path, matches: Sequence[dict[str, Any]]) -> None:
     """Write the final matches so far. Those after them that an earlier start has played stay until
     they are played again, if the ones so far came out as they did there."""
-    options, path = config.evaluation, directory / RESULT_FILE
-    about = {
-        "seed": config.seed,
-        "iterations": config.iterations,
-        "simulations": options.simulations,
-        "opening_plies": options.opening_plies,
-        "players_place": options.players_place,
-    }
+    options, path, before = config.evaluation, directory / RESULT_FILE, []
+    about = {"seed": config.seed, "iterations": config.iterations}
+    about |= {x: getattr(options, x) for x in ("simulations", "opening_plies", "players_place")}
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
+        earlier = json.loads(path.read_text(encoding="utf-8"))  # it may be damaged
+        before = list(earlier["matches"]) if about.items() <= earlier.items() else []
     done, total = len(matches), len(config.rule_sets) * len(options.opponents)
-    before = _matches_before(path, about)
     more = before[done:total] if before[:done] == [*matches] else []
     write_json(path, {**about, "matches": [*matches, *more]})
-
-
-def _matches_before(path: Path, about: Mapping[str, Any]) -> list[Any]:
-    """The matches in a file of final ones; none where it is missing, damaged or about others."""
-    try:
-        before = json.loads(path.read_text(encoding="utf-8"))
-        return list(before["matches"]) if about.items() <= before.items() else []
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return []
 
 
 def _key(config: RunConfig, salt: int) -> jax.Array:
@@ -235,11 +213,9 @@ def _key(config: RunConfig, salt: int) -> jax.Array:
 
 
 def _player(config: RunConfig, variables: Variables) -> Player:
-    simulations = config.evaluation.simulations
+    simulations, weights = config.evaluation.simulations, local_copy(variables)
     name = f"{config.name}@{simulations}"
-    return network_player(
-        name, local_copy(variables), config, config.rules, simulations=simulations
-    )
+    return network_player(name, weights, config, config.rules, simulations=simulations)
 
 
 def _named(config: RunConfig, name: str) -> Player:

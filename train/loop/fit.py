@@ -1,6 +1,5 @@
 """Supervised learning: a network learns the games of record files, no self-play."""
 
-import functools
 import hashlib
 import json
 import time
@@ -14,7 +13,8 @@ import numpy as np
 
 from train.config import RunConfig
 from train.data.record_dataset import Examples, make_examples, read_recorded_games, split, take
-from train.learning.learner import Learner, LearnerState, StepMetrics, make_learner
+from train.learning.learner import LearnerState, StepMetrics, make_learner
+from train.learning.losses import Losses
 from train.learning.steps import check_finite, means_of, validation_figures, warning_of
 from train.loop.run_directory import RECORDS_FILE, has_checkpoint
 from train.loop.run_loop import OpenRun, Procedure, opened, run_to_end, say_next
@@ -55,7 +55,7 @@ class FitStep:
         """Jit them; nothing is compiled yet."""
         self.config, self._data = config, data
         self._network = network_for(config.network, config.rules.players, size=config.rules.size)
-        self._learner: Learner = make_learner(
+        self._learner = make_learner(
             self._network,
             config.learner,
             total_steps=config.iterations * config.learner.steps,
@@ -67,12 +67,13 @@ class FitStep:
             jax.jit(self._learn_step, donate_argnums=0),
             lambda: (like, data.examples, data.learned, key),
         )
+
+        def validation_losses(variables: Variables, examples: Examples, index: jax.Array) -> Losses:
+            sample = take(examples, index, has_reply=config.network.reply)
+            return self._learner.validation_losses(variables, sample)
+
         self._validation_losses = CompiledFunction(
-            jax.jit(
-                lambda variables, examples, index: self._learner.validation_losses(
-                    variables, take(examples, index, has_reply=config.network.reply)
-                )
-            ),
+            jax.jit(validation_losses),
             lambda: (like.player, data.examples, jnp.asarray(data.checked[0])),
         )
 
@@ -84,14 +85,17 @@ class FitStep:
         nothing = cast(Any, None)
         return TrainState(self._learner.init(first), nothing, nothing, jnp.zeros((), jnp.int32))
 
-    def compile(self, iteration: int) -> float:
+    def place(self, state: TrainState) -> TrainState:
+        """Put a state of NumPy arrays onto the device; copied, for the buffers get donated."""
+        return jax.tree.map(jnp.array, state)
+
+    def compile(self, _: int) -> float:
         """Compile both functions, which are those of all iterations; returns the seconds that it
         took.
 
         Raises:
           UsageError: they need more memory than the device has.
         """
-        del iteration
         started, data = time.perf_counter(), self._data
         largest = max(self._learn.bytes, self._validation_losses.bytes)
         seconds = time.perf_counter() - started
@@ -200,25 +204,26 @@ def fit(
             )
         data, summary = _read(config, records, validation)
         if resume and ((directory / RECORDS_FILE).exists() or has_checkpoint(directory)):
-            _check_records(directory, summary)
+            before = _read_summary(directory)
+            for key in ("validation", "games", "sha256"):
+                if before.get(key) != summary[key]:
+                    raise UsageError(
+                        f"{directory}: cannot resume: {key} was {before.get(key)!r} when the run "
+                        f"began and is {summary[key]!r} now"
+                    )
         step = FitStep(config, data)
         about = (
             f"{summary['games']} games, {summary['learned']} positions to learn, "
             f"{summary['held_back']} held back, of which {data.checked.size} are checked on"
         )
         return Procedure(
-            init=step.init,
-            # Copied onto the device, for the buffers get donated.
-            place=functools.partial(jax.tree.map, jnp.array),
-            compile=step.compile,
+            step=step,
             iterate=step.iterate,
-            evaluate=lambda state, done, display: {},
             finish=step.finish,
             about=lambda state: about,
             figures=FIT_FIGURES,
             # With it the directory is one of `fit`, whatever stops the run from here on.
             files={RECORDS_FILE: summary},
-            opponent=None,
         )
 
     return run_to_end(opened(config, directory, make, resume=resume))
@@ -271,17 +276,6 @@ def _read_summary(directory: Path) -> dict[str, Any]:
     if not (directory / RECORDS_FILE).exists():
         raise UsageError(f"{directory}: no run of `fit`: it has no {RECORDS_FILE}")
     return read_json(directory / RECORDS_FILE)
-
-
-def _check_records(directory: Path, summary: dict[str, Any]) -> None:
-    """Refuse to resume with other games than the run began with."""
-    before = _read_summary(directory)
-    for key in ("validation", "games", "sha256"):
-        if before.get(key) != summary[key]:
-            raise UsageError(
-                f"{directory}: cannot resume: {key} was {before.get(key)!r} when the run began and "
-                f"is {summary[key]!r} now"
-            )
 
 
 _NAMES = {

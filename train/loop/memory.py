@@ -32,18 +32,12 @@ def check_held(config: RunConfig, like: Any, plies: int, devices: Devices) -> No
 def check_programs(
     config: RunConfig, like: Any, plies: int, *, play: int, write: int, learn: int
 ) -> None:
-    """Refuse a run whose arrays and largest function need more memory than a device has.
-
-    Args:
-      config: and the next two as in `held_by`.
-      play: bytes of self-play on one device, in addition to these arrays.
-      write: bytes of adding to the replay.
-      learn: bytes of learning.
-    """
+    """Refuse a run whose arrays and largest function need more memory than a device has: bytes on
+    one device of self-play, of adding to the replay and of learning, in addition to the arrays of
+    `held_by`."""
+    keys = ("selfplay.boards", "search.simulations", "network.width")
     programs = [
-        MemoryEstimate(
-            "self-play", play, ("selfplay.boards", "search.simulations", "network.width")
-        ),
+        MemoryEstimate("self-play", play, keys),
         MemoryEstimate("adding to the replay", write, ("selfplay.boards",)),
         MemoryEstimate("learning", learn, ("learner.batch", "network.width")),
     ]

@@ -15,36 +15,22 @@ Table = TypeVar("Table")
 Numbers = dict[str, Any]
 """float32[] of each key, such as `learner.learning_rate`."""
 
+_ALWAYS = (
+    *("search.value_scale", "search.visit_offset", "search.c_init", "search.c_base"),
+    *("search.dirichlet_alpha", "selfplay.opening_prob", "selfplay.final_temperature"),
+    *("selfplay.temperature_halflife", "learner.learning_rate", "learner.final_rate"),
+    *("learner.momentum", "learner.weight_decay", "learner.max_grad_norm"),
+    *(f"learner.weights.{head}" for head in ("policy", "value", "ownership", "margin", "reply")),
+)
+_UNLESS_OFF = (
+    *("search.dirichlet_fraction", "search.temperature", "selfplay.cheap_policy_weight"),
+    *("selfplay.policy_surprise_weight", "selfplay.setup_prob", "selfplay.random_opening_prob"),
+    *("selfplay.temperature", "learner.ema_decay", "learner.value_mix"),
+)
 NUMBERS: dict[str, float | None] = {
-    "search.value_scale": None,
-    "search.visit_offset": None,
-    "search.least_spread": 1e-8,
-    "search.c_init": None,
-    "search.c_base": None,
-    "search.dirichlet_fraction": 0,
-    "search.dirichlet_alpha": None,
-    "search.temperature": 0,
-    "selfplay.full_search_prob": 1,
-    "selfplay.cheap_policy_weight": 0,
-    "selfplay.policy_surprise_weight": 0,
-    "selfplay.setup_prob": 0,
-    "selfplay.opening_prob": None,
-    "selfplay.random_opening_prob": 0,
-    "selfplay.temperature": 0,
-    "selfplay.final_temperature": None,
-    "selfplay.temperature_halflife": None,
-    "learner.learning_rate": None,
-    "learner.final_rate": None,
-    "learner.momentum": None,
-    "learner.weight_decay": None,
-    "learner.max_grad_norm": None,
-    "learner.ema_decay": 0,
-    "learner.value_mix": 0,
-    "learner.weights.policy": None,
-    "learner.weights.value": None,
-    "learner.weights.ownership": None,
-    "learner.weights.margin": None,
-    "learner.weights.reply": None,
+    **dict.fromkeys(_ALWAYS),
+    **dict.fromkeys(_UNLESS_OFF, 0.0),
+    **{"selfplay.full_search_prob": 1.0, "search.least_spread": 1e-8},
 }
 """The keys, each with the value that switches something off: there it stays a constant, and the
 programs are others."""
@@ -59,8 +45,14 @@ def numbers_of(config: Any) -> Numbers:
 def with_numbers(config: Table, numbers: Mapping[str, Any]) -> Table:
     """The config with other numbers, arrays of a program that is traced among them; they are not
     checked."""
+
+    def changed(table: Any, names: list[str], value: Any) -> Any:
+        name, *rest = names
+        value = changed(getattr(table, name), rest, value) if rest else value
+        return unchecked(table, **{name: value})
+
     for path, value in numbers.items():
-        config = _with(config, path.split("."), value)
+        config = changed(config, path.split("."), value)
     return config
 
 
@@ -76,8 +68,3 @@ def unchecked(table: Table, **changes: Any) -> Table:
     for name, value in changes.items():
         object.__setattr__(changed, name, value)
     return changed
-
-
-def _with(table: Any, names: list[str], value: Any) -> Any:
-    name, *rest = names
-    return unchecked(table, **{name: _with(getattr(table, name), rest, value) if rest else value})

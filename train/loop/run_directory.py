@@ -2,22 +2,14 @@
 
 import contextlib
 import dataclasses
-import datetime
-import functools
-import importlib.metadata
 import json
 import operator
-import platform
 import shlex
-import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import jax
-
-import wallgo_jax
 from train.checkpoints import store as store_lib
 from train.config import (
     CONFIG_FILE,
@@ -32,7 +24,7 @@ from train.metrics.rows import METRICS_FILE
 from train.runtime.devices import lost_process_message
 from train.runtime.errors import NotFiniteError, ProcessLostError, UsageError
 from train.runtime.files import CannotWriteError, reason_of, write_json
-from wallgo_jax.env import VERSION
+from train.runtime.provenance import provenance
 
 RESULT_FILE = "evaluation.json"
 GAME_FILE, GAME_TEXT_FILE = "game.jsonl", "game.txt"
@@ -43,8 +35,6 @@ STAGES_FILE = "stages.json"
 """File of a run that began with the weights of another: the runs before it, oldest first."""
 TRANSFER_FILE = "transfer.json"
 """File of a run with `init_from`: what it took of the other's weights."""
-_LIBRARIES = ("jax", "jaxlib", "flax", "optax", "mctx", "orbax-checkpoint", "numpy")
-
 _FIXED = (
     *("seed", "rules", "mix", "grid", "start_weights", "init_from"),
     *("network", "search", "selfplay", "replay", "learner"),
@@ -62,13 +52,11 @@ def check_directory(directory: Path, config: RunConfig, *, resume: bool) -> None
       UsageError: names the difference and what to do.
     """
     if not resume:
-        if (directory / CONFIG_FILE).is_file():
-            raise UsageError(
-                f"{directory}: exists already; to go on with it: {resume_command(directory)}; for "
-                "a new run choose another --name"
-            )
         if directory.exists():
-            raise UsageError(f"{directory}: exists already; choose another --name")
+            command = resume_command(directory)
+            is_run = (directory / CONFIG_FILE).is_file()
+            hint = f"to go on with it: {command}; for a new run " if is_run else ""
+            raise UsageError(f"{directory}: exists already; {hint}choose another --name")
         return
     if config.name != directory.name:
         raise UsageError(
@@ -77,51 +65,49 @@ def check_directory(directory: Path, config: RunConfig, *, resume: bool) -> None
         )
     if not directory.is_dir():
         raise UsageError(f"{directory}: nothing to resume: no such directory")
+    done = 0
     if has_checkpoint(directory):
         meta = store_lib.read_meta(directory, store_lib.RESUME)
         saved = config_from_dict(meta["config"], where=f"{directory}: saved config")
-        _tell_changed_config(directory, saved, meta["iteration"])
+        done = meta["iteration"]
+        # A run that was resumed with other values and stopped before its next save has other ones
+        # in its file, and so has one whose disk has failed; a damaged file is written again.
+        with contextlib.suppress(UsageError):
+            now = read_saved_config(directory)
+            if change := _change(_FREE, saved, now, f"iteration {done} was saved"):
+                print(f"{directory / CONFIG_FILE}: {change} there", file=sys.stderr)
     else:
-        meta, saved = {"iteration": 0}, read_saved_config(directory)
-    for field in _FIXED:
-        old, new = getattr(saved, field), getattr(config, field)
-        if old != new:
-            if field == "mix":
-                field, old, new = "rules", rule_sets_in_words(old), rule_sets_in_words(new)
-            raise UsageError(
-                f"{directory}: cannot resume: {_change_of(field, old, new)} now; what may change: "
-                f"{', '.join(_FREE)}"
-            )
-    if meta["iteration"] > config.iterations:
+        saved = read_saved_config(directory)
+    if change := _change(_FIXED, saved, config, "the run began"):
+        what = f"{change} now; what may change: {', '.join(_FREE)}"
+        raise UsageError(f"{directory}: cannot resume: {what}")
+    if done > config.iterations:
         raise UsageError(
-            f"{directory}: has {meta['iteration']} iterations already, more than "
-            f"iterations = {config.iterations}"
+            f"{directory}: has {done} iterations already, more than iterations = "
+            f"{config.iterations}"
         )
 
 
-def _tell_changed_config(directory: Path, saved: RunConfig, iteration: int) -> None:
-    """Print a line where the run's file of its config is not what its newest checkpoint holds.
-
-    A run that was resumed with other values and stopped before its next save has such a file, and
-    one whose disk has failed.
-    """
-    try:
-        written = read_saved_config(directory)
-    except UsageError:
-        return  # it is written again
-    for field in _FREE:
-        old, new = getattr(saved, field), getattr(written, field)
-        if old != new:
-            change = _change_of(field, old, new, f"iteration {iteration} was saved")
-            print(f"{directory / CONFIG_FILE}: {change} there", file=sys.stderr)
-            return
+def _change(fields: Iterable[str], old: Any, new: Any, then: str, prefix: str = "") -> str:
+    """The first of the fields in which two configs differ, in words; empty where none is."""
+    for field in fields:
+        a, b = getattr(old, field), getattr(new, field)
+        if a == b:
+            continue
+        if dataclasses.is_dataclass(a) and dataclasses.is_dataclass(b):
+            inner = [each.name for each in dataclasses.fields(a)]
+            return _change(inner, a, b, then, f"{prefix}{field}.")
+        if field == "mix":
+            field, a, b = "rules", rule_sets_in_words(a), rule_sets_in_words(b)
+        a, b = (x.name if isinstance(x, Function) else x for x in (a, b))
+        a, b = (list(x) if isinstance(x, tuple) else x for x in (a, b))
+        return f"{prefix}{field} was {a!r} when {then} and is {b!r}"
+    return ""
 
 
 def tell_changed_rows(directory: Path, done: int, rows_sum: int) -> None:
     """Print a line where the rows of metrics are not those up to the checkpoint of an iteration."""
-    if not done:
-        return
-    wanted = store_lib.read_meta(directory, store_lib.RESUME).get("rows_sum")
+    wanted = store_lib.read_meta(directory, store_lib.RESUME).get("rows_sum") if done else None
     if wanted not in (None, rows_sum):
         path = directory / METRICS_FILE
         print(f"{path}: the rows up to iteration {done} are not what was written", file=sys.stderr)
@@ -146,20 +132,6 @@ def plain_path(directory: Path) -> Path:
     """The directory by a path that ends in its own name."""
     is_plain = directory.name not in ("", "..") and not directory.is_symlink()
     return directory if is_plain else directory.resolve()
-
-
-def _change_of(field: str, old: Any, new: Any, then: str = "the run began") -> str:
-    if dataclasses.is_dataclass(old) and dataclasses.is_dataclass(new):
-        for inner in dataclasses.fields(old):
-            a, b = getattr(old, inner.name), getattr(new, inner.name)
-            if a != b:
-                return _change_of(f"{field}.{inner.name}", a, b, then)
-
-    def text_of(value: Any) -> str:
-        value = value.name if isinstance(value, Function) else value
-        return repr(list(value) if isinstance(value, tuple) else value)
-
-    return f"{field} was {text_of(old)} when {then} and is {text_of(new)}"
 
 
 def resume_command(directory: Path) -> str:
@@ -217,119 +189,45 @@ def _last_good(directory: Path) -> str:
 
 
 def begin(
-    directory: Path,
-    config: RunConfig,
-    weights: Any,
-    *,
-    done: int,
-    files: Mapping[str, Any],
-) -> store_lib.Store:
+    directory: Path, config: RunConfig, weights: Any, *, done: int, files: Mapping[str, Any]
+) -> None:
     """Make the directory ready for a run that goes on after `done` iterations with these weights.
 
     Writes the config, `files` (JSON-ready, by name) and the start, sets newer checkpoints
     aside, and saves the weights where their checkpoint is missing.
 
-    Returns:
-      The store of the run's checkpoints, open.
-
     Raises:
       UsageError: the directory cannot be made.
     """
-    fields = config_to_dict(config)
-    _make_run_directory(directory, {CONFIG_FILE: fields, **files})
+    _write(directory, {CONFIG_FILE: config_to_dict(config), **files})
     store_lib.set_aside(directory, weights, after=done)
-    _note_start(directory, config, done)
-    keep = dataclasses.asdict(config.checkpoint)
-    del keep["every"]
-    store = store_lib.Store(directory, config=fields, **keep)
+    path, starts = directory / STARTS_FILE, []
+    try:
+        starts = json.loads(path.read_text(encoding="utf-8"))["starts"] if path.exists() else []
+    except (OSError, ValueError, TypeError, KeyError):
+        path.rename(path.with_name(f"{STARTS_FILE}.aside"))
+    about = {"seed": config.seed, "iterations": [done, config.iterations]}
+    write_json(path, {"starts": [*starts, about | provenance()]})
     if done and store_lib.newest_iteration(directory, store_lib.WEIGHTS) != done:
         # They were being written when the run was killed, or were damaged.
         meta = store_lib.read_meta(directory, store_lib.RESUME)
-        store.save(done, weights, None, meta["config"], win_rate=meta["win_rate"])
-    return store
+        rate = meta["win_rate"]
+        store_lib.save_checkpoint(directory, done, weights, None, meta["config"], win_rate=rate)
 
 
-def _make_run_directory(directory: Path, files: Mapping[str, Any]) -> None:
-    """Make the run's directory and those above it; it never exists without these files."""
+def _write(directory: Path, files: Mapping[str, Any]) -> None:
+    """Write files of JSON by name; the directory, if it is made, never exists without them."""
     if "\\" in str(directory.absolute()):
         raise UsageError(
             f"{directory}: cannot be made: tensorstore, which writes checkpoints, takes a "
             "backslash for the end of a folder's name; choose another folder"
         )
-    if not directory.exists():
-        # A run's name opens with no dot, so no other run has this one.
-        unnamed = directory.with_name(f".{directory.name}")
-        try:
-            unnamed.mkdir(parents=True, exist_ok=True)
-            _write_all(unnamed, files)
-            unnamed.rename(directory)
-        except OSError as error:
-            raise UsageError(f"{directory}: cannot be made: {reason_of(error)}") from None
-    _write_all(directory, files)
-
-
-def _write_all(directory: Path, files: Mapping[str, Any]) -> None:
-    for name, data in files.items():
-        write_json(directory / name, data)
-
-
-def _note_start(directory: Path, config: RunConfig, done: int) -> None:
-    """Add this start to the list of starts."""
-    path = directory / STARTS_FILE
+    # A run's name opens with no dot, so no other run has this one.
+    folder = directory if directory.exists() else directory.with_name(f".{directory.name}")
     try:
-        starts = json.loads(path.read_text(encoding="utf-8"))["starts"]
-    except FileNotFoundError:
-        starts = []
-    except (OSError, ValueError, TypeError, KeyError):
-        path.rename(path.with_name(f"{STARTS_FILE}.aside"))
-        starts = []
-    write_json(path, {"starts": [*starts, _provenance(config, done)]})
-
-
-def _provenance(config: RunConfig, done: int) -> dict[str, Any]:
-    """Versions, devices, git revision and seed, which with the config decide a run's numbers."""
-    libraries = {name: importlib.metadata.version(name) for name in _LIBRARIES}
-    devices = jax.devices()
-    return {
-        "time": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "iterations": [done, config.iterations],
-        "seed": config.seed,
-        "env_version": VERSION,
-        "versions": {
-            "python": platform.python_version(),
-            **libraries,
-            "wallgo-jax": wallgo_jax.__version__,
-        },
-        "devices": {
-            "platform": devices[0].platform,
-            "kind": devices[0].device_kind,
-            "count": len(devices),
-        },
-        "git": _git_revision(Path(__file__).parent),
-    }
-
-
-@functools.cache
-def _git_revision(folder: Path) -> dict[str, Any] | None:
-    """The commit of the sources and whether they differ from it; None outside a repository.
-
-    Asked once a process, which has loaded its sources by then, whatever is checked out later.
-    """
-    try:
-        _git(folder, "ls-files", "--error-unmatch", Path(__file__).name)
-        revision = _git(folder, "rev-parse", "HEAD")
-        changes = _git(folder, "status", "--porcelain", "--untracked-files=no")
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return {"revision": revision, "dirty": bool(changes)}
-
-
-def _git(folder: Path, *words: str) -> str:
-    done = subprocess.run(
-        ["git", "-C", str(folder), "--no-optional-locks", *words],
-        check=True,
-        capture_output=True,
-        text=True,
-        timeout=10,
-    )
-    return done.stdout.strip()
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, data in files.items():
+            write_json(folder / name, data)
+        folder.rename(directory)
+    except OSError as error:
+        raise UsageError(f"{directory}: cannot be made: {reason_of(error)}") from None

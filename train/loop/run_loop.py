@@ -4,14 +4,14 @@ import contextlib
 import dataclasses
 import shlex
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import jax
 from rich.console import Console
 
-from train.checkpoints.store import Store, read_run
+from train.checkpoints.store import read_run, save_checkpoint
 from train.config import RunConfig, config_to_dict
 from train.loop.run_directory import (
     GAME_FILE,
@@ -22,14 +22,12 @@ from train.loop.run_directory import (
     resume_command,
     tell_changed_rows,
 )
-from train.loop.start import keep_opponent, note_start, start_of
+from train.loop.start import Start, keep_opponent, note_start, start_of
 from train.loop.train_step import TrainState
 from train.metrics.rows import Row, describe_matches, elapsed_seconds
-from train.metrics.writer import MetricsWriter, WandbRun, check_wandb
-from train.network import Variables
+from train.metrics.writer import MetricsWriter, check_wandb
 from train.players.basic import Player
 from train.runtime.devices import (
-    NullWriter,
     any_process,
     is_first_process,
     set_gpu_flags,
@@ -50,31 +48,28 @@ class Procedure:
     """What the iterations of a run do: they learn from self-play, or from recorded games.
 
     Attributes:
-      init: the first state, with random weights or with these.
-      place: puts a state of NumPy arrays, such as a checkpoint's, onto the devices.
-      compile: compiles for the iteration with that number and all later ones; returns the
-        compiler's seconds.
+      step: its `init` makes the first state, with random weights or with given ones; `place` puts a
+        state of NumPy arrays, such as a checkpoint's, onto the devices; `compile` compiles for the
+        iteration with a number and all later ones, and returns the compiler's seconds.
       iterate: (state, which is consumed, iteration from 0) -> the next state and the iteration's
         row.
-      evaluate: (state, iterations done, console) -> what to add to the row, before it is written;
-        its `win_rate` decides which checkpoints are the best.
       finish: (run, last state, last row or None) -> whether the end of the run was reached.
       about: a line on the run, by its first state.
       figures: of an iteration that the console shows, as `Display` takes them.
+      evaluate: (state, iterations done, console) -> what to add to the row, before it is written;
+        its `win_rate` decides which checkpoints are the best.
       files: of the directory, JSON-ready by name; it never exists without them.
       opponent: the frozen one of self-play, whose weights the directory keeps.
     """
 
-    init: Callable[[Variables | None], TrainState]
-    place: Callable[[TrainState], TrainState]
-    compile: Callable[[int], float]
+    step: Any
     iterate: Callable[[TrainState, int], tuple[TrainState, Row]]
-    evaluate: Callable[[TrainState, int, Display], Row]
     finish: Callable[["OpenRun", TrainState, Row | None], bool]
     about: Callable[[TrainState], str]
     figures: Mapping[str, str]
-    files: Mapping[str, Any]
-    opponent: Player | None
+    evaluate: Callable[[TrainState, int, Display], Row] = lambda *_: {}
+    files: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    opponent: Player | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,8 +82,8 @@ class OpenRun:
       procedure: what its iterations do.
       state: to begin with.
       display: the console; quiet for all processes but the first.
-      writer: of its metrics; a `NullWriter` for all processes but the first.
-      store: of its checkpoints; a `NullWriter` for all processes but the first.
+      writer: of its metrics; None for all processes but the first.
+      rows: metrics of earlier starts, as the first process has read them.
       compile_seconds: of the compiler before the run was opened.
     """
 
@@ -97,8 +92,8 @@ class OpenRun:
     procedure: Procedure
     state: TrainState
     display: Display
-    writer: MetricsWriter | NullWriter
-    store: Store | NullWriter
+    writer: MetricsWriter | None
+    rows: Sequence[Row] = ()
     compile_seconds: float = 0.0
 
 
@@ -127,27 +122,22 @@ def opened(
         at it; its directory cannot be made; an error of `make` or of the compiler.
     """
     set_gpu_flags(deterministic=config.deterministic, loops_in_graphs=config.loops_in_graphs)
-    is_first, seconds = is_first_process(), 0.0
+    is_first, seconds, writer, rows = is_first_process(), 0.0, None, list[Row]()
+    is_quiet = is_quiet or not is_first
     with contextlib.ExitStack() as stack:
-        stack.enter_context(locked(directory) if is_first else contextlib.nullcontext())
+        if is_first:
+            stack.enter_context(locked(directory))
         check_directory(directory, config, resume=resume)
         check_wandb(config.tracking.wandb)
         procedure, start = make(), start_of(config, directory, resume=resume)
-        if resume and has_checkpoint(directory):
-            like = jax.eval_shape(lambda: procedure.init(None))
-            state = procedure.place(read_run(directory, like))
-        else:
-            state = procedure.init(None if start is None else start.variables)
-        sync_processes("every process has its first state")
+        state = _first_state(procedure, directory, start, resume=resume)
         done, weights = int(fetch(state.iterations)), fetch(state.learner.player)
         if done < config.iterations:
-            with Console(quiet=is_quiet or not is_first).status(f"{config.name}: compiling"):
-                seconds = procedure.compile(done)
-        store, writer, rows = NullWriter(), NullWriter(), []
+            with Console(quiet=is_quiet).status(f"{config.name}: compiling"):
+                seconds = procedure.step.compile(done)
         if is_first:
-            store = begin(directory, config, weights, done=done, files=procedure.files)
-            stack.callback(store.close)
-            writer = MetricsWriter(directory, done=done, mirrors=_mirrors(config, directory))
+            begin(directory, config, weights, done=done, files=procedure.files)
+            writer = MetricsWriter(directory, done=done, config=config_to_dict(config))
             stack.callback(writer.close)
             tell_changed_rows(directory, done, writer.rows_sum)
             rows = writer.kept
@@ -155,24 +145,28 @@ def opened(
             total=config.iterations,
             done=done,
             figures=procedure.figures,
-            before=elapsed_seconds(rows)[-1] if rows else 0.0,
-            is_quiet=is_quiet or not is_first,
+            before=[0.0, *elapsed_seconds(rows)][-1],
+            is_quiet=is_quiet,
         )
         display.keep(next(filter(None, map(describe_matches, reversed(rows))), ""))
-        stack.enter_context(display)
-        display.say(procedure.about(state))
+        stack.enter_context(display).say(procedure.about(state))
         if is_first:
             note_start(directory, start, display)
             keep_opponent(directory, procedure.opponent)
-        yield OpenRun(config, directory, procedure, state, display, writer, store, seconds)
+        yield OpenRun(config, directory, procedure, state, display, writer, rows, seconds)
 
 
-def _mirrors(config: RunConfig, directory: Path) -> tuple[WandbRun, ...]:
-    """Further places that get the metrics, as the config says."""
-    project = config.tracking.wandb
-    if not project:
-        return ()
-    return (WandbRun(directory, config_to_dict(config), project=project, name=config.name),)
+def _first_state(
+    procedure: Procedure, directory: Path, start: Start | None, *, resume: bool
+) -> TrainState:
+    """The state of the newest checkpoint, or one with the weights to begin with."""
+    if resume and has_checkpoint(directory):
+        like = jax.eval_shape(lambda: procedure.step.init(None))
+        state = procedure.step.place(read_run(directory, like))
+    else:
+        state = procedure.step.init(None if start is None else start.variables)
+    sync_processes("every process has its first state")
+    return state
 
 
 def run_to_end(opening: contextlib.AbstractContextManager[OpenRun]) -> bool:
@@ -211,26 +205,25 @@ def iterations(
         `evaluate` comes once the iteration is saved.
     """
     config, state, compile_seconds = run.config, run.state, run.compile_seconds
+    # That of the compiler is of this start, but before it.
+    began = time.monotonic() - compile_seconds - [0.0, *elapsed_seconds(run.rows)][-1]
     with naming_last_good(run.directory):
-        run.writer.start()
-        run.writer.leave_out(-compile_seconds)  # of this start, but before it
         for iteration in range(int(fetch(state.iterations)), config.iterations):
             state, row = run.procedure.iterate(state, iteration)
-            row |= {"compile_seconds": compile_seconds}
+            row |= {"compile_seconds": compile_seconds, "elapsed_seconds": time.monotonic() - began}
             done, compile_seconds = iteration + 1, 0.0
             row |= _evaluate(run, state, row)
             # All processes ask at this point, so all stop after the same iteration.
             stops = any_process(should_stop())
             # Only weights on disk can be the best ones.
             is_rated = any_process("win_rate" in row)
-            row = _report(run, row)
+            row = _report(run, row | {"elapsed_seconds": time.monotonic() - began})
             is_over = stops or done == config.iterations
             if is_over or is_rated or is_due(done, config.checkpoint.every):
                 save(run, state, row)
-            waited = time.perf_counter()
+            waited = time.monotonic()
             yield state, row
-            # What the caller did is no part of the run.
-            run.writer.leave_out(time.perf_counter() - waited)
+            began += time.monotonic() - waited  # what the caller did is no part of the run
             if stops:
                 return
 
@@ -278,7 +271,7 @@ def _evaluate(run: OpenRun, state: TrainState, row: Row) -> Row:
 
 def _report(run: OpenRun, row: Row) -> Row:
     """Write and show a row; returns it as it is written, with its times."""
-    row = run.writer.write(row) or row
+    row = row if run.writer is None else run.writer.write(row)
     done, matches = row["iteration"], describe_matches(row)
     if matches:
         run.display.keep(matches)
@@ -292,11 +285,13 @@ def save(run: OpenRun, state: TrainState, row: Row) -> None:
     """Save a checkpoint after the iteration that gave this row."""
     # Read by all processes, since parts may lie with others; saved by the first.
     weights, whole = fetch((state.learner.player, state))
-    run.store.save(
-        row["iteration"],
-        weights,
-        whole,
-        config_to_dict(run.config),
-        win_rate=row.get("win_rate"),
-        rows_sum=None if isinstance(run.writer, NullWriter) else run.writer.rows_sum,
-    )
+    if run.writer is not None:
+        save_checkpoint(
+            run.directory,
+            row["iteration"],
+            weights,
+            whole,
+            config_to_dict(run.config),
+            win_rate=row.get("win_rate"),
+            rows_sum=run.writer.rows_sum,
+        )

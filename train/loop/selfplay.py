@@ -32,24 +32,17 @@ from train.search.search import (
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import State, Variant, make_variant
 
-
-class Stage(NamedTuple):
-    """A part of the schedule of self-play: iterations of one stage share a program."""
-
-    simulations: int  # of a full search by the network; 0 in the bootstrap
-
-
+Stage = int
+"""Simulations of a full search by the network. Iterations of one stage share a program."""
 BOOTSTRAP = Stage(0)
 """The first iterations, which a player without weights plays."""
-_EXACT = "exact"
-"""The kind of player that is made for one rule set."""
 
 
 def stage_at(config: RunConfig, iteration: int) -> Stage:
     """The stage that an iteration, counted from 0, belongs to."""
     if iteration < config.selfplay.bootstrap_iterations:
         return BOOTSTRAP
-    return Stage(simulations_at(config.search, iteration, config.iterations))
+    return simulations_at(config.search, iteration, config.iterations)
 
 
 def variables_of(config: RunConfig, weights: Any, iteration: int, opponent: Any) -> Any:
@@ -85,7 +78,7 @@ def selfplay_of(
         options = unchecked(options, policy_surprise_weight=0.0, cheap_policy_weight=0.0)
         search = search_without_value if has_root_value else teacher
         return make_selfplay(search, options, has_root_value=has_root_value, opponent=reply)
-    search = _make_search(config, stage.simulations, opponent)
+    search = _make_search(config, stage, opponent)
     play = make_selfplay(search, options, has_root_value=has_root_value, opponent=reply)
 
     def cast_and_play(variables: Any, *rest: Any) -> Any:
@@ -100,18 +93,15 @@ def make_bootstrap(config: RunConfig) -> Search:
     Raises:
       UsageError: there is no such player, it needs weights, or it cannot play the rules.
     """
-    name = config.selfplay.bootstrap_player
+    name, known = config.selfplay.bootstrap_player, config.heuristics
     try:
         # All but the exact player are the same for all rules.
-        searches = [
-            registry.make_teacher(name, rules, heuristics=config.heuristics)
-            for rules in config.learned
-        ]
-        if config.mix and registry.read_name(name).kind == _EXACT:
+        first, *_ = [registry.make_teacher(name, x, heuristics=known) for x in config.learned]
+        if config.mix and registry.read_name(name).kind == "exact":
             raise UsageError(f"player {name!r}: solves one rule set, not several at once")
     except UsageError as error:
         raise UsageError(f"selfplay.bootstrap_player: {error}") from None
-    return searches[0]
+    return first
 
 
 def _make_search(
@@ -129,12 +119,8 @@ def _make_search(
 
 
 def count_full_plies(config: RunConfig, key: jax.Array) -> int:
-    """Number of plies of an iteration that are searched in full once the bootstrap is over.
-
-    Args:
-      config: the run.
-      key: of the iteration's self-play, which is not consumed.
-    """
+    """Number of plies of an iteration that are searched in full once the bootstrap is over; the key
+    of its self-play is not consumed."""
     if config.selfplay.full_search_prob == 1:
         return config.selfplay.plies
     return int(fetch(toss_coins(split_coin_key(key)[1], config.selfplay)).sum())
@@ -209,13 +195,8 @@ def sum_by_board(plies: Trajectory) -> BoardSums:
 
 
 def figures_by_rules(config: RunConfig, sums: BoardSums) -> dict[str, dict[str, float | None]]:
-    """Figures of an iteration for its row of metrics, by the names of the rule sets; a draw counts
-    as an equal share of a win for each player.
-
-    Args:
-      config: of the run.
-      sums: read by the host.
-    """
+    """Figures of an iteration for its row of metrics, by the names of the rule sets, from sums on
+    the host; a draw counts as an equal share of a win for each player."""
     figures, owner = {}, rule_set_of_boards(config)
     for number, each in enumerate(config.rule_sets):
         is_of_set = owner == number

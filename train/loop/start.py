@@ -82,55 +82,43 @@ def note_start(directory: Path, start: Start | None, display: Display) -> None:
     if start is None:
         return
     display.say(f"weights of {start.source}")
+    write_json(directory / STAGES_FILE, start.stages)
     if start.parts:
-        numbers = [(part.name, part.taken, part.new, part.left) for part in start.parts]
         table = Table(
             title="warm start",
-            heads=("part", "taken", "new", "left"),
-            rows=[(name, *(f"{x:,}" if x else "" for x in counts)) for name, *counts in numbers],
+            heads=("part", *Part._fields[1:]),
+            rows=[(name, *(f"{x:,}" if x else "" for x in rest)) for name, *rest in start.parts],
             caption="numbers of parameters and statistics; left: of the source alone",
         )
         display.console.print(table)
-    write_json(directory / STAGES_FILE, start.stages)
-    if start.parts:
         parts = [part._asdict() for part in start.parts]
         write_json(directory / TRANSFER_FILE, {"source": start.source, "parts": parts})
 
 
-def load_opponent(config: RunConfig, *, kept: Path | None = None) -> Player | None:
-    """The frozen opponent of a run's self-play, None where it has none.
-
-    Args:
-      config: the run.
-      kept: as in `make_frozen_opponent`.
+def load_opponent(
+    config: RunConfig, directory: Path | None = None, *, resume: bool = False
+) -> Player | None:
+    """The frozen opponent of a run's self-play, None where it has none; a run that goes on takes
+    the weights that its directory keeps.
 
     Raises:
-      UsageError: there is no such player, it has no weights, or it plays other rules.
+      UsageError: there is no such player, it has no weights, or it plays other rules; a run that
+        goes on has lost them.
     """
-    if not config.selfplay.opponent:
+    name, kept = config.selfplay.opponent, None
+    if not name:
         return None
+    if directory is not None and resume and has_checkpoint(directory):
+        kept = directory / FOLDER
+        if not is_model(kept):
+            raise UsageError(
+                f"{kept}: the weights that the run plays against are gone, and {name!r} may have "
+                "others by now: put the folder back, or start a new run"
+            )
     try:
-        return registry.make_frozen_opponent(config.selfplay.opponent, config.rules, kept=kept)
+        return registry.make_frozen_opponent(name, config.rules, kept=kept)
     except UsageError as error:
         raise UsageError(f"selfplay.opponent: {error}") from None
-
-
-def opponent_of(config: RunConfig, directory: Path, *, resume: bool) -> Player | None:
-    """As `load_opponent`; a run that goes on takes the weights that it began with.
-
-    Raises:
-      UsageError: as `load_opponent`, or a run that goes on has lost them.
-    """
-    folder = directory / FOLDER
-    if not (config.selfplay.opponent and resume and has_checkpoint(directory)):
-        return load_opponent(config)
-    if not is_model(folder):
-        raise UsageError(
-            f"{folder}: the weights that the run plays against are gone, and "
-            f"{config.selfplay.opponent!r} may have others by now: put the folder back, or start a "
-            "new run"
-        )
-    return load_opponent(config, kept=folder)
 
 
 def keep_opponent(directory: Path, opponent: Player | None) -> None:
@@ -141,10 +129,9 @@ def keep_opponent(directory: Path, opponent: Player | None) -> None:
     """
     folder = directory / FOLDER
     trained = None if opponent is None else opponent.trained
-    if trained is None or trained.source == str(folder):
-        return
-    with writing(folder):
-        write_model(folder, trained.variables, trained.config, provenance(trained))
+    if trained is not None and trained.source != str(folder):
+        with writing(folder):
+            write_model(folder, trained.variables, trained.config, provenance(trained))
 
 
 def _carry(config: RunConfig, trained: TrainedNetwork) -> Start:
@@ -157,10 +144,12 @@ def _carry(config: RunConfig, trained: TrainedNetwork) -> Start:
     fresh = jax.jit(network.init)(first_key(config.seed))
     before, after = trained.config.network, config.network
     try:
-        carried = carry_over(trained.variables, fresh, before=before, after=after, players=players)
+        variables, parts = carry_over(
+            trained.variables, fresh, before=before, after=after, players=players
+        )
     except UsageError as error:
         raise UsageError(f"{where}: {error}") from None
-    return Start(carried.variables, trained.source, _stages(trained), carried.parts)
+    return Start(variables, trained.source, _stages(trained), parts)
 
 
 def _check_same(config: RunConfig, trained: TrainedNetwork) -> None:
@@ -205,26 +194,27 @@ def provenance(trained: TrainedNetwork) -> dict[str, Any]:
     if run is None:
         return trained.about
     iteration, evaluation = trained.about["iteration"], _read_json(run / RESULT_FILE)
-    # The matches of a run's end say nothing of its earlier weights.
-    is_of_these = evaluation is not None and evaluation.get("iterations") == iteration
+    if evaluation and evaluation.get("iterations") != iteration:
+        evaluation = None  # The matches of a run's end say nothing of its earlier weights.
     path = run / METRICS_FILE
-    rows = read_rows(path) if path.exists() else []
-    rows = [row for row in rows if row["iteration"] <= iteration]
-    is_whole = bool(rows) and rows[-1]["iteration"] == iteration
-    hours = {
-        "training": sum(map(_training_seconds, rows)) / 3600,
-        "compiling": sum(row.get("compile_seconds") or 0.0 for row in rows) / 3600,
-        "all": elapsed_seconds(rows)[-1] / 3600 if rows else 0.0,
-    }
+    rows = [x for x in (read_rows(path) if path.exists() else ()) if x["iteration"] <= iteration]
+    hours, last = None, None
+    if rows and rows[-1]["iteration"] == iteration:
+        last = rows[-1]
+        hours = {
+            "training": sum(map(_training_seconds, rows)) / 3600,
+            "compiling": sum(row.get("compile_seconds") or 0.0 for row in rows) / 3600,
+            "all": elapsed_seconds(rows)[-1] / 3600,
+        }
     return {
         **trained.about,
         "starts": (_read_json(run / STARTS_FILE) or {}).get("starts"),
-        "hours": hours if is_whole else None,
+        "hours": hours,
         "stages": stages_of(run),
         "transfer": _read_json(run / TRANSFER_FILE),
         "curve": _curve(rows),
-        "evaluation": evaluation if is_of_these else None,
-        "last_metrics": rows[-1] if is_whole else None,
+        "evaluation": evaluation,
+        "last_metrics": last,
     }
 
 
@@ -253,11 +243,9 @@ def code_in_words(code: Iterable[Mapping[str, Any]]) -> str:
     """What `code_of` finds as text; several where a run was interrupted and went on by another."""
     texts = []
     for each in code:
-        git = each["git"]
-        revision = f" at {git['revision'][:12]}" if git else ""
-        texts.append(
-            f"{each['version']}{revision}{' with changes' if git and git['dirty'] else ''}"
-        )
+        git = each["git"] or {"revision": "", "dirty": False}
+        revision = f" at {git['revision'][:12]}" if git["revision"] else ""
+        texts.append(f"{each['version']}{revision}{' with changes' if git['dirty'] else ''}")
     return " then ".join(texts) or "not recorded"
 
 

@@ -36,7 +36,7 @@ from train.loop.selfplay import (
     stage_at,
     variants_of,
 )
-from train.loop.start import opponent_of
+from train.loop.start import load_opponent
 from train.loop.train_step import (
     SelfPlayFigures,
     TrainState,
@@ -81,18 +81,15 @@ def open_run(
     def make() -> Procedure:
         check_opponents(config)
         make_bootstrap(config)  # Refused now, not at the first iteration.
-        opponent = opponent_of(config, directory, resume=resume)
+        opponent = load_opponent(config, directory, resume=resume)
         step = make_step(config, opponent=opponent)
         return Procedure(
-            init=step.init,
-            place=step.place,
-            compile=step.compile,
+            step=step,
             iterate=lambda state, iteration: run_iteration(step, state, iteration),
-            evaluate=functools.partial(_evaluate, config, directory),
             finish=lambda run, state, row: finish(run, state),
             about=functools.partial(_about, config),
             figures=SELFPLAY_FIGURES,
-            files={},
+            evaluate=functools.partial(_evaluate, config, directory),
             opponent=opponent,
         )
 
@@ -115,7 +112,7 @@ def run_iteration(step: TrainStep, state: TrainState, iteration: int) -> tuple[T
     with jax.transfer_guard_device_to_host("disallow"):
         keys, learner = step.keys(iteration), state.learner
         boards, plies, played = step.play(iteration, learner.player, state.boards, keys.play)
-        replay_state, finished = step.write(state.replay_state, plies)
+        replay_state, finished = step.replay.write(state.replay_state, plies)
         played, finished = fetch((played, finished))
         between, seen, due = time.perf_counter(), [], steps_due(config, finished)
         held_out = []
@@ -161,14 +158,11 @@ def selfplay_figures(config: RunConfig, played: SelfPlayFigures, iteration: int)
         "positions": positions,
         "mean_length": float(length) / games if games else None,
         "red_win_rate": red_points / games if games else None,
-        "simulations": stage_at(config, iteration).simulations,
+        "simulations": stage_at(config, iteration),
         "full_search_share": float(sums.full) / positions,
         "drawn_share": float(sums.drawn) / positions,
     }
-    for name, mean in sums.entropies._asdict().items():
-        row["policy_entropy" if name == "all" else f"policy_entropy_{name}"] = _mean_of(mean)
-    for name, mean in sums.shares._asdict().items():
-        row[f"policy_share_{name}"] = _mean_of(mean)
+    row |= {name: _mean_of(mean) for name, mean in sums.policies.items()}
     # Shares of the games that are left without repeats, and that have the most frequent opening.
     for name, counts in (("setups", played.setups), ("openings", played.openings)):
         row[f"distinct_{name}"] = _mean_of(Mean(counts.distinct, counts.games))

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from train.runtime.errors import UsageError
-from train.runtime.files import replace_bytes, writing
+from train.runtime.files import replace_bytes
 
 INK, GREY, PAPER = "#1f2328", "#6e7781", "#ffffff"
 # Okabe and Ito's palette, which colour-blind readers can distinguish; marks differ too.
@@ -98,6 +98,4 @@ def save_figure(figure: Any, path: Path, *, caption: str) -> None:
     ending, drawn = path.suffix.lower(), io.BytesIO()
     with matplotlib.rc_context({"svg.hashsalt": "wallgo"}):
         figure.savefig(drawn, format=ending.removeprefix("."), metadata=dates.get(ending))
-    with writing(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
     replace_bytes(path, drawn.getvalue())

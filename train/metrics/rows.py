@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from train.runtime.files import replace_bytes, replace_text, writing
+from train.runtime.files import replace_bytes, replace_text
 
 METRICS_FILE = "metrics.jsonl"
 BY_RULES = "by_rules"
@@ -148,6 +148,4 @@ def write_csv(path: Path, runs: Mapping[str, Sequence[Row]]) -> None:
     writer = csv.DictWriter(text, columns)
     writer.writeheader()
     writer.writerows(lines)
-    with writing(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
     replace_bytes(path, text.getvalue().encode())

@@ -14,21 +14,14 @@ from typing import Any
 from tensorboardX.event_file_writer import EventsWriter
 from tensorboardX.proto import event_pb2, summary_pb2
 
-from train.metrics.rows import METRICS_FILE, Row, elapsed_seconds, flat_figures, keep_rows, sum_of
+from train.metrics.rows import METRICS_FILE, Row, flat_figures, keep_rows, sum_of
 from train.runtime.errors import UsageError, one_line
 from train.runtime.files import read_json, write_json, writing
 
 _GROUPS = {
     "selfplay": (
         *("games", "positions", "mean_length", "red_win_rate", "simulations"),
-        *("full_search_share", "drawn_share", "policy_entropy"),
-        *(f"policy_entropy_{name}" for name in ("placement", "opening", "middle", "late")),
-        *("policy_entropy_steps", "policy_entropy_wall"),
-        *(f"policy_entropy_{name}" for name in ("stay", "one_step", "two_steps")),
-        *(f"policy_share_{name}" for name in ("stay", "one_step", "two_steps")),
-        *("distinct_setups", "commonest_setups", "distinct_openings", "commonest_openings"),
-        "learner_win_rate",
-        *(f"learner_win_rate_{colour}" for colour in ("red", "blue", "green", "yellow")),
+        *("full_search_share", "drawn_share"),
     ),
     "replay": ("replay_positions", "reuse"),
     "speed": (
@@ -39,6 +32,8 @@ _GROUPS = {
     "learner": ("steps", "accuracy", "gradient_norm", "largest_gradient_norm"),
 }
 _GROUP_OF = {name: group for group, names in _GROUPS.items() for name in names}
+_OF_SELFPLAY = ("policy_entropy", "policy_share_", "distinct_", "commonest_", "learner_win_rate")
+"""How further figures of that group begin."""
 _NOT_DRAWN = ("iteration", "wall_time")
 
 
@@ -61,6 +56,8 @@ def scalars_of(row: Row) -> dict[str, float]:
 def _tag_of(name: str) -> str:
     if "/" in name:
         return f"evaluation/{name}" if name.startswith("win_rate/") else f"rules/{name}"
+    if name.startswith(_OF_SELFPLAY):
+        return f"selfplay/{name}"
     if name in _GROUP_OF:
         return f"{_GROUP_OF[name]}/{name.removeprefix('replay_')}"
     if name.startswith("validation_"):
@@ -93,29 +90,25 @@ class TensorBoardFile:
         # Names hold the second of their making, so two starts within one need a number.
         self._file = EventsWriter(str(folder / "events"), f".{len(list(folder.iterdir()))}")
         # Tells a TensorBoard that has read the old files to forget their steps.
-        self._file.write_event(
-            Event(wall_time=time.time(), step=1, session_log=SessionLog(status=SessionLog.START))
-        )
+        start = SessionLog(status=SessionLog.START)
+        self._file.write_event(Event(wall_time=time.time(), step=1, session_log=start))
         for row in rows:
-            self._add(row)
+            self.write(row)
         self._file.flush()
         for path in old:
             path.unlink()
 
     def write(self, row: Row) -> None:
         """Append a row; its `iteration` is the step."""
-        self._add(row)
+        values = [Summary.Value(tag=tag, simple_value=x) for tag, x in scalars_of(row).items()]
+        moment = row.get("wall_time", time.time())
+        event = Event(wall_time=moment, step=row["iteration"], summary=Summary(value=values))
+        self._file.write_event(event)
         self._file.flush()
 
     def close(self) -> None:
         """Flush and close the file."""
         self._file.close()
-
-    def _add(self, row: Row) -> None:
-        values = [Summary.Value(tag=tag, simple_value=x) for tag, x in scalars_of(row).items()]
-        moment = row.get("wall_time", time.time())
-        event = Event(wall_time=moment, step=row["iteration"], summary=Summary(value=values))
-        self._file.write_event(event)
 
 
 _ID_FILE = "wandb.json"
@@ -130,23 +123,26 @@ def check_wandb(project: str) -> None:
 class WandbRun:
     """Logs each row under the names that TensorBoard shows, with the iteration as the step.
 
-    A resumed run goes on under the same id. Steps that it computes again have the same numbers, so
-    the server keeps those that it has.
+    A resumed run goes on under the id that it drew when it first started. Steps that it computes
+    again have the same numbers, so the server keeps those that it has.
     """
 
-    def __init__(
-        self, directory: Path, config: Mapping[str, Any], *, project: str, name: str
-    ) -> None:
-        wandb = importlib.import_module("wandb")
+    def __init__(self, directory: Path, config: Mapping[str, Any]) -> None:
+        """Begin or go on; the config is JSON-ready and names the project."""
+        wandb, path = importlib.import_module("wandb"), directory / _ID_FILE
+        if not path.exists():
+            write_json(path, {"id": secrets.token_hex(6)})
         try:
             self._run = wandb.init(
-                project=project,
-                name=name,
-                id=_id_of(directory),
+                project=config["tracking"]["wandb"],
+                name=config["name"],
+                id=read_json(path)["id"],
                 dir=str(directory),
                 config=dict(config),
                 resume="allow",
             )
+        except (KeyError, TypeError):
+            raise UsageError(f"{path}: holds no id of a run; remove it for a new one") from None
         except wandb.errors.Error as error:
             raise UsageError(f"tracking.wandb: {one_line(error)}") from None
 
@@ -159,49 +155,31 @@ class WandbRun:
         self._run.finish()
 
 
-def _id_of(directory: Path) -> str:
-    """The id of the run, drawn when it first starts."""
-    path = directory / _ID_FILE
-    if path.exists():
-        fields = read_json(path)
-        if not isinstance(fields, dict) or not isinstance(fields.get("id"), str):
-            raise UsageError(f"{path}: holds no id of a run; remove it for a new one")
-        return fields["id"]
-    drawn = secrets.token_hex(6)
-    write_json(path, {"id": drawn})
-    return drawn
-
-
 class MetricsWriter:
-    """Appends a row for each iteration to `metrics.jsonl`, TensorBoard's file and all mirrors.
+    """Appends a row for each iteration to `metrics.jsonl`, TensorBoard's file and, where the config
+    has a project, Weights & Biases.
 
     Attributes:
       kept: the rows of earlier starts.
       rows_sum: the checksum of all rows.
     """
 
-    def __init__(self, directory: Path, *, done: int, mirrors: tuple[WandbRun, ...] = ()) -> None:
+    def __init__(
+        self, directory: Path, *, done: int, config: Mapping[str, Any] | None = None
+    ) -> None:
         """Open the files of a run that has done this many iterations, and drop later rows."""
         path = directory / METRICS_FILE
         self._directory = directory
         with writing(directory):
             self.kept = keep_rows(path, done)
-            self._mirrors = (TensorBoardFile(directory, self.kept), *mirrors)
+            has_project = config is not None and config["tracking"]["wandb"]
+            wandb = [WandbRun(directory, config)] if has_project else []
+            self._mirrors = *wandb, TensorBoardFile(directory, self.kept)
             self._file = path.open("a", encoding="utf-8")
         self.rows_sum = sum_of(self.kept)
-        self._before = elapsed_seconds(self.kept)[-1] if self.kept else 0.0
-        self._started = time.monotonic()
-
-    def start(self) -> None:
-        """Count the time of this start from now on."""
-        self._started = time.monotonic()
-
-    def leave_out(self, seconds: float) -> None:
-        """Count no time that was not the run's."""
-        self._started += seconds
 
     def write(self, row: Mapping[str, Any]) -> Row:
-        """Append a row with its times; when this returns it is out of the process's hands.
+        """Append a row with its `wall_time`; when this returns it is out of the process's hands.
 
         Returns:
           The row as it is written.
@@ -213,11 +191,7 @@ class MetricsWriter:
         if os.fstat(self._file.fileno()).st_nlink == 0:
             path = self._directory / METRICS_FILE
             raise UsageError(f"{path}: was removed while the run wrote to it")
-        times = {
-            "elapsed_seconds": self._before + time.monotonic() - self._started,
-            "wall_time": time.time(),
-        }
-        whole = {**row, **times}
+        whole = {**row, "wall_time": time.time()}
         with writing(self._directory):
             for mirror in self._mirrors:
                 mirror.write(whole)

@@ -23,7 +23,7 @@ import numpy as np
 from jax.experimental import multihost_utils
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from train.runtime.errors import UsageError
+from train.runtime.errors import UsageError, one_line
 
 Tree = TypeVar("Tree")
 
@@ -83,11 +83,8 @@ class Devices:
         return shapes_of(tree, self.shardings(specs))
 
     def check_divides(self, **numbers: int) -> None:
-        """Refuse numbers that are not multiples of the number of devices.
-
-        Raises:
-          UsageError: which key, and how many devices there are.
-        """
+        """Refuse numbers, by their keys, that are no multiples of the number of devices, with a
+        UsageError."""
         for name, number in numbers.items():
             if number % self.count:
                 key = name.replace("_", ".", 1)
@@ -96,13 +93,11 @@ class Devices:
 
 def shapes_of(tree: Any, shardings: Any) -> Any:
     """Shapes of a tree of arrays, with a sharding for each array or branch."""
-
-    def shapes(sharding: Any, branch: Any) -> Any:
-        return jax.tree.map(
-            lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=sharding), branch
-        )
-
-    return jax.tree.map(shapes, shardings, tree)
+    return _by_branch(
+        lambda sharding, x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=sharding),
+        shardings,
+        tree,
+    )
 
 
 def placed(tree: Any, shardings: Any) -> Any:
@@ -112,24 +107,30 @@ def placed(tree: Any, shardings: Any) -> Any:
 
     def put(sharding: Any, leaf: Any) -> jax.Array:
         leaf = np.asarray(leaf)
-        return jax.make_array_from_callback(
-            leaf.shape, sharding, lambda index: np.array(leaf[index])
-        )
+        return jax.make_array_from_callback(leaf.shape, sharding, lambda x: np.array(leaf[x]))
 
-    return jax.tree.map(
-        lambda sharding, branch: jax.tree.map(functools.partial(put, sharding), branch),
-        shardings,
-        tree,
-    )
+    return _by_branch(put, shardings, tree)
+
+
+def _by_branch(function: Callable[[Any, Any], Any], shardings: Any, tree: Any) -> Any:
+    def branch_of(sharding: Any, branch: Any) -> Any:
+        return jax.tree.map(functools.partial(function, sharding), branch)
+
+    return jax.tree.map(branch_of, shardings, tree)
 
 
 def machine() -> str:
     """The machine in words: two rows with the same words can be compared by their times."""
     device = jax.devices()[0]
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    processor = platform.machine()
-    on = f"{cores} cores, {processor}" if device.platform == "cpu" else device.device_kind
+    on = f"{_cores()} cores, {platform.machine()}"
+    on = on if device.platform == "cpu" else device.device_kind
     return f"{on}, {jax.device_count()} device(s), jax {jax.__version__}"
+
+
+def _cores() -> int:
+    """Cores that this process may use."""
+    affinity = getattr(os, "sched_getaffinity", None)  # not on every system
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
 def backend() -> str:
@@ -201,9 +202,7 @@ def use_all_cores() -> None:
     if count or _DEVICES_FLAG in flags:
         enlarge_pool(int(count) if count.isdecimal() else _MOST_CPU_DEVICES)
         return
-    affinity = getattr(os, "sched_getaffinity", None)  # not on every system
-    cores = len(affinity(0)) if affinity else os.cpu_count() or 1
-    devices = 1 << (min(cores, _MOST_CPU_DEVICES).bit_length() - 1)
+    devices = 1 << (min(_cores(), _MOST_CPU_DEVICES).bit_length() - 1)
     jax.config.update("jax_num_cpu_devices", devices)
     enlarge_pool(devices)
     if _WAIT_FLAG not in flags:
@@ -292,9 +291,9 @@ def initialize_distributed() -> None:
     Raises:
       UsageError: no cluster is found, or the processes do not meet.
     """
-    given = [os.environ.get(name) for name in ("JAX_NUM_PROCESSES", "JAX_PROCESS_ID")]
+    names = ("JAX_NUM_PROCESSES", "JAX_PROCESS_ID")
     try:
-        count, process = (None if text is None else int(text) for text in given)
+        count, process = (int(os.environ[x]) if x in os.environ else None for x in names)
         jax.distributed.initialize(
             num_processes=count,
             process_id=process,
@@ -302,8 +301,7 @@ def initialize_distributed() -> None:
             shutdown_timeout_seconds=_PATIENCE,
         )
     except (ValueError, RuntimeError) as error:
-        reason = " ".join(str(error).split())
-        raise UsageError(f"distributed: {reason}") from None
+        raise UsageError(f"distributed: {one_line(error)}") from None
 
 
 def lost_process_message(error: Exception) -> str | None:
@@ -311,7 +309,7 @@ def lost_process_message(error: Exception) -> str | None:
 
     The caller must end by `runtime.interrupts.leave`: a plain exit waits for the other process.
     """
-    text = " ".join(str(error).split())
+    text = one_line(error)
     if not jax.distributed.is_initialized() or not any(x in text.lower() for x in _LOST):
         return None
     return f"distributed: another process has ended or is out of reach ({text[:100]})"
@@ -320,13 +318,6 @@ def lost_process_message(error: Exception) -> str | None:
 def is_first_process() -> bool:
     """Whether this is the process that writes files and prints."""
     return jax.process_index() == 0
-
-
-class NullWriter:
-    """Stands in for an object that only the first process uses: every method does nothing."""
-
-    def __getattr__(self, name: str) -> Callable[..., None]:
-        return lambda *args, **kwargs: None
 
 
 def sync_processes(where: str) -> None:

@@ -43,7 +43,7 @@ class Display:
           figures: of an iteration that are shown: a format by the name in a row, such as
             `{:.1f} games/s`, the most important first.
           before: seconds that earlier starts of the run have taken.
-          is_quiet: whether nothing is shown at all.
+          is_quiet: show nothing at all.
           console: instead of standard output.
         """
         self.console = console or _Output(file=sys.stdout, quiet=is_quiet)
@@ -69,12 +69,8 @@ class Display:
             self._bars.stop()
 
     def say(self, text: str, *, has_command: bool = False) -> None:
-        """Print a lasting line; a terminal that is too narrow wraps it at words.
-
-        Args:
-          text: the line.
-          has_command: it has a command to be copied, which no line break may part.
-        """
+        """Print a lasting line; a terminal that is too narrow wraps it at words, but for a command
+        that is to be copied."""
         soft_wrap = has_command or not self.is_live
         self.console.print(text, highlight=False, markup=False, soft_wrap=soft_wrap)
 
@@ -96,15 +92,10 @@ class Display:
         try:
             yield task
         finally:
-            task.remove()
+            self._bars.remove_task(task.id)
 
     def show(self, done: int, row: Mapping[str, Any]) -> None:
-        """Show the figures of the newest iteration.
-
-        Args:
-          done: iterations done, that one included.
-          row: its figures by name.
-        """
+        """Show a row of figures of the newest iteration, after which `done` are done."""
         self._bars.update(self._run, completed=done)
         present = [name for name in self._formats if row.get(name) is not None]
         self._figures = [self._formats[name].format(row[name]) for name in present]
@@ -127,36 +118,29 @@ class Task:
     def __init__(self, bars: Progress, title: str, total: int, unit: str) -> None:
         self._bars, self._before = bars, 0.0
         self._since: float | None = None  # when work began after the last compilation
-        self._id = bars.add_task(title, total=total, start=False, unit=unit)
+        self.id = bars.add_task(title, total=total, start=False, unit=unit)
 
     def __call__(self, done: int) -> None:
         """Note how much is done; the first call says that compilation is over."""
         if self._since is None:
             self._since = time.monotonic()
-            self._bars.start_task(self._id)
-        self._bars.update(self._id, completed=done)
+            self._bars.start_task(self.id)
+        self._bars.update(self.id, completed=done)
 
     def compile(self, total: int | None = None) -> None:
-        """Say that something is compiled from here on, until the next call.
-
-        Args:
-          total: parts, where they were not known before.
-        """
+        """Say that something is compiled from here on, until the next call; and the number of
+        parts, where it was not known before."""
         self._before, self._since = self.seconds, None
-        self._bars.update(self._id, total=total)
+        self._bars.update(self.id, total=total)
 
     def keep(self, figures: str) -> None:
         """Show figures behind the title."""
-        self._bars.update(self._id, figures=figures)
+        self._bars.update(self.id, figures=figures)
 
     @property
     def seconds(self) -> float:
         """Seconds so far, compilation left out."""
         return self._before + (0.0 if self._since is None else time.monotonic() - self._since)
-
-    def remove(self) -> None:
-        """Take the bar away."""
-        self._bars.remove_task(self._id)
 
 
 def duration(seconds: float | None) -> str:

@@ -22,14 +22,8 @@ from wallgo_jax.formats.files import UNREADABLE, write_whole
 _T = TypeVar("_T")
 
 _EXPECTED = {
-    errno.ENOSPC,
-    errno.EDQUOT,
-    errno.EFBIG,
-    errno.EROFS,
-    errno.EACCES,
-    errno.EPERM,
-    errno.EIO,
-    errno.ENAMETOOLONG,
+    *(errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS),
+    *(errno.EACCES, errno.EPERM, errno.EIO, errno.ENAMETOOLONG),
 }
 """Reasons that lie with the machine or the path, not with this program."""
 
@@ -72,10 +66,9 @@ def disk_error(error: BaseException | None) -> str | None:
     while error is not None:
         if isinstance(error, OSError) and error.errno in _EXPECTED:
             return reason_of(error)
-        text = str(error)
-        for number in sorted(_EXPECTED):
-            if os.strerror(number) in text:
-                return os.strerror(number)
+        for words in map(os.strerror, sorted(_EXPECTED)):
+            if words in str(error):
+                return words
         error = error.__cause__ or error.__context__
     return None
 
@@ -127,7 +120,7 @@ def read_json(path: Path) -> Any:
     Raises:
       UsageError: it cannot be read, or is no JSON.
     """
-    return _read(path, "JSON", json.loads)
+    return _parse(path, "JSON", json.loads)
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -136,27 +129,47 @@ def read_toml(path: Path) -> dict[str, Any]:
     Raises:
       UsageError: it cannot be read, or is no TOML.
     """
-    return _read(path, "TOML", tomllib.loads)
+    return _parse(path, "TOML", tomllib.loads)
 
 
-def _read(path: Path, kind: str, parse: Callable[[str], Any]) -> Any:
+def _parse(path: Path, kind: str, parse: Callable[[str], Any]) -> Any:
     try:
-        return parse(path.read_text(encoding="utf-8-sig"))
-    except OSError as error:
-        reason = reason_of(error)
-    except (ValueError, RecursionError) as error:
-        reason = f"not {kind}: {one_line(error)}"
-    raise UsageError(f"{path}: cannot be read: {reason}")
+        return parse(read_text(path))
+    except (RecursionError, json.JSONDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UsageError(f"{path}: cannot be read: not {kind}: {one_line(error)}") from None
+
+
+def read_text(path: Path) -> str:
+    """A text file's content; one that ends in .gz is compressed.
+
+    Raises:
+      UsageError: it cannot be read.
+    """
+    try:
+        data = path.read_bytes()
+        return (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8-sig")
+    except UNREADABLE as error:
+        reason = getattr(error, "strerror", None) or "not a text (UTF-8) or gzip file"
+        raise UsageError(f"{path}: cannot be read: {reason}") from None
+
+
+def read_json_lines(path: Path) -> list[str]:
+    """The lines of a file of JSON lines but for a half-written last one; none where it is missing.
+
+    Raises:
+      UsageError: it cannot be read.
+    """
+    text = read_text(path) if path.exists() else ""
+    lines = text.splitlines()
+    if lines and not text.endswith("\n") and not _is_whole(lines[-1]):
+        lines.pop()
+    return lines
 
 
 def append_line(path: Path, line: str) -> None:
-    """Add a line to a file of JSON lines, and make the file and its directory if they are missing.
+    """Add a line of JSON to a file of such lines; makes the file and its directory.
 
     A last line that was left without a line feed gets one; a half-written one is dropped.
-
-    Args:
-      path: the file.
-      line: JSON, without its line end.
 
     Raises:
       CannotWriteError: it cannot be written.
@@ -173,26 +186,6 @@ def append_line(path: Path, line: str) -> None:
             file.write(f"{feed}{line}\n".encode())
 
 
-def read_json_lines(path: Path) -> list[str]:
-    """The lines of a file of JSON lines but for a half-written last one; none where it is missing.
-
-    Raises:
-      UsageError: it cannot be read.
-    """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        return []
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be read: {reason_of(error)}") from None
-    except UnicodeDecodeError:
-        raise UsageError(f"{path}: cannot be read: not a text file (UTF-8)") from None
-    lines = text.splitlines()
-    if lines and not text.endswith("\n") and not _is_whole(lines[-1]):
-        lines.pop()
-    return lines
-
-
 def _is_whole(line: str) -> bool:
     """Whether a line is JSON: a process that was killed, or a full disk, leaves a part of one."""
     try:
@@ -202,33 +195,13 @@ def _is_whole(line: str) -> bool:
     return True
 
 
-def read_text(path: Path) -> str:
-    """A text file's content; one that ends in .gz is compressed.
-
-    Raises:
-      UsageError: it cannot be read.
-    """
-    try:
-        data = path.read_bytes()
-        return (gzip.decompress(data) if path.suffix == ".gz" else data).decode()
-    except UNREADABLE as error:
-        reason = getattr(error, "strerror", None) or "not a text or gzip file"
-        raise UsageError(f"{path}: cannot be read: {reason}") from None
-
-
 def parse_lines(
     path: Path, lines: Iterable[str], parse: Callable[[str], _T], *, hint: str = ""
 ) -> list[_T]:
     """The values of a file's lines; empty lines are left out.
 
-    Args:
-      path: of the file, for the message.
-      lines: its lines.
-      parse: reads a line; its ValueError says what is wrong.
-      hint: what to do about a wrong line.
-
     Raises:
-      UsageError: which line is wrong and why.
+      UsageError: which line is wrong, by the ValueError of `parse`, and the hint.
     """
     values = []
     for number, line in enumerate(lines, start=1):
@@ -240,15 +213,9 @@ def parse_lines(
 
 
 def write_lines(path: Path, lines: Iterable[str]) -> None:
-    """Write a text file in one step, and its directory if it is missing; one that ends in .gz is
-    compressed. The same lines give the same bytes.
-
-    Raises:
-      CannotWriteError: it cannot be written.
-    """
+    """Write a text file as `replace_bytes` does; one that ends in .gz is compressed. The same lines
+    give the same bytes."""
     data = "".join(f"{line}\n" for line in lines).encode()
-    with writing(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
     replace_bytes(path, gzip.compress(data, 9, mtime=0) if path.suffix == ".gz" else data)
 
 
@@ -258,14 +225,14 @@ def replace_text(path: Path, text: str) -> None:
 
 
 def replace_bytes(path: Path, content: bytes) -> None:
-    """Write a file in one step: it is never half-written, and after an error it is as before.
-
-    A link stays one, and a pipe or a device is written to.
+    """Write a file in one step, and its directory if it is missing: it is never half-written, and
+    after an error it is as before. A link stays one, and a pipe or a device is written to.
 
     Raises:
       CannotWriteError: it cannot be written.
     """
     with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, content)
 
 

@@ -19,16 +19,10 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class StopRequest:
-    """Whether a signal asked to stop.
+    """Whether a signal asked to stop; the arguments are those of `interrupts`."""
 
-    Args:
-      answer: what the user is told once `keeps_work` was called.
-      show: takes that text and returns whether it shows it; else it is printed.
-    """
-
-    def __init__(self, answer: str, show: Callable[[str], bool]) -> None:
-        self._answer, self._show = answer, show
-        self._has_work = False
+    def __init__(self, answer: str, show: Callable[[str], bool], has_work: bool = False) -> None:
+        self._answer, self._show, self._has_work = answer, show, has_work
         self._came_at: float | None = None
 
     def __call__(self) -> bool:
@@ -80,9 +74,7 @@ def interrupts(
       show: takes that text and returns whether it shows it; else it is printed.
       has_work: there is work to keep from the beginning.
     """
-    request = StopRequest(answer, show)
-    if has_work:
-        request.keeps_work()
+    request = StopRequest(answer, show, has_work)
     if threading.current_thread() is not threading.main_thread():
         yield request
         return

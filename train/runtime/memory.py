@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import jax
 from jax.stages import Compiled, Traced, Wrapped
 
-from train.runtime.errors import UsageError
+from train.runtime.errors import UsageError, one_line
 
 MAX_SIZE = 2**31 - 1
 """The largest axis of an array that int32 can index."""
@@ -82,11 +82,10 @@ def tree_bytes(tree: Any) -> int:
     """Bytes of a tree of arrays or shapes on one device: of the arrays whose shapes say how they
     are sharded, a device's share."""
     total = 0
-    for leaf in jax.tree.leaves(tree):
-        if hasattr(leaf, "shape"):
-            sharding = getattr(leaf, "sharding", None)
-            shape = leaf.shape if sharding is None else sharding.shard_shape(leaf.shape)
-            total += math.prod(shape) * leaf.dtype.itemsize  # NumPy's product wraps round.
+    for leaf in (x for x in jax.tree.leaves(tree) if hasattr(x, "shape")):
+        sharding = getattr(leaf, "sharding", None)
+        shape = leaf.shape if sharding is None else sharding.shard_shape(leaf.shape)
+        total += math.prod(shape) * leaf.dtype.itemsize  # NumPy's product wraps round.
     return total
 
 
@@ -131,14 +130,8 @@ def check_fits(
 
 
 def check_sizes(**sizes: int) -> None:
-    """Refuse sizes that are too large for an axis of an array.
-
-    Args:
-      sizes: by key; `learner_batch` is the size of the key `learner.batch`.
-
-    Raises:
-      UsageError: which is too large, and what is allowed.
-    """
+    """Refuse sizes that are too large for an axis of an array, with a UsageError; `learner_batch`
+    is the size of the key `learner.batch`."""
     for name, size in sizes.items():
         if size > MAX_SIZE:
             key = name.replace("_", ".", 1)
@@ -147,7 +140,7 @@ def check_sizes(**sizes: int) -> None:
 
 def out_of_memory_message(error: Exception) -> str | None:
     """Return a line for an error that says that memory ran out while computing, else None."""
-    text = " ".join(str(error).split())
+    text = one_line(error)
     if isinstance(error, MemoryError):
         reason = text or "an allocation failed"
     else:
@@ -170,12 +163,8 @@ class CompiledFunction:
     """A jitted function with one compiled program, whose shapes never change."""
 
     def __init__(self, jitted: Wrapped, like: Callable[[], tuple[Any, ...]]) -> None:
-        """Compile nothing yet.
-
-        Args:
-          jitted: the function.
-          like: makes arguments to compile for, arrays or shapes with shardings.
-        """
+        """Compile nothing yet; `like` makes the arguments to compile for, arrays or shapes with
+        shardings."""
         self._jitted, self._like = jitted, like
 
     def trace(self) -> Traced:

@@ -14,7 +14,7 @@ from train.config import config_to_dict
 from train.loop.train_step import TrainState, make_step
 from train.runtime.errors import UsageError
 
-CONFIG = config_to_dict(tiny.config())
+CONFIG = config_to_dict(tiny.config("--checkpoint.keep=2", "--checkpoint.keep_best=0"))
 
 
 def scrambled(tree: Any, seed: int) -> Any:

@@ -12,7 +12,7 @@ import pytest
 from tests.support.learner import tiny
 from train.analysis import attention, pictures
 from train.analysis.attention import draw_attention, draw_ownership
-from train.checkpoints.store import Store
+from train.checkpoints.store import save_checkpoint
 from train.checkpoints.weights import load_network
 from train.config import RunConfig, config_to_dict
 from train.network import NetworkConfig, Variables
@@ -57,9 +57,7 @@ def save_run(directory: Path, **changes) -> Path:
     words = [f"--network.{key}={value}" for key, value in changes.items()]
     config: RunConfig = tiny.config(*words)
     variables = tiny.random_weights(config.network)
-    store = Store(directory, keep=1)
-    store.save(1, variables, {"nothing": np.zeros(1)}, config_to_dict(config))
-    store.close()
+    save_checkpoint(directory, 1, variables, {"nothing": np.zeros(1)}, config_to_dict(config))
     return directory
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.learner.checkpoints import CONFIG, new_run, scrambled
-from train.checkpoints.store import Store
+from train.checkpoints.store import save_checkpoint
 from train.loop.train_step import TrainState
 
 
@@ -29,11 +29,9 @@ def fresh() -> TrainState:
 def saved(fresh, tmp_path_factory) -> tuple[Path, TrainState]:
     """A run directory with checkpoints of iterations 2, 4, 5 and 7, and the last one's content."""
     directory = tmp_path_factory.mktemp("saved")
-    store = Store(directory, keep=2)
     for iteration in (2, 4, 5, 7):
         run = scrambled(fresh, iteration)
-        store.save(iteration, run.learner.variables, run, CONFIG)
-    store.close()
+        save_checkpoint(directory, iteration, run.learner.variables, run, CONFIG)
     return directory, scrambled(fresh, 7)
 
 

@@ -19,7 +19,14 @@ from tests.support.learner.checkpoints import (
     scrambled,
 )
 from train.checkpoints import store as store_lib
-from train.checkpoints.store import RESUME, WEIGHTS, Store, read_meta, read_run, read_weights
+from train.checkpoints.store import (
+    RESUME,
+    WEIGHTS,
+    read_meta,
+    read_run,
+    read_weights,
+    save_checkpoint,
+)
 from train.loop.train_step import TrainState
 from wallgo_jax.env import VERSION
 
@@ -89,9 +96,7 @@ def other_network(folder: Path) -> None:
         small_run(),
     )
     shutil.rmtree(folder)
-    store = Store(folder.parents[1], keep=9)
-    store.save(7, wider.learner.variables, wider, CONFIG)
-    store.close()
+    save_checkpoint(folder.parents[1], 7, wider.learner.variables, wider, CONFIG)
 
 
 DAMAGE = {
@@ -170,10 +175,8 @@ def test_run_passes_there_again(damaged, fresh, capsys, name, kind):
     read, like, expected = reader(kind, fresh)
     store_lib.set_aside(damaged, variables, after=5)
     assert store_lib.newest_iteration(damaged, kind) == 5
-    store = Store(damaged, keep=2)
     again = scrambled(fresh, 8)
-    store.save(7, again.learner.variables, again, CONFIG)
-    store.close()
+    save_checkpoint(damaged, 7, again.learner.variables, again, CONFIG)
     capsys.readouterr()
     assert_same_bits(read_run(damaged, fresh), again)
     assert_same_bits(read_weights(damaged, variables), again.learner.variables)

@@ -1,12 +1,10 @@
 """Checkpoints come back bit for bit, few are kept, and others are refused in one line."""
 
-import dataclasses
 import re
 import resource
 import sys
 import tracemalloc
 from pathlib import Path
-from types import SimpleNamespace
 
 import jax
 import jax.numpy as jnp
@@ -16,7 +14,15 @@ import pytest
 from tests.support.learner.checkpoints import CONFIG, assert_same_bits, complaint, scrambled, steps
 from train.checkpoints import store as store_lib
 from train.checkpoints.checkpoint import FORMAT
-from train.checkpoints.store import RESUME, WEIGHTS, Store, read_meta, read_run, read_weights
+from train.checkpoints.store import (
+    RESUME,
+    WEIGHTS,
+    kept_iterations,
+    read_meta,
+    read_run,
+    read_weights,
+    save_checkpoint,
+)
 from train.config import read_config
 from train.loop.train_step import TrainState
 from train.runtime.errors import UsageError
@@ -61,12 +67,10 @@ def test_last_weights_are_kept_and_two_runs(saved):
 
 def test_best_and_every_fourth_are_kept(fresh, tmp_path):
     rates = {1: 0.5, 2: 0.9, 3: 0.9, 4: 0.1, 5: None, 6: 0.7, 7: None, 8: 0.8, 9: None, 10: None}
-    run = {"step": fresh.iterations}
+    run, weights = {"step": fresh.iterations}, fresh.learner.variables
+    config = CONFIG | {"checkpoint": {"keep": 2, "keep_best": 2, "keep_every": 4}}
     for iteration, rate in rates.items():
-        # Opened anew each time: the best so far are read from disk.
-        store = Store(tmp_path, keep=2, keep_best=2, keep_every=4)
-        store.save(iteration, fresh.learner.variables, run, CONFIG, win_rate=rate)
-        store.close()
+        save_checkpoint(tmp_path, iteration, weights, run, config, win_rate=rate)
     assert steps(tmp_path, WEIGHTS) == [2, 3, 4, 8, 9, 10]
     assert steps(tmp_path, RESUME) == [9, 10]
 
@@ -78,33 +82,26 @@ def test_the_learning_curve_of_the_documents_has_every_fourth_iteration():
     (words,) = re.findall("^python -m train run --name curve (.*)$", page, re.MULTILINE)
     config = read_config(None, words.split())
     every, short = config.checkpoint.every, config.evaluation.every
-    options = dataclasses.asdict(config.checkpoint)
-    del options["every"]
-    rates = {25: store_lib._WinRate(True, 0.9), 50: store_lib._WinRate(True, 1.0)}
-    policy = store_lib._Retention(**options, win_rates=rates)
-    kept: list[int] = []
+    kept: set[int] = set()
     for iteration in range(1, config.iterations + 1):
         if iteration % every == 0 or iteration % short == 0 or iteration == config.iterations:
-            kept.append(iteration)
-            found = [SimpleNamespace(step=step) for step in kept]
-            chosen = policy.should_preserve(found, context=None)
-            kept = [step for step, stays in zip(kept, chosen, strict=True) if stays]
-    assert {*range(4, 50, 4), 50} <= {*kept}
+            rates = {25: 0.9, 50: 1.0}
+            kept = kept_iterations({*kept, iteration}, config.checkpoint, rates)
+    assert {*range(4, 50, 4), 50} <= kept
 
 
 def test_win_rates_of_other_matches_come_last(fresh, tmp_path):
     """A run that goes on with longer searches in its matches keeps the best so far until it has
     another one."""
-    options = CONFIG["evaluation"] | {"simulations": 99}
-    longer, run = CONFIG | {"evaluation": options}, {"step": fresh.iterations}
+    short = CONFIG | {"checkpoint": {"keep": 1, "keep_best": 1}}
+    longer = short | {"evaluation": CONFIG["evaluation"] | {"simulations": 99}}
+    run = {"step": fresh.iterations}
     kept = []
     for iteration, config, rate in (
-        *((1, CONFIG, 0.8), (2, CONFIG, 0.9), (3, CONFIG, None)),
+        *((1, short, 0.8), (2, short, 0.9), (3, short, None)),
         *((4, longer, None), (5, longer, 0.1), (6, longer, None)),
     ):
-        store = Store(tmp_path, keep=1, keep_best=1, config=config)
-        store.save(iteration, fresh.learner.variables, run, config, win_rate=rate)
-        store.close()
+        save_checkpoint(tmp_path, iteration, fresh.learner.variables, run, config, win_rate=rate)
         kept.append(steps(tmp_path, WEIGHTS))
     assert kept == [[1], [2], [2, 3], [2, 4], [5], [5, 6]]
     assert store_lib.best_iteration(tmp_path, longer, before=7) == 5
@@ -119,22 +116,18 @@ def test_newest_is_by_number_and_only_finished_ones_count(tmp_path):
 
 
 def test_what_was_saved_may_change_at_once(fresh, tmp_path):
-    store = Store(tmp_path, keep=1)
     run = scrambled(fresh, 1)
     expected = jax.tree.map(np.array, run)
-    store.save(1, run.learner.variables, run, CONFIG)
+    save_checkpoint(tmp_path, 1, run.learner.variables, run, CONFIG)
     jax.jit(lambda x: jax.tree.map(jnp.zeros_like, x), donate_argnums=0)(run)
     assert_same_bits(read_run(tmp_path, fresh), expected)
     assert_same_bits(read_weights(tmp_path, fresh.learner.variables), expected.learner.variables)
-    store.close()
 
 
 def test_iteration_already_there_is_left_alone(fresh, tmp_path):
     for seed in (1, 2):
-        store = Store(tmp_path, keep=3)
         run = scrambled(fresh, seed)
-        store.save(4, run.learner.variables, run, CONFIG)
-        store.close()
+        save_checkpoint(tmp_path, 4, run.learner.variables, run, CONFIG)
     assert_same_bits(read_run(tmp_path, fresh), scrambled(fresh, 1))
 
 
@@ -187,22 +180,19 @@ def test_a_disk_that_cannot_be_written_is_one_line_at_that_save(
     monkeypatch.setattr(sys, "unraisablehook", sys.unraisablehook)
     draw = np.random.default_rng(0)
     small, large = (draw.integers(0, 255, size, np.uint8) for size in (100, 100_000))
-    store = Store(tmp_path, keep=2)
-    store.save(1, {"a": small}, {"x": small}, CONFIG)
+    save_checkpoint(tmp_path, 1, {"a": small}, {"x": small}, CONFIG)
+    run = {str(number): large for number in range(20)}
     with pytest.raises(UsageError) as raised:
-        store.save(2, {"a": small}, {str(number): large for number in range(20)}, CONFIG)
+        save_checkpoint(tmp_path, 2, {"a": small}, run, CONFIG)
     assert str(raised.value) == f"{tmp_path / RESUME / '2'}: cannot be written: File too large"
-    store.close()
     assert capfd.readouterr() == ("", "")
     # Nothing of it is left, and what was there before is whole.
     assert steps(tmp_path, RESUME) == [1]
     assert [path.name for path in (tmp_path / RESUME).iterdir()] == ["1"]
     (found,) = jax.tree.leaves(store_lib.read_run(tmp_path, {"x": small}))
     assert (found == small).all()
-    # A store that is opened again goes on.
-    store = Store(tmp_path, keep=2)
-    store.save(2, {"a": small}, {"x": small}, CONFIG)
-    store.close()
+    # It goes on where there is room.
+    save_checkpoint(tmp_path, 2, {"a": small}, {"x": small}, CONFIG)
     assert steps(tmp_path, RESUME) == [1, 2]
 
 
@@ -210,16 +200,14 @@ ARRAYS, BYTES = 4, 2**21
 
 
 def test_a_checkpoint_is_written_without_copies(tmp_path):
-    store = Store(tmp_path, keep=2)
     numbers = np.arange(BYTES // 4, dtype=np.int32)
     state = {str(i): jnp.asarray(numbers // 64 + i) for i in range(ARRAYS)}
     weights = {"kernel": jnp.asarray(np.ones((16, 16), np.float32))}
     jax.block_until_ready(state)
     tracemalloc.start()
     try:
-        store.save(1, *fetch((weights, state)), {})
+        save_checkpoint(tmp_path, 1, *fetch((weights, state)), {})
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-        store.close()
     assert peak < 0.75 * ARRAYS * BYTES

@@ -22,8 +22,8 @@ MOVES = "B3 D3 B3->C3:W0 D3->D3:W3 C3->C3:W2"
 
 def carried(before: NetworkConfig, after: NetworkConfig):
     source, fresh = tiny.random_weights(before), tiny.new_weights(network_for(after, 2), seed=1)
-    found = carry_over(source, fresh, before=before, after=after, players=2)
-    return source, fresh, found
+    taken, parts = carry_over(source, fresh, before=before, after=after, players=2)
+    return source, fresh, taken, {part.name: part for part in parts}
 
 
 def output_of(config: NetworkConfig, variables):
@@ -39,11 +39,11 @@ def program_of(config: NetworkConfig):
 
 
 def assert_plays_alike(before: NetworkConfig, after: NetworkConfig) -> dict:
-    source, _, found = carried(before, after)
-    one, other = output_of(before, source), output_of(after, found.variables)
+    source, _, taken, parts = carried(before, after)
+    one, other = output_of(before, source), output_of(after, taken)
     for name in ("policy", "value", "ownership"):
         np.testing.assert_allclose(getattr(one, name), getattr(other, name), rtol=1e-5, atol=1e-5)
-    return {part.name: part for part in found.parts}
+    return parts
 
 
 def test_new_planes_and_heads_change_nothing():
@@ -68,27 +68,25 @@ def test_added_blocks_begin_as_identities(old, new, norm):
 def test_planes_are_taken_by_name_and_other_blocks_and_heads_are_left():
     before = dataclasses.replace(SMALL, planes="BTRD", blocks="RW", margin=True)
     after = dataclasses.replace(SMALL, planes="BTRW", blocks="R", ownership=False, value="wdl")
-    source, fresh, found = carried(before, after)
-    theirs, own = (each.params["stem"]["conv"]["kernel"] for each in (source, found.variables))
+    source, fresh, taken, parts = carried(before, after)
+    theirs, own = (each.params["stem"]["conv"]["kernel"] for each in (source, taken))
     np.testing.assert_array_equal(own[:, :, :13], theirs[:, :, :13])
     assert not own[:, :, 13:].any()
-    parts = {part.name: part for part in found.parts}
     for name in ("blocks.1", "margin", "ownership"):
         assert (parts[name].taken, parts[name].new) == (0, 0) and parts[name].left
     # The last layer of the value head has another number of outputs.
     assert parts["value"].taken and parts["value"].new and parts["value"].left
-    blocks = (each.params["blocks"][0]["conv1"]["kernel"] for each in (source, found.variables))
+    blocks = (each.params["blocks"][0]["conv1"]["kernel"] for each in (source, taken))
     np.testing.assert_array_equal(*blocks)
-    stats = (each.batch_stats["stem"]["norm"]["norm"]["var"] for each in (source, found.variables))
+    stats = (each.batch_stats["stem"]["norm"]["norm"]["var"] for each in (source, taken))
     np.testing.assert_array_equal(*stats)
-    assert jax.tree.structure(found.variables) == jax.tree.structure(fresh)
+    assert jax.tree.structure(taken) == jax.tree.structure(fresh)
 
 
 def test_a_block_of_another_kind_is_new():
     before = dataclasses.replace(SMALL, blocks="TW")
     after = dataclasses.replace(SMALL, blocks="TW", mlp_ratio=1.0, stones_close_gates=True)
-    _, _, found = carried(before, after)
-    parts = {part.name: part for part in found.parts}
+    _, _, _, parts = carried(before, after)
     assert list(parts)[:3] == ["stem", "blocks.0", "blocks.1"]
     for name in ("blocks.0", "blocks.1"):
         assert parts[name].taken == 0 and parts[name].new and parts[name].left

@@ -10,7 +10,7 @@ from tests.support.learner import tiny
 from tests.support.learner.random_search import random_search
 from train.data import diversity
 from train.data.config import SelfPlayConfig
-from train.data.diversity import OPENING_PLIES, class_shares, opening_diversity, policy_entropies
+from train.data.diversity import OPENING_PLIES, opening_diversity, policy_figures
 from train.data.selfplay import first_boards, make_selfplay
 from wallgo_jax.game.rules import PRESETS
 from wallgo_jax.game.state import State
@@ -77,12 +77,14 @@ def test_entropies_by_phase_and_kind(played):
     slots = plies.policy.shape[-1]
     rng = np.random.default_rng(0)
     policy = rng.dirichlet(np.ones(slots), (BOARDS,)).astype(np.float32)
-    figures = jax.jit(lambda *about: (policy_entropies(*about), class_shares(*about)))
+    figures, names = jax.jit(policy_figures), ("stay", "one_step", "two_steps")
     for row in (0, 5, 20, 29):
         position = jax.tree.map(lambda x, row=row: x[row], plies.position)
-        found, shares = jax.device_get(figures(policy, State(variant, position)))
-        found = found._asdict()
-        classes = [found.pop(name) for name in ("stay", "one_step", "two_steps")]
+        found = jax.device_get(figures(policy, State(variant, position)))
+        shares = [found.pop(f"policy_share_{name}") for name in names]
+        classes = [found.pop(f"policy_entropy_{name}") for name in names]
+        found["policy_entropy_all"] = found.pop("policy_entropy")
+        found = {name.removeprefix("policy_entropy_"): mean for name, mean in found.items()}
         for board in range(BOARDS):
             ply = int(position.ply[board])
             in_setup = ply < int(variant.num_placements[board])

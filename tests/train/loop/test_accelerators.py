@@ -49,7 +49,7 @@ def _programs_of(config):
     yield selfplay, (step.network.shapes, variants, boards, key)
 
     def learn(state, replay_state, variant, key):
-        return step.learner({}).update(state, step.sample(replay_state, variant, key), key)
+        return step.learner({}).update(state, step.replay.sample(replay_state, variant, key), key)
 
     held = jax.tree.map(
         lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype),

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.support.learner import tiny
-from train.checkpoints.store import Store, best_iteration
+from train.checkpoints.store import best_iteration, save_checkpoint
 from train.config import config_to_dict
 from train.loop import evaluation
 from train.metrics.text_table import Table
@@ -34,12 +34,10 @@ def matches(directory, done: int, config=CONFIG) -> dict:
 def directory(tmp_path_factory):
     """A run with checkpoints {iteration: win rate}."""
     path = tmp_path_factory.mktemp("run")
-    store = Store(path, keep=9)
+    saved = config_to_dict(CONFIG) | {"checkpoint": {"keep": 9}}
     for iteration, rate in {2: 0.4, 4: 0.8, 6: 0.8, 8: 0.7, 10: None, 12: 0.9}.items():
         run = {"nothing": np.zeros(1)}
-        saved = config_to_dict(CONFIG)
-        store.save(iteration, weights(iteration), run, saved, win_rate=rate)
-    store.close()
+        save_checkpoint(path, iteration, weights(iteration), run, saved, win_rate=rate)
     return path
 
 

@@ -26,20 +26,18 @@ KILLS = 2  # at moments drawn, beside those inside a save
 # The same command, but that one checkpoint's saving halts before it is given its name.
 HALTING = """
 import pathlib, sys, time
-from orbax.checkpoint._src.path import atomicity
 from train.__main__ import main
 
 kind, iteration, flag, *arguments = sys.argv[1:]
-finalize = atomicity.AtomicRenameTemporaryPath.finalize
+rename = pathlib.Path.rename
 
-async def halt(self):
-    final = self.get_final()
-    if (final.parent.name, final.name) == (kind, iteration):
+def halt(self, target):
+    if pathlib.Path(target).parts[-2:] == (kind, iteration):
         pathlib.Path(flag).touch()
         time.sleep(600)
-    await finalize(self)
+    return rename(self, target)
 
-atomicity.AtomicRenameTemporaryPath.finalize = halt
+pathlib.Path.rename = halt
 sys.exit(main(arguments))
 """
 

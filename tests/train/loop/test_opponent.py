@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.learner import saved, tiny
 from tests.support.learner.commands import command, complaint
-from train.loop.start import FOLDER, keep_opponent, opponent_of
+from train.loop.start import FOLDER, keep_opponent, load_opponent
 from train.runtime.errors import UsageError
 
 
@@ -31,14 +31,14 @@ def test_a_run_that_has_lost_its_opponents_weights_does_not_go_on(victim, tmp_pa
     config = tiny.config(f"--selfplay.opponent={victim}@2")
     directory = saved.save_run(tmp_path / config.name, seeds={1: 0}, config=config)
     with pytest.raises(UsageError) as caught:
-        opponent_of(config, directory, resume=True)
+        load_opponent(config, directory, resume=True)
     assert str(caught.value) == (
         f"{directory / FOLDER}: the weights that the run plays against are gone, and "
         f"'{victim}@2' may have others by now: put the folder back, or start a new run"
     )
-    keep_opponent(directory, opponent_of(config, directory, resume=False))
+    keep_opponent(directory, load_opponent(config, directory, resume=False))
     shutil.rmtree(victim)
-    kept = opponent_of(config, directory, resume=True)
+    kept = load_opponent(config, directory, resume=True)
     assert kept.trained.source == str(directory / FOLDER)
 
 

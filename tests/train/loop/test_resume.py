@@ -19,7 +19,7 @@ from train.config import RunConfig
 from train.loop import run_directory, training
 from train.loop.train_step import TrainStep, make_step
 from train.metrics.rows import METRICS_FILE
-from train.runtime import interrupts
+from train.runtime import interrupts, provenance
 from train.runtime.errors import UsageError
 from wallgo_jax.env import VERSION
 
@@ -280,22 +280,7 @@ def test_a_directory_that_is_removed_ends_the_run_in_one_line(tmp_path, monkeypa
 
 
 def test_without_git_the_revision_is_unknown(tmp_path, monkeypatch):
-    ask = run_directory._git_revision.__wrapped__
+    ask = provenance.git_revision.__wrapped__
     assert ask(tmp_path) is None
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert ask(Path(run_directory.__file__).parent) is None
-
-
-def test_the_revision_is_asked_once_a_process(monkeypatch):
-    revisions = iter("ab")
-    monkeypatch.setattr(
-        run_directory,
-        "_git",
-        lambda _, word, *more: next(revisions) if word == "rev-parse" else "",
-    )
-    run_directory._git_revision.cache_clear()
-    try:
-        starts = [run_directory._provenance(CONFIG, done)["git"] for done in (0, 1)]
-    finally:
-        run_directory._git_revision.cache_clear()
-    assert starts == [{"revision": "a", "dirty": False}] * 2
+    assert ask(Path(provenance.__file__).parent) is None

@@ -9,6 +9,7 @@ import pytest
 
 from tests.support.learner import tiny
 from tests.support.learner.commands import read_rows
+from train.loop import run_loop
 from train.loop.run_loop import OpenRun, iterations
 from train.metrics.writer import MetricsWriter
 from train.runtime.display import Display
@@ -26,22 +27,24 @@ class State(NamedTuple):
     iterations: np.ndarray
 
 
-class Saves:
-    """A store that notes what it is given."""
+@pytest.fixture
+def win_rates(monkeypatch) -> dict[int, float | None]:
+    """The win rates of what is saved, by iteration."""
+    rates = {}
 
-    def __init__(self) -> None:
-        self.win_rates: dict[int, float | None] = {}
-
-    def save(self, iteration, weights, run, config, *, win_rate, rows_sum) -> None:
+    def save(directory, iteration, weights, run, config, *, win_rate, rows_sum) -> None:
         assert int(run.iterations) == iteration
-        self.win_rates[iteration] = win_rate
+        rates[iteration] = win_rate
+
+    monkeypatch.setattr(run_loop, "save_checkpoint", save)
+    return rates
 
 
 @pytest.fixture
-def run(tmp_path):
+def run(tmp_path, win_rates):
     writer = MetricsWriter(tmp_path, done=0)
     state, display = State(Learner(np.zeros(1)), np.int32(0)), Display(is_quiet=True)
-    yield OpenRun(CONFIG, tmp_path, types.SimpleNamespace(), state, display, writer, Saves())
+    yield OpenRun(CONFIG, tmp_path, types.SimpleNamespace(), state, display, writer)
     writer.close()
 
 
@@ -56,14 +59,14 @@ def steps(run, evaluate, iterate=lambda: None):
     return iterations(run)
 
 
-def test_weights_with_a_win_rate_are_saved_whenever_they_come(run):
+def test_weights_with_a_win_rate_are_saved_whenever_they_come(run, win_rates):
     rates = {3: {"win_rate": 0.5}, 4: {"win_rate": 0.7}, 5: {"matches": {}}}
     assert len(list(steps(run, lambda state, done, _: rates.get(done, {})))) == 6
-    assert run.store.win_rates == {2: None, 3: 0.5, 4: 0.7, 6: None}
+    assert win_rates == {2: None, 3: 0.5, 4: 0.7, 6: None}
 
 
 @pytest.mark.parametrize("kind", [UsageError, RuntimeError])
-def test_an_error_in_a_match_costs_no_iteration(run, kind, capsys):
+def test_an_error_in_a_match_costs_no_iteration(run, win_rates, kind):
     def evaluate(state, done, display):
         if done == 3:
             raise kind("the opponent has left")
@@ -74,7 +77,7 @@ def test_an_error_in_a_match_costs_no_iteration(run, kind, capsys):
     command = f"python -m train run --resume {run.directory}"
     told = f"; iteration 3 is saved; to go on: {command}" if kind is UsageError else ""
     assert str(caught.value) == f"the opponent has left{told}"
-    assert list(run.store.win_rates) == [2, 3]
+    assert list(win_rates) == [2, 3]
     assert [row["iteration"] for row in read_rows(run.directory)] == [1, 2, 3]
 
 
@@ -87,8 +90,6 @@ def test_rows_are_those_of_the_file_and_the_callers_time_is_not_the_runs(run, mo
         now[0] += seconds
 
     rows = []
-    run.writer.start()
-    spend(50)
     for _, row in steps(run, lambda *_: {}, lambda: spend(1)):
         rows.append(row)
         spend(100)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.support.learner import tiny
-from train.data.diversity import ClassShares, Mean, OpeningDiversity, PolicyEntropies
+from train.data.diversity import Mean, OpeningDiversity
 from train.data.selfplay import POLICY_DTYPE, SeatSums, SelfPlayMetrics, first_boards
 from train.loop.selfplay import (
     BOOTSTRAP,
@@ -39,8 +39,7 @@ def test_stages_follow_the_config():
         "--search.first_simulations=4",
     )
     found = [stage_at(config, iteration) for iteration in range(6)]
-    assert found[:2] == [BOOTSTRAP, BOOTSTRAP]
-    assert [stage.simulations for stage in found[2:]] == [4, 8, 8, 8]
+    assert found == [BOOTSTRAP, BOOTSTRAP, 4, 8, 8, 8]
 
 
 def test_every_stage_makes_the_plies_that_the_replay_is_compiled_for():
@@ -180,24 +179,18 @@ def test_shares_of_plies_follow_the_weights_and_not_the_lengths_of_games():
     assert [found[name]["positions"] for name in ("hkoi", "wallzero-empty")] == [3 * plies, plies]
 
 
+CLASSES = ("stay", "one_step", "two_steps")
+ENTROPIES = ("", "_placement", "_opening", "_middle", "_late", "_steps", "_wall")
+ENTROPIES += tuple(f"_{name}" for name in CLASSES)
 FIGURES = SelfPlayFigures(
     sums=SelfPlayMetrics(
         positions=400.0,
         full=100.0,
         drawn=30.0,
-        entropies=PolicyEntropies(
-            all=Mean(10.0, 4.0),
-            placement=Mean(11.0, 4.0),
-            opening=Mean(12.0, 4.0),
-            middle=Mean(13.0, 4.0),
-            late=Mean(14.0, 4.0),
-            steps=Mean(15.0, 4.0),
-            wall=Mean(16.0, 4.0),
-            stay=Mean(17.0, 4.0),
-            one_step=Mean(18.0, 4.0),
-            two_steps=Mean(19.0, 4.0),
-        ),
-        shares=ClassShares(stay=Mean(1.0, 10.0), one_step=Mean(2.0, 10.0), two_steps=Mean(7.0, 10)),
+        policies={
+            **{f"policy_entropy{name}": Mean(10.0 + i, 4.0) for i, name in enumerate(ENTROPIES)},
+            **{f"policy_share_{x}": Mean(y, 10.0) for x, y in zip(CLASSES, (1, 2, 7), strict=True)},
+        },
         seats=SeatSums(games=np.array([8.0, 16.0]), points=np.array([3.0, 10.0])),
     ),
     setups=OpeningDiversity(games=50.0, distinct=31.0, mode=3.0),

@@ -15,7 +15,8 @@ from train.data import replay
 from train.data.config import SelfPlayConfig
 from train.data.selfplay import first_boards, make_selfplay
 from train.loop.numbers import numbers_of
-from train.loop.train_step import FinishedPlies, TrainStep, make_step, steps_due
+from train.loop.run_replay import FinishedPlies
+from train.loop.train_step import TrainStep, make_step, steps_due
 from train.loop.training import run_iteration
 from train.players.basic import make_random_search
 from train.runtime.devices import all_devices
@@ -65,9 +66,9 @@ def test_values_of_samples_are_those_of_td_steps_later(memory):
     config = tiny.config(*WORDS, f"--replay.memory={memory}")
     step = make_step(config, all_devices(1))
     plies, key = numbered_plies(config.selfplay.boards), jax.random.key(1)
-    replay_state, finished = step.write(step.init().replay_state, plies)
+    replay_state, finished = step.replay.write(step.init().replay_state, plies)
     assert int(finished.all) > 10
-    draw = jax.jit(step.sample)
+    draw = jax.jit(step.replay.sample)
     found = jax.device_get(draw(replay_state, step.variants, key))
     own = jax.device_get(
         own_values(jax.device_get(replay_state), step.variants, key, size=config.learner.batch)
@@ -95,7 +96,7 @@ def test_validation_is_of_games_that_no_step_has_seen_and_changes_nothing(memory
             player = jax.device_get(state.learner.player)
             state, row = run_iteration(step, state, iteration)
             rows.append(row)
-        draw = jax.jit(step.validation_batch)
+        draw = jax.jit(step.replay.held_out_batch)
         keys = jax.device_get(step.keys(3).learn)
         drawn = draw(jax.device_get(state.replay_state), step.variants, keys)
         check = step.learner(numbers_of(step.config)).validation_losses
@@ -122,7 +123,7 @@ def events(monkeypatch):
 def learned(events, steps: int) -> tuple[str, list[str]]:
     """`TrainStep.learn` from a host's replay, by functions that note their calls."""
 
-    def draw(replay_state: None, variant: str, keys: list, index: int) -> str:
+    def draw(index: int) -> str:
         events.append(f"sample {index}")
         return f"batch {index}"
 
@@ -131,9 +132,8 @@ def learned(events, steps: int) -> tuple[str, list[str]]:
         return f"{state}{index}", f"step {index}"
 
     step: Any = types.SimpleNamespace(
-        **{"_numbers": {}, "variant": "", "_is_one_call": False, "_host": "cpu"},
-        **{"_to_replay_device": lambda x: x, "_spread": lambda x: x},
-        **{"_sampling": draw, "learning": learn_from},
+        **{"_numbers": {}, "variant": "", "_is_one_call": False, "learning": learn_from},
+        replay=types.SimpleNamespace(host="cpu", batches=lambda *_: draw),
     )
     state: Any = "state "
     nothing: Any = None

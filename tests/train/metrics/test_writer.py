@@ -9,7 +9,6 @@ import pytest
 from tests.support.learner import tiny
 from tests.support.learner.commands import command, complaint, read_rows, read_scalars
 from train.config import config_to_dict
-from train.loop import run_loop
 from train.metrics.writer import MetricsWriter
 from train.runtime.errors import UsageError
 
@@ -23,8 +22,8 @@ ROW = {
 MATCH = {"matches": {"greedy": 0.5}, "opponent": "greedy", "win_rate": 0.5}
 
 
-def write(directory, numbers, *, done=0, mirrors=(), **more):
-    writer = MetricsWriter(directory, done=done, mirrors=mirrors)
+def write(directory, numbers, *, done=0, config=None, **more):
+    writer = MetricsWriter(directory, done=done, config=config)
     for number in numbers:
         writer.write({"iteration": number, **ROW, **more})
     return writer
@@ -37,8 +36,7 @@ def test_each_row_is_on_disk_when_it_is_written(tmp_path):
     scalars = read_scalars(tmp_path)
     assert scalars["loss/total"] == {1: 2.5, 2: 2.5}
     assert set(scalars) == {
-        *("loss/total", "selfplay/games", "speed/games_per_second", "replay/positions"),
-        "speed/elapsed_seconds",
+        *("loss/total", "selfplay/games", "speed/games_per_second", "replay/positions")
     }
     writer.close()
 
@@ -46,13 +44,11 @@ def test_each_row_is_on_disk_when_it_is_written(tmp_path):
 def test_a_resumed_run_has_each_step_once(tmp_path):
     write(tmp_path, [1, 2, 3, 4]).close()
     first = [row["wall_time"] for row in read_rows(tmp_path)]
-    elapsed = read_rows(tmp_path)[1]["elapsed_seconds"]
     writer = write(tmp_path, [3, 4, 5], done=2)
     assert [row["iteration"] for row in writer.kept] == [1, 2]
     rows = read_rows(tmp_path)
     assert [row["iteration"] for row in rows] == [1, 2, 3, 4, 5]
     assert [row["wall_time"] for row in rows[:2]] == first[:2]
-    assert rows[2]["elapsed_seconds"] >= elapsed
     # The reader refuses a step that stands twice.
     assert set(read_scalars(tmp_path)["loss/total"]) == {1, 2, 3, 4, 5}
     assert len(list((tmp_path / "tensorboard").iterdir())) == 1
@@ -99,18 +95,13 @@ def told(monkeypatch) -> list:
 
 def test_a_run_is_mirrored(told, tmp_path):
     """The row of every iteration, under the names of TensorBoard, through a resume."""
-    config = tiny.config("--tracking.wandb", "walls")
-
-    def mirror(numbers, *, done=0):
-        mirrors = run_loop._mirrors(config, tmp_path)
-        write(tmp_path, numbers, done=done, mirrors=mirrors).close()
-
-    mirror([1, 2])
-    mirror([3], done=2)
+    config = config_to_dict(tiny.config("--tracking.wandb", "walls"))
+    write(tmp_path, [1, 2], config=config).close()
+    write(tmp_path, [3], done=2, config=config).close()
     (name, options), *logged, last, again, third, _ = told
     assert (name, last) == ("init", "finish")
     assert (options["project"], options["name"], options["resume"]) == ("walls", "tiny", "allow")
-    assert options["config"] == config_to_dict(config)
+    assert options["config"] == config
     assert again[1]["id"] == options["id"]
     logged.append(third)
     assert [step for step, _ in logged] == [1, 2, 3]
@@ -127,7 +118,7 @@ def test_a_service_that_refuses_is_one_line(told, tmp_path):
 
     sys.modules["wandb"].init = refuse
     with pytest.raises(UsageError, match=r"^tracking\.wandb: no key$"):
-        run_loop._mirrors(tiny.config("--tracking.wandb", "walls"), tmp_path)
+        write(tmp_path, [], config=config_to_dict(tiny.config("--tracking.wandb", "walls")))
 
 
 def test_without_the_package_the_extra_is_named(tmp_path, monkeypatch):

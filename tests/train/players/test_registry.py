@@ -14,7 +14,7 @@ import pytest
 from tests.support.learner import tiny
 from tests.support.learner.saved import save_run
 from train import functions
-from train.checkpoints.store import Store
+from train.checkpoints.store import save_checkpoint
 from train.config import config_to_dict
 from train.config.heuristics import HeuristicConfig, HeuristicsConfig
 from train.network.build import network_for
@@ -158,9 +158,7 @@ def test_run_of_a_config_that_is_no_longer_valid(tmp_path):
     config = config_to_dict(tiny.config())
     config["network"]["blocks"] = "RQ"
     network = network_for(tiny.config().network, 2)
-    store = Store(tmp_path, keep=1)
-    store.save(1, tiny.new_weights(network), {"nothing": np.zeros(1)}, config)
-    store.close()
+    save_checkpoint(tmp_path, 1, tiny.new_weights(network), {"nothing": np.zeros(1)}, config)
     assert "saved config: network: Value error, blocks" in complaint(f"net:{tmp_path}")
 
 
