@@ -107,7 +107,7 @@ def __dir__() -> list[str]:
 
 
 _LIBRARIES = (
-    "flax matplotlib mctx optax orbax pydantic scipy tensorboardX tensorstore tomlkit"
+    "flax matplotlib mctx optax orbax pydantic scipy tensorboardX tensorstore"
 ).split()
 _USAGE_ERROR = 2
 

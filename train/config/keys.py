@@ -8,6 +8,7 @@ meaning, in one sentence, then the unit in brackets if there is one, then furthe
 
 import dataclasses
 import itertools
+import json
 import re
 import textwrap
 from collections.abc import Iterator
@@ -115,66 +116,35 @@ def config_to_toml(config: RunConfig, *, opening: str = "") -> str:
       config: the config.
       opening: a comment for the top of the file.
     """
-    import tomlkit
-
-    document = tomlkit.document()
-    if opening:
-        document.add(tomlkit.comment(opening))
-        document.add(tomlkit.nl())
-    for path, keys in itertools.groupby(keys_of(config), key=lambda key: key.table):
-        place: Any = document
-        *outer, name = path.split(".")
-        for table in outer:
-            if table not in place:
-                place.add(table, tomlkit.table(is_super_table=True))
-            place = place[table]
-        if name:
-            place.add(name, tomlkit.table())
-            place = place[name]
+    lines = [f"# {opening}", ""] if opening else []
+    for table, keys in itertools.groupby(keys_of(config), key=lambda key: key.table):
+        lines += [f"[{table}]"] if table else []
         for key in keys:
-            _add(place, key)
-        place.add(tomlkit.nl())
-    return tomlkit.dumps(document).rstrip("\n") + "\n"
-
-
-def _add(table: Any, key: Key) -> None:
-    import tomlkit
-
-    unit = f" [{key.unit}]" if key.unit else ""
-    changed = f" (default {in_toml(key.default)})" if key.is_changed else ""
-    for line in textwrap.wrap(f"{key.meaning}{unit}{changed}", _WIDTH):
-        table.add(tomlkit.comment(line))
-    if key.value is None:
-        # TOML has no word for it: a key that is left out says the same.
-        table.add(tomlkit.comment(f"{key.name} is left out"))
-    else:
-        table.add(key.name, _item(key.value))
+            unit = f" [{key.unit}]" if key.unit else ""
+            changed = f" (default {in_toml(key.default)})" if key.is_changed else ""
+            said = textwrap.wrap(f"{key.meaning}{unit}{changed}", _WIDTH)
+            # TOML has no word for None: a key that is left out says the same.
+            value = f"# {key.name} is left out" if key.value is None else None
+            lines += [*(f"# {line}" for line in said), value or f"{key.name} = {_item(key.value)}"]
+        lines.append("")
+    return "\n".join(lines[:-1]) + "\n"
 
 
 def in_toml(value: Any) -> str:
     """A value as TOML writes it; `none` for None, which TOML cannot write."""
-
-    return "none" if value is None else _item(value).as_string()
-
-
-def _item(value: Any) -> Any:
-    """A value for TOML; lists of tables a line each, where they stand."""
-    import tomlkit
-
-    if not (isinstance(value, list) and value and isinstance(value[0], dict)):
-        return tomlkit.item(value)
-    array = tomlkit.array()
-    for each in value:
-        array.append(_inline(each))
-    return array.multiline(True)
+    return "none" if value is None else _item(value)
 
 
-def _inline(fields: dict[str, Any]) -> Any:
-    """A table on one line; keys without a value are left out."""
-    import tomlkit
-
-    table = tomlkit.inline_table()
-    for key, value in fields.items():
-        if value is not None:
-            table.append(key, _inline(value) if isinstance(value, dict) else value)
-    return table
+def _item(value: Any) -> str:
+    """A value on one line, but each table of a list on a line of its own; in a table keys without a
+    value are left out."""
+    if isinstance(value, dict):
+        items = [f"{key} = {_item(each)}" for key, each in value.items() if each is not None]
+        return f"{{{', '.join(items)}}}"
+    if isinstance(value, list):
+        items = [_item(each) for each in value]
+        has_tables = bool(value) and isinstance(value[0], dict)
+        return (
+            "[\n    {},\n]".format(",\n    ".join(items)) if has_tables else f"[{', '.join(items)}]"
+        )
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, str | bool) else str(value)

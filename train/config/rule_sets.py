@@ -44,20 +44,12 @@ class RuleSet:
     name: Annotated[str, pydantic.Field(pattern=rf"^({_NAME})?$")] = ""
 
 
-_ENTRIES = pydantic.TypeAdapter(
-    Annotated[
-        tuple[
-            Annotated[
-                RuleSet,
-                pydantic.BeforeValidator(
-                    lambda x: x if isinstance(x, Mapping | RuleSet) else {"rules": x}
-                ),
-            ],
-            ...,
-        ],
-        pydantic.Field(min_length=1),
-    ]
-)
+def _as_table(entry: Any) -> Any:
+    return entry if isinstance(entry, Mapping | RuleSet) else {"rules": entry}
+
+
+_Entry = Annotated[RuleSet, pydantic.BeforeValidator(_as_table)]
+_ENTRIES = pydantic.TypeAdapter(Annotated[tuple[_Entry, ...], pydantic.Field(min_length=1)])
 
 
 def only_set(rules: Rules) -> RuleSet:
@@ -87,16 +79,12 @@ def read_rule_sets(entries: Sequence[Any]) -> tuple[RuleSet, ...]:
 
 def _named(entry: RuleSet, before: Sequence[RuleSet]) -> RuleSet:
     """The entry with a name of its own, and rules that no entry before it has."""
-    names = [other.name for other in before]
-    place = f"entry {len(before) + 1}"
+    names, place = [other.name for other in before], f"entry {len(before) + 1}"
     for other in before:
         if other.rules == entry.rules:
             raise ValueError(f"{place} has the rules of {other.name} again; give one more weight")
         if other.rules.players != entry.rules.players:
-            raise ValueError(
-                f"{place} is for {entry.rules.players} players, {other.name} for "
-                f"{other.rules.players}; all rule sets of a run have the same number"
-            )
+            raise ValueError(f"{place} and {other.name} are for different numbers of players")
     if entry.name in names:
         raise ValueError(f"{place}: name {entry.name!r} is another entry's already")
     usual = _usual_name(entry.rules)

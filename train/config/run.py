@@ -6,7 +6,7 @@ Importing this loads no JAX, so a config is read, checked and printed at once.
 import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import AfterValidator, Field
 from pydantic.dataclasses import dataclass
@@ -17,7 +17,7 @@ from train.config.sprt import parse_sprt
 from train.data.config import ReplayConfig, SelfPlayConfig
 from train.learning.config import LearnerConfig, parse_freeze
 from train.network.config import NetworkConfig
-from train.runtime.fields import STRICT, AtLeastOne, Count
+from train.runtime.fields import MAX_WHOLE, STRICT, AtLeastOne, Count, Seed
 from train.search.config import MAX_SIMULATIONS, SearchConfig
 from wallgo_jax.board.geometry import MAX_GRID
 from wallgo_jax.game.rules import PRESETS, Rules
@@ -31,9 +31,7 @@ CONFIG_FILE = "config.json"
 """File of a run directory that holds the run's config."""
 OWN_FIELD = "mix"
 """Field of `RunConfig` that is no key: `rules` says the same."""
-MAX_WHOLE = 2**31 - 1
-"""The largest whole number of a config: axes of arrays and steps are counted in 32 bits."""
-_Even = Annotated[int, Field(ge=2, multiple_of=2)]
+_Even = Annotated[int, Field(ge=2, le=MAX_WHOLE, multiple_of=2)]
 _Games = Annotated[int, Field(ge=2, le=2**30, multiple_of=2)]
 
 
@@ -41,16 +39,6 @@ def _check_sprt(text: str) -> str:
     if text:
         parse_sprt(text)
     return text
-
-
-def _too_large(table: Any, where: str) -> Iterator[str]:
-    """Whole numbers that no array can be built from."""
-    for field in dataclasses.fields(table):
-        value = getattr(table, field.name)
-        if dataclasses.is_dataclass(value):
-            yield from _too_large(value, f"{where}{field.name}.")
-        elif isinstance(value, int) and value > MAX_WHOLE:
-            yield f"{where}{field.name} must be at most {MAX_WHOLE} (got {value})"
 
 
 def _check_name(name: str) -> str:
@@ -152,7 +140,7 @@ class RunConfig:
     """
 
     name: Annotated[str, AfterValidator(_check_name)] = "quickstart"
-    seed: Annotated[int, Field(ge=0, lt=2**31)] = 0
+    seed: Seed = 0
     iterations: AtLeastOne = 50
     rules: RulesField = PRESETS["wallzero-4stone"]
     grid: Annotated[int, Field(ge=0, le=MAX_GRID)] = 0
@@ -258,19 +246,12 @@ class RunConfig:
         ):
             if plies >= most:
                 yield f"{path} ({plies}) must be below {most}, the most plies of a game"
-        yield from _too_large(self, "")
-        steps = self.learner.steps
-        if self.iterations * steps > MAX_WHOLE:
-            yield (
-                f"learner.steps ({steps}) times iterations ({self.iterations}) must be at most "
-                f"{MAX_WHOLE}"
-            )
-        for group, iterations in parse_freeze(self.learner.freeze).items():
-            if iterations * steps > MAX_WHOLE:
-                yield (
-                    f"learner.freeze: the iterations of '{group}={iterations}' times learner.steps "
-                    f"({steps}) must be at most {MAX_WHOLE}"
-                )
+        steps, freeze = self.learner.steps, parse_freeze(self.learner.freeze)
+        lengths = {f"learner.freeze '{group}={count}'": count for group, count in freeze.items()}
+        for name, count in {"iterations": self.iterations, **lengths}.items():
+            if count * steps > MAX_WHOLE:
+                most = f"must be at most {MAX_WHOLE}"
+                yield f"learner.steps ({steps}) times {name} ({count}) {most}"
         yield from self._board_conflicts()
         if self.selfplay.opponent:
             yield from self._opponent_conflicts()

@@ -6,8 +6,11 @@ from pydantic import ConfigDict, Field
 
 STRICT = ConfigDict(extra="forbid", allow_inf_nan=False)
 """Unknown keys, NaN and infinities are errors."""
-Count = Annotated[int, Field(ge=0)]
-AtLeastOne = Annotated[int, Field(ge=1)]
+MAX_WHOLE = 2**31 - 1
+"""The largest whole number: axes of arrays and steps are counted in 32 bits."""
+Count = Annotated[int, Field(ge=0, le=MAX_WHOLE)]
+AtLeastOne = Annotated[int, Field(ge=1, le=MAX_WHOLE)]
+Seed = Count
 Share = Annotated[float, Field(ge=0, le=1)]
 BelowOne = Annotated[float, Field(ge=0, lt=1)]
 NotNegative = Annotated[float, Field(ge=0)]
