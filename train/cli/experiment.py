@@ -139,11 +139,10 @@ class Ablation:
         how = validated(ablation.AblationOptions, fields, where=ABLATION)
         changes = read_changes(self.changes, self.only)
         pieces = Work(read_scales(), self.out, functools.partial(follow, True))
-        asked, say = ablation.Ablation(changes, how, pieces), Display().say
+        title, say = self.changes.stem, Display().say
 
         def work(words: str) -> tuple[Report, list[Path]]:
-            title = self.changes.stem
-            return ablation.run_ablation(asked, title=title, command=words, say=say)
+            return ablation.Ablation(changes, how, pieces, title, words, say).run()
 
         words = [ABLATION, str(self.changes), *options.changed_options(self, "changes")]
         return _run(words, work)

@@ -1,6 +1,5 @@
 """The tables of a scale that experiments share, and the kinds of their values."""
 
-import dataclasses
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, TypeVar
 
@@ -9,11 +8,11 @@ from pydantic import AfterValidator, Field
 
 from train.runtime.errors import UsageError, validation_errors
 
-_T = TypeVar("_T")
+_T = TypeVar("_T", bound="Scale")
 _SET = ("name", "seed", "evaluation", "checkpoint", "tracking", "init_from")
 
 
-def refuse_keys(config: Mapping[str, Any], *keys: str) -> None:
+def _refuse_keys(config: Mapping[str, Any], *keys: str) -> None:
     """Refuse keys of a run's config, such as `network.blocks`, that an experiment sets."""
     for key in keys:
         table, _, name = key.rpartition(".")
@@ -23,7 +22,7 @@ def refuse_keys(config: Mapping[str, Any], *keys: str) -> None:
 
 
 def _free_keys(config: dict[str, Any]) -> dict[str, Any]:
-    refuse_keys(config, *_SET)
+    _refuse_keys(config, *_SET)
     return config
 
 
@@ -33,39 +32,35 @@ Plies = Annotated[int, Field(ge=0)]
 Keys = Annotated[dict[str, Any], AfterValidator(_free_keys)]
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Scale:
+class Scale(pydantic.BaseModel):
     """A table of a scale."""
 
-    __pydantic_config__: ClassVar = pydantic.ConfigDict(extra="forbid")
+    model_config = pydantic.ConfigDict(frozen=True, extra="forbid")
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class TrainingScale(Scale):
-    """Trainings of one config's variants, and matches among them.
+    """Trainings of one config's variants, and matches among them."""
 
-    Attributes:
-      config: keys of the run's config that differ from the quickstart's, as tables.
-      seeds: trainings of each variant.
-      games: of each two players of a seed.
-      simulations: of a move in these games.
-      opening_plies: random plies that games start with.
-    """
+    SETS: ClassVar[tuple[str, ...]] = ()
+    """Keys of the config that the experiment sets."""
 
-    config: Keys
-    seeds: Count
-    games: Pairs
-    simulations: Count
-    opening_plies: Plies
+    config: Keys  # keys of the run's config that differ from the quickstart's, as tables
+    seeds: Count  # trainings of each variant
+    games: Pairs  # of each two players of a seed
+    simulations: Count  # of a move in these games
+    opening_plies: Plies  # random plies that games start with
+
+    def model_post_init(self, context: Any) -> None:
+        _refuse_keys(self.config, *self.SETS)
 
 
 def validated(kind: type[_T], fields: Mapping[str, Any], *, where: str) -> _T:
-    """Tables as a dataclass; the message of a `UsageError` begins with `where`.
+    """A table of a kind; the message of a `UsageError` begins with `where`.
 
     Raises:
       UsageError: a key or a value is not allowed.
     """
     try:
-        return pydantic.TypeAdapter(kind).validate_python(dict(fields))
+        return kind.model_validate(fields)
     except pydantic.ValidationError as error:
         raise UsageError(f"{where}: {validation_errors(error)}") from None

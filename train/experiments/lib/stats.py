@@ -119,11 +119,6 @@ def by_game(values: np.ndarray, game: np.ndarray, games: int) -> np.ndarray:
     return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
 
 
-def count_of(seeds: int) -> str:
-    """A number of seeds in words."""
-    return f"{seeds} seed{'' if seeds == 1 else 's'}"
-
-
 def interval_kind(seeds: int) -> str:
     """The kind of the interval of `over_seeds`, for a sentence."""
     return "Student's t over seeds" if seeds > 1 else "Wilson's over the games of one seed"
