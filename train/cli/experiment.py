@@ -126,9 +126,8 @@ class Ablation:
         from train.api.progress import follow
         from train.experiments import ablation
         from train.experiments.changes import read_changes
-        from train.experiments.lib.scale import validated
         from train.experiments.lib.work import Work
-        from train.experiments.scales import read_scales
+        from train.experiments.scales import read_scales, validated
         from train.runtime.display import Display
 
         minutes, seeds = (5.0, 1) if self.screening else (10.0, 6)

@@ -5,25 +5,33 @@ The values stand in configs/study/ alone: a file's tables change keys of those o
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
+import pydantic
 from pydantic import AfterValidator, Field
 
 from train.config.rule_sets import read_rule_sets
-from train.experiments.lib.scale import (
-    Count,
-    Keys,
-    Pairs,
-    Plies,
-    Scale,
-    TrainingScale,
-    validated,
-)
-from train.runtime.errors import UsageError
+from train.runtime.errors import UsageError, validation_errors
 from train.runtime.files import read_toml
 from wallgo_jax.game.rules import Rules, named
 
 _T = TypeVar("_T")
+_Table = TypeVar("_Table", bound="Scale")
+_SET = ("name", "seed", "evaluation", "checkpoint", "tracking", "init_from")
+
+
+def _refuse_keys(config: Mapping[str, Any], *keys: str) -> None:
+    """Refuse keys of a run's config, such as `network.blocks`, that an experiment sets."""
+    for key in keys:
+        table, _, name = key.rpartition(".")
+        fields = config.get(table) if table else config
+        if isinstance(fields, Mapping) and name in fields:
+            raise ValueError(f"config: {key} is set by the experiment: leave it out")
+
+
+def _free_keys(config: dict[str, Any]) -> dict[str, Any]:
+    _refuse_keys(config, *_SET)
+    return config
 
 
 def _distinct(values: tuple[_T, ...]) -> tuple[_T, ...]:
@@ -45,6 +53,10 @@ def _preset_for_two(name: str) -> str:
     return name
 
 
+Count = Annotated[int, Field(ge=1)]
+Pairs = Annotated[int, Field(ge=2, multiple_of=2)]
+Plies = Annotated[int, Field(ge=0)]
+Keys = Annotated[dict[str, Any], AfterValidator(_free_keys)]
 Games = Annotated[int, Field(ge=2)]
 Questions = Annotated[int, Field(ge=10, multiple_of=2)]
 Name = Annotated[str, Field(min_length=1)]
@@ -55,6 +67,28 @@ Names = Annotated[tuple[Name, ...], AfterValidator(_distinct)]
 SomeNames = Annotated[Names, Field(min_length=1)]
 SeveralNames = Annotated[Names, Field(min_length=2)]
 Counts = Annotated[tuple[Count, ...], Field(min_length=1)]
+
+
+class Scale(pydantic.BaseModel):
+    """A table of a scale."""
+
+    model_config = pydantic.ConfigDict(frozen=True, extra="forbid")
+
+
+class TrainingScale(Scale):
+    """Trainings of one config's variants, and matches among them."""
+
+    SETS: ClassVar[tuple[str, ...]] = ()
+    """Keys of the config that the experiment sets."""
+
+    config: Keys  # keys of the run's config that differ from the quickstart's, as tables
+    seeds: Count  # trainings of each variant
+    games: Pairs  # of each two players of a seed
+    simulations: Count  # of a move in these games
+    opening_plies: Plies  # random plies that games start with
+
+    def model_post_init(self, context: Any) -> None:
+        _refuse_keys(self.config, *self.SETS)
 
 
 class FeaturesScale(TrainingScale):
@@ -260,6 +294,18 @@ class Scales(Scale):
     setups: SetupsScale
     exact: ExactScale
     supervised: SupervisedScale
+
+
+def validated(kind: type[_Table], fields: Mapping[str, Any], *, where: str) -> _Table:
+    """A table of a kind; the message of a `UsageError` begins with `where`.
+
+    Raises:
+      UsageError: a key or a value is not allowed.
+    """
+    try:
+        return kind.model_validate(fields)
+    except pydantic.ValidationError as error:
+        raise UsageError(f"{where}: {validation_errors(error)}") from None
 
 
 def read_scales(source: Path | Mapping[str, Any] | None = None) -> Scales:

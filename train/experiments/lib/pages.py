@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 from rich.console import Group
 from rich.text import Text
 
-from train.experiments.lib.scale import Scale
 from train.experiments.lib.stats import interval_kind
 from train.experiments.lib.work import Work
+from train.experiments.scales import Scale
 from train.metrics.plot_style import save_figure
 from train.metrics.text_table import Table
 from train.runtime.files import plain_data, replace_bytes, replace_text, write_json
@@ -66,7 +66,7 @@ def scale_line(scale: Scale) -> str:
     settings = [
         f"`{key} = {json.dumps(value)}`"
         for key, value in plain.items()
-        if not isinstance(value, dict) and "{" not in json.dumps(value)
+        if "{" not in json.dumps(value)
     ]
     kind = f" Intervals are {interval_kind(plain['seeds'])}." if "seeds" in plain else ""
     return f"The scale: {', '.join(settings)}.{kind}"
@@ -75,21 +75,8 @@ def scale_line(scale: Scale) -> str:
 def write_report(
     report: Report, directory: Path, *, command: str, scale: Mapping[str, Any], work: Work
 ) -> list[Path]:
-    """Write an experiment's page, figures and pictures.
-
-    Args:
-      report: the finished experiment.
-      directory: of the experiment.
-      command: that makes it again.
-      scale: the seed and the experiment's scale, JSON-ready.
-      work: the experiment's, for machines and hours.
-
-    Returns:
-      The files.
-
-    Raises:
-      UsageError: one cannot be written.
-    """
+    """Write an experiment's page, figures and pictures into its directory, with the command that
+    makes it again and its scale, which has the seed; returns the files."""
     written = [directory / PAGE, directory / DATA]
     for picture in report.pictures:
         paths = [directory / f"{picture.name}.{ending}" for ending in ("svg", "png")]

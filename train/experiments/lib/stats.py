@@ -87,14 +87,11 @@ def rate_over_games(rate: float, games: int) -> Estimate:
 
 
 def over_seeds(rates: Sequence[float], games: int) -> Estimate:
-    """The mean over seeds with Student's interval; of one seed, Wilson's over its games.
+    """The mean of a win rate for each seed with Student's interval; of one seed, Wilson's over its
+    games.
 
     The interval over seeds holds the chance of training and of the games; the one over games says
     nothing of how far another seed would differ.
-
-    Args:
-      rates: one win rate a seed, at least one.
-      games: of each.
     """
     if len(rates) == 1:
         return rate_over_games(float(rates[0]), games)._replace(number=1)

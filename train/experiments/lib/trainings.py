@@ -26,9 +26,9 @@ from train.config import (
     config_to_dict,
     read_saved_config,
 )
-from train.experiments.lib.scale import TrainingScale
 from train.experiments.lib.stats import MatchCounts
 from train.experiments.lib.work import Work, match_counts
+from train.experiments.scales import TrainingScale
 from train.loop import training
 from train.loop.start import code_of
 from train.metrics.rows import METRICS_FILE, elapsed_seconds, read_rows
@@ -119,11 +119,8 @@ def merge_tables(fields: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[
 
 
 def changed_config(base: RunConfig, changes: Mapping[str, Any], *, where: str) -> RunConfig:
-    """A config with some of its keys changed; a table `rules` replaces the rules as a whole.
-
-    Raises:
-      UsageError: a key or a value is not allowed.
-    """
+    """A config with some of its keys changed; a table `rules` replaces the rules as a whole. A key
+    or a value that is not allowed is a UsageError that begins with `where`."""
     fields = config_to_dict(base)
     if "rules" in changes:
         fields["rules"] = None
@@ -137,11 +134,8 @@ def base_config(
     base: RunConfig | None = None,
     changes: Mapping[str, Any] | None = None,
 ) -> RunConfig:
-    """The config that the variants of a scale share, or a base with some of its keys changed.
-
-    Raises:
-      UsageError: its players cannot meet as the scale says, or a key or a value is not allowed.
-    """
+    """The config that the variants of a scale share, or a base with some of its keys changed; one
+    whose players cannot meet as the scale says is a UsageError."""
     changes = scale.config if changes is None else changes
     config = changed_config(base or RunConfig(), changes, where=where)
     if config.rules.players != 2:
@@ -166,11 +160,8 @@ def weights_of(trained: TrainedNetwork) -> dict[str, str]:
 
 
 def named_weights(config: RunConfig) -> dict[str, str]:
-    """The checksums of the weights that a run's config names, by key; empty where it names none.
-
-    Raises:
-      UsageError: there is no such player, or it cannot be read.
-    """
+    """The checksums of the weights that a run's config names, by key; those that cannot be read are
+    a UsageError."""
     names = {
         "start_weights": config.start_weights,
         "init_from": config.init_from,
@@ -186,12 +177,8 @@ def named_weights(config: RunConfig) -> dict[str, str]:
 
 
 def train_all(work: Work, variants: Sequence[Variant], *, seeds: int) -> dict[str, list[Trained]]:
-    """Train each variant with seeds 0, 1, ...; finished trainings are not repeated.
-
-    Raises:
-      KeyboardInterrupt: a training was interrupted and saved.
-      UsageError: a variant cannot be trained, or its run's directory holds another training.
-    """
+    """Train each variant with seeds 0, 1, ...; finished trainings are not repeated. One that is
+    interrupted is saved and raises KeyboardInterrupt; one that cannot be done is a UsageError."""
     trainings = list(itertools.product(range(seeds), variants))
     # Refused first: runs of other settings are hours of work, and players are found by them.
     for seed, variant in trainings:

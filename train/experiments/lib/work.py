@@ -1,7 +1,4 @@
-"""An experiment's work: its scale, its finished pieces, its progress, and the games that it plays.
-
-G games, P players.
-"""
+"""An experiment's work: its scale, finished pieces, progress, and games; G games, P players."""
 
 import contextlib
 import dataclasses
@@ -55,17 +52,11 @@ def no_task(title: str, total: int, unit: str) -> Iterator[Task]:
 
 @dataclasses.dataclass(frozen=True)
 class Work:
-    """An experiment's work. Each finished piece is a file of its own, which the next call reuses.
+    """An experiment's work. Each finished piece is a file, which the next call reuses."""
 
-    Attributes:
-      scale: how much each experiment does, see `train.experiments.scales.Scales`.
-      directory: of all experiments, which share its folders of pieces and of trainings.
-      task: shows a bar.
-    """
-
-    scale: Any
-    directory: Path
-    task: TaskMaker = no_task
+    scale: Any  # how much each experiment does, see `train.experiments.scales.Scales`
+    directory: Path  # of all experiments, which share its folders of pieces and of trainings
+    task: TaskMaker = no_task  # shows a bar
     _used: dict[Path, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
 
     @property
@@ -96,14 +87,9 @@ class Work:
     ) -> Any:
         """The result of a finished piece, or of one that is made now.
 
-        Args:
-          name: the beginning of its file's name.
-          settings: all that decides the result, JSON-ready.
-          make: returns the result, JSON-ready.
-          seconds_before: time that interrupted calls have spent on it.
-
-        Raises:
-          UsageError: a file is damaged or cannot be written.
+        `name` begins its file's name; `settings` are all that decides the result, and `make`
+        returns it, both JSON-ready; `seconds_before` is time that interrupted calls have spent.
+        A damaged file, or one that cannot be written, is a UsageError.
         """
         finished = self.find(name, settings)
         if finished is not None:
