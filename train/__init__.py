@@ -106,9 +106,7 @@ def __dir__() -> list[str]:
     return sorted({*__all__, *globals()})
 
 
-_LIBRARIES = (
-    "flax matplotlib mctx optax orbax pydantic scipy tensorboardX tensorstore"
-).split()
+_LIBRARIES = ("flax matplotlib mctx optax orbax pydantic scipy tensorboardX tensorstore").split()
 _USAGE_ERROR = 2
 
 

@@ -5,8 +5,8 @@ N positions, A slots, B positions at once.
 """
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -17,15 +17,7 @@ from train.metrics.text_table import Table
 from train.players.basic import Player
 from train.runtime.batches import batches
 from train.runtime.display import Display
-from train.runtime.errors import UsageError
 from train.runtime.host import fetch
-from train.runtime.memory import (
-    CompiledFunction,
-    MemoryEstimate,
-    check_fits,
-    device_memory,
-    tree_bytes,
-)
 from train.solver.alphabeta import AlphaBeta
 from train.solver.boards import BY_SEARCH, BY_TABLES, DRAW, LOSS, WIN, board_of, check_solvable
 from train.solver.positions import reachable_levels, sample_positions
@@ -120,13 +112,14 @@ class Accuracy:
         for name, figures in self.record()["positions"].items():
             if name.startswith("ply") or not (figures["total"] or self.is_exact):
                 continue
-            row = [name, f"{figures['total']:,}", _percent(figures["kept"])]
+            row = [name, f"{figures['total']:,}", _shown(figures["kept"])]
             if not self.is_exact:
                 row.append("{:.2f} to {:.2f}".format(*(100 * x for x in figures["interval_95"])))
             row += [f"{figures['total_where_one_can_err']:,}"]
-            row += [_percent(figures["kept_where_one_can_err"])]
+            row += [_shown(figures["kept_where_one_can_err"])]
             if has_margins:
-                row += [f"{figures['total_with_margins']:,}", _cells(figures["given_away"])]
+                cells = _shown(figures["given_away"], ".2f")
+                row += [f"{figures['total_with_margins']:,}", cells]
             rows.append(row)
         caption = f"rules {name_of(self.rules)} · {self.caption}"
         return Table(f"{self.player} keeps the value of the game", heads, rows, caption)
@@ -138,26 +131,19 @@ def players_table(results: Sequence[Accuracy]) -> Table:
     groups = [name for name, figures in records[0].items() if figures["total_where_one_can_err"]]
     rows = []
     for result, figures in zip(results, records, strict=True):
-        shares = [_percent(figures[name]["kept_where_one_can_err"]) for name in groups]
-        rows.append([result.player, *shares, _cells(figures["all"]["given_away"])])
-    return Table(
-        "proven results kept where one can err, by plies left",
-        ("player", *groups, "cells"),
-        rows,
-        "cells: mean margin given away where all margins are proven",
-    )
+        shares = [_shown(figures[name]["kept_where_one_can_err"]) for name in groups]
+        rows.append([result.player, *shares, _shown(figures["all"]["given_away"], ".2f")])
+    title = "proven results kept where one can err, by plies left"
+    caption = "cells: mean margin given away where all margins are proven"
+    return Table(title, ("player", *groups, "cells"), rows, caption)
 
 
 def _mean(values: np.ndarray) -> float | None:
     return float(values.mean()) if len(values) else None
 
 
-def _percent(share: float | None) -> str:
-    return "-" if share is None else f"{share:.2%}"
-
-
-def _cells(mean: float | None) -> str:
-    return "-" if mean is None else f"{mean:.2f}"
+def _shown(figure: float | None, style: str = ".2%") -> str:
+    return "-" if figure is None else format(figure, style)
 
 
 def _choices(
@@ -183,7 +169,7 @@ def value_accuracy(
     """Measure a player in every position of a board; shows progress.
 
     Raises:
-      UsageError: rules without tables, or the player does not fit the memory.
+      UsageError: rules without tables.
     """
     check_solvable(rules, BY_TABLES)
     display = Display(is_quiet=is_quiet)
@@ -193,19 +179,8 @@ def value_accuracy(
             levels = list(reachable_levels(rules, seed=seed))
         sizes = [len(level.position.ply) for level in levels]
         # A batch larger than all that it can hold would only be padded.
-        batch = min(batch, max(DEFAULT_BATCH, *sizes))
-        states = jax.tree.map(
-            lambda x: jax.ShapeDtypeStruct((batch, *x.shape[1:]), x.dtype), levels[0]
-        )
-        given = (player.variables, states, jax.random.key(0))
-        act = CompiledFunction(jax.jit(player.act), lambda: given)
-        held = [
-            MemoryEstimate("positions", tree_bytes(states), ("batch",)),
-            MemoryEstimate("weights", tree_bytes(player.variables), ("the size of the network",)),
-        ]
-        playing = MemoryEstimate("the player's choices", act.bytes, ("batch", "simulations"))
-        check_fits(held, device_memory(), programs=[playing])
-        player, key = player._replace(act=act), jax.random.key(seed)
+        batch, key = min(batch, max(DEFAULT_BATCH, *sizes)), jax.random.key(seed)
+        player = player._replace(act=jax.jit(player.act))
         with display.task(player.name, sum(sizes), "positions") as task:
             return value_kept(player, rules, tables, levels, batch=batch, key=key, on_progress=task)
 
@@ -220,17 +195,8 @@ def value_kept(
     batch: int = DEFAULT_BATCH,
     on_progress: OnProgress = lambda done: None,
 ) -> Accuracy:
-    """Measure a player in every position of the levels.
-
-    Args:
-      player: the player.
-      rules: of the board.
-      tables: solution of the board.
-      levels: positions [N] before the end of the game.
-      key: split by level and batch.
-      batch: positions at once.
-      on_progress: called with the number of positions done so far.
-    """
+    """Measure a player in every position [N] of the levels, before the end of the game, on a board
+    whose solution the tables are; the key is split by level and batch."""
     columns: list[Any] = []
     done = 0
     for depth, level in enumerate(levels):
@@ -261,25 +227,32 @@ def _compare(
 # Sampled positions.
 
 
-@dataclasses.dataclass(frozen=True)
-class Sample:
-    """The sampled positions; see `train.solver.positions.sample_positions`.
+class Sample(NamedTuple):
+    """The sampled positions; see `train.solver.positions.sample_positions`."""
 
-    Attributes:
-      positions: number of positions.
-      min_walls: fewest walls of a position.
-      seed: random seed, that of the player's choices too.
-    """
+    positions: int  # number of positions
+    min_walls: int  # fewest walls of a position
+    seed: int  # random seed, that of the player's choices too
 
-    positions: int
-    min_walls: int
-    seed: int
 
-    def __post_init__(self) -> None:
-        if self.positions < 1:
-            raise UsageError(f"accuracy: positions ({self.positions}) must be at least 1")
-        if self.min_walls < 0:
-            raise UsageError(f"accuracy: min_walls ({self.min_walls}) must not be negative")
+class SolvedPosition(NamedTuple):
+    """The answer of alpha-beta search."""
+
+    value: int  # for the player to move
+    best: Collection[int]  # slots of the plays that keep it
+    can_err: bool  # some play does not
+    walls: int
+    key: int  # equal for the same board turned
+
+
+def solve_each(search: AlphaBeta, states: State) -> Iterator[SolvedPosition]:
+    """The answers in states [N], one after the other."""
+    for row in range(len(states.position.ply)):
+        position = jax.tree.map(lambda x, row=row: x[row], states.position)
+        board = board_of(position, search.size)
+        value, best = search.solve(board)
+        can_err, walls = len(best) < len(search.plays(board)), board.num_walls(search.size)
+        yield SolvedPosition(value, best, can_err, walls, search.key(board))
 
 
 def sampled_accuracy(
@@ -307,15 +280,11 @@ def sampled_accuracy(
     check_solvable(rules, BY_SEARCH)
     key = jax.random.key(sample.seed)
     states = sample_positions(rules, sample.positions, min_walls=sample.min_walls, seed=sample.seed)
-    batch = min(batch, sample.positions)
-    choices = _choices(player, states, batch=batch, key=key)
-    slots = np.concatenate([fetch(slots)[:count] for _, slots, count in choices])
-    search, rows = AlphaBeta(rules), []
-    for row, slot in enumerate(map(int, slots)):
-        board = board_of(jax.tree.map(lambda x, row=row: x[row], states.position), search.size)
-        value, best = search.solve(board)
-        can_err = len(best) < len(search.plays(board))
-        rows.append((value, can_err, slot in best, board.num_walls(search.size)))
+    choices = _choices(player, states, batch=min(batch, sample.positions), key=key)
+    slots = np.concatenate([fetch(slots)[:count] for _, slots, count in choices]).tolist()
+    rows: list[Any] = []
+    for each, slot in zip(solve_each(AlphaBeta(rules), states), slots, strict=True):
+        rows.append((each.value, each.can_err, slot in each.best, each.walls))
         on_progress(len(rows))
         if should_stop():
             break
@@ -325,7 +294,7 @@ def sampled_accuracy(
         f"{stopped}{sample.positions:,} positions of random games with {sample.min_walls} or more "
         f"walls, seed {sample.seed} · 95 % intervals by Wilson"
     )
-    about = {"sample": dataclasses.asdict(sample)}
+    about = {"sample": sample._asdict()}
     return Accuracy(player.name, rules, value, can_err, kept, "walls", walls, caption, about)
 
 

@@ -142,14 +142,14 @@ def draw_attention(
         state = read_position(request, ply=-1 if ply is None else ply)
         index = parse_cell(cell, grid=_board(state)[0])
         _check_players(player, trained, state)
-        config = trained.config.network
-        blocks = attention_blocks(config)
-        raw = raw_attention(config, trained.variables, state, index)
+        blocks = attention_blocks(trained.config.network)
+        raw = raw_attention(trained.config.network, trained.variables, state, index)
+        picture = pictures.attention_picture(
+            raw, blocks, state, index, name=trained.name, theme=theme
+        )
         facts = {"network": trained.source, "ply": int(state.position.ply), "cell": cell.upper()}
-        named = {"name": trained.name, "theme": theme}
-        picture = pictures.attention_picture(raw, blocks, state, index, **named)
-        maps = pictures.normalised(raw)
-        _write(out, picture, facts | {"blocks": blocks, "raw": raw, "maps": maps})
+        arrays = {"blocks": blocks, "raw": raw, "maps": pictures.normalised(raw)}
+        _write(out, picture, facts | arrays)
 
 
 def draw_ownership(
@@ -206,12 +206,8 @@ def _ownership(variables: Variables, state: State, *, config: NetworkConfig) -> 
 
 
 def _board(state: EnvState | State) -> tuple[int, State]:
-    """The grid and the state of one board.
-
-    Raises:
-      UsageError: the board lies in a larger grid, whose rim the network would take for cells.
-      ValueError: the state is a batch.
-    """
+    """The grid and the state of one board; a batch is a ValueError, and a board in a larger grid,
+    whose rim the network would take for cells, is a UsageError."""
     game = snapshot.one_board(state)
     grid, size = game.grid, int(game.variant.size)
     if grid != size:
@@ -224,11 +220,9 @@ def _players(game: State) -> int:
 
 
 def _check_players(player: str, trained: TrainedNetwork, state: State) -> None:
-    players = trained.config.rules.players
-    if players != _players(state):
-        raise UsageError(
-            f"{player}: its network is for {players} players, the game has {_players(state)}"
-        )
+    learned, shown = trained.config.rules.players, _players(state)
+    if learned != shown:
+        raise UsageError(f"{player}: its network is for {learned} players, the game has {shown}")
 
 
 @contextlib.contextmanager
@@ -237,22 +231,21 @@ def _usage_errors() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        complaint = f"{error.filename}: {error.strerror}" if error.filename else str(error)
-        raise UsageError(complaint) from None
+        where = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+        raise UsageError(where) from None
     except (ValueError, ImportError) as error:
         raise UsageError(" ".join(str(error).split())) from None
 
 
 def _write(out: Path, picture: BoardPicture, arrays: Mapping[str, Any]) -> None:
     """Write the picture or the arrays in the format that the file's suffix names."""
-    if out.suffix == ".svg":
-        content = pictures.svg(picture).encode()
-    elif out.suffix == ".png":
-        content = render.png(pictures.svg(picture))
-    elif out.suffix == ".npz":
-        compressed = io.BytesIO()
+    compressed = io.BytesIO()
+    if out.suffix == ".npz":
         np.savez_compressed(compressed, **arrays)
-        content = compressed.getvalue()
-    else:
-        content = json.dumps(arrays, default=np.ndarray.tolist).encode()
-    replace_bytes(out, content)
+    content = {
+        ".svg": lambda: pictures.svg(picture).encode(),
+        ".png": lambda: render.png(pictures.svg(picture)),
+        ".npz": compressed.getvalue,
+        ".json": lambda: json.dumps(arrays, default=np.ndarray.tolist).encode(),
+    }[out.suffix]
+    replace_bytes(out, content())

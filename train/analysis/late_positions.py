@@ -17,6 +17,7 @@ legal play, in the order of slots.
 """
 
 import dataclasses
+import itertools
 import json
 from collections.abc import Container, Iterable, Sequence
 from pathlib import Path
@@ -59,11 +60,11 @@ class LatePosition(NamedTuple):
 
 
 class TakeOptions(NamedTuple):
-    """Options of taking positions, as in `train.analysis.late_proofs.ProofOptions`."""
+    """Options of taking positions from games."""
 
-    per_game: int
-    max_plies_left: int
-    seed: int
+    per_game: int  # positions tried in each game
+    max_plies_left: int  # most plies before the end of a game that a position is taken from
+    seed: int  # decides which positions are tried
 
 
 class LateGame(NamedTuple):
@@ -90,24 +91,17 @@ def to_line(game: LateGame) -> str:
     return json.dumps(fields, separators=(",", ":"))
 
 
-def read_late(path: Path) -> list[LateGame]:
+def read_late(path: Path, *, is_growing: bool = False) -> list[LateGame]:
     """Read a file of late positions; one that ends in .gz is compressed.
 
-    Raises:
-      UsageError: it cannot be read, or which line is wrong and why.
-    """
-    return files.parse_lines(path, files.read_text(path).splitlines(), _from_line)
-
-
-def read_growing(path: Path) -> list[LateGame]:
-    """Read an uncompressed file that games are being added to; none where it is missing.
-
-    A half-written last line is left out, as the next game takes its place.
+    Of an uncompressed file that games are being added to, which may be missing, a half-written last
+    line is left out, as the next game takes its place.
 
     Raises:
       UsageError: it cannot be read, or which line is wrong and why.
     """
-    return files.parse_lines(path, files.read_json_lines(path), _from_line)
+    lines = files.read_json_lines(path) if is_growing else files.read_text(path).splitlines()
+    return files.parse_lines(path, lines, _from_line)
 
 
 class _Fields(pydantic.BaseModel):
@@ -121,12 +115,11 @@ class _Fields(pydantic.BaseModel):
 
 
 def _from_line(line: str) -> LateGame:
-    record = records.from_json(line)
+    record, fields = records.from_json(line), _Fields.model_validate_json(line)
     if record.result is None:
         raise ValueError("key 'result': the game has none; late positions are of finished games")
     if record.grid not in (None, record.rules.size):
         raise ValueError(f"key 'grid': is {record.grid}, not the board's own {record.rules.size}")
-    fields = _Fields.model_validate_json(line)
     plies, placements = len(record.actions), len(record.rules.order)
     for ply, _, _, margin, margins in fields.late:
         if not placements <= ply < plies:
@@ -175,21 +168,15 @@ def spread(
     for index, game in enumerate(games):
         for each in game.proven:
             by_left.setdefault(plies_left(game, each.ply), []).append((index, each))
-    by_left = {
-        left: [group[place] for place in rng.permutation(len(group))]
-        for left, group in by_left.items()
-    }
-    for group in by_left.values():
-        # The last one is taken first.
-        group.sort(key=lambda pair: (pair[0], pair[1].ply) in preferred)
     chosen: dict[int, list[LatePosition]] = {}
-    left = most
-    while left and any(by_left.values()):
-        for key in sorted(by_left, reverse=True):
-            if by_left[key] and left:
-                index, each = by_left[key].pop()
-                chosen.setdefault(index, []).append(each)
-                left -= 1
+    for left, group in by_left.items():
+        mixed = [group[place] for place in rng.permutation(len(group))]
+        # The last one is taken first.
+        by_left[left] = sorted(mixed, key=lambda pair: (pair[0], pair[1].ply) in preferred)
+    turns = itertools.cycle(sorted(by_left, reverse=True))
+    for _ in range(min(most, sum(map(len, by_left.values())))):
+        index, each = by_left[next(left for left in turns if by_left[left])].pop()
+        chosen.setdefault(index, []).append(each)
     return [
         games[index]._replace(
             proven=tuple(sorted(chosen[index], key=lambda each: each.ply)), refused=(), unclear=()
@@ -235,11 +222,7 @@ def load_late(path: Path) -> LatePositions:
 
 
 def states_of(games: Sequence[LateGame], where: str = "") -> LatePositions:
-    """The proven positions of games, which are replayed.
-
-    Args:
-      games: with a proven position at least.
-      where: the games' source, for messages.
+    """The proven positions of games, one at least, which are replayed; messages begin with `where`.
 
     Raises:
       UsageError: games have several rules, or the best plays of a position are not among its legal

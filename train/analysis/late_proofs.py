@@ -12,7 +12,7 @@ from train.analysis.late_positions import (
     LatePosition,
     TakeOptions,
     plies_left,
-    read_growing,
+    read_late,
     states_of,
     to_line,
 )
@@ -35,20 +35,12 @@ from wallgo_jax.game.rules import Rules
 
 
 class ProofOptions(NamedTuple):
-    """Options of taking positions from games.
+    """Options of proving positions of games; see `TakeOptions` for those that are tried."""
 
-    Attributes:
-      positions: proven positions to stop at, those of the file included.
-      per_game: positions tried in each game.
-      max_plies_left: most plies before the end of a game that a position is taken from.
-      node_limit: most positions that one proof may look at.
-      seed: decides which positions are tried.
-    """
-
-    positions: int
+    positions: int  # proven positions to stop at, those of the file included
     per_game: int
     max_plies_left: int
-    node_limit: int
+    node_limit: int  # most positions that one proof may look at
     seed: int
 
 
@@ -101,11 +93,11 @@ def prove_games(
             raise UsageError(f"{place}: its rules differ from those of the first game")
     if out.suffix == ".gz":
         raise UsageError(f"{out}: grows line by line, so it must not end in .gz")
-    games = read_growing(out)
-    _check_same(out, games, rules, options)
+    games = read_late(out, is_growing=True)
+    for number, game in enumerate(games, start=1):
+        _check_same(f"{out}, line {number}", game, rules, options)
     known = {game.record.actions for game in games}
-    examples = fetch(make_examples(recorded))
-    total = sum(len(game.proven) for game in games)
+    examples, total = fetch(make_examples(recorded)), sum(len(game.proven) for game in games)
     on_progress(total)
     for index, record in enumerate(recorded.records):
         if total >= options.positions or should_stop():
@@ -113,38 +105,33 @@ def prove_games(
         if record.actions in known:
             continue
         known.add(record.actions)
-        game = _prove_game(record, examples, index, options)
-        files.append_line(out, to_line(game))
-        games.append(game)
-        total += len(game.proven)
+        games.append(_prove_game(record, examples, index, options))
+        files.append_line(out, to_line(games[-1]))
+        total += len(games[-1].proven)
         on_progress(total)
     return games
 
 
-def _check_same(out: Path, games: Sequence[LateGame], rules: Rules, options: ProofOptions) -> None:
+def _check_same(where: str, game: LateGame, rules: Rules, options: ProofOptions) -> None:
     """Refuse a file whose games have other rules, or whose tables would mix positions that were
     taken in several ways."""
-    for number, game in enumerate(games, start=1):
-        where = f"{out}, line {number}: "
-        if game.record.rules != rules:
-            complaint = "its rules differ from those of the games to prove; choose another --late"
-            raise UsageError(where + complaint)
-        recorded = {} if game.options is None else game.options._asdict()
-        recorded |= {"node_limit": game.node_limit} if game.node_limit else {}
-        for key, old in recorded.items():
-            if old != getattr(options, key):
-                raise UsageError(
-                    f"{where}{key} was {old} when the game was proven and is "
-                    f"{getattr(options, key)} now; choose another --late, or "
-                    f"--{key.replace('_', '-')} {old}"
-                )
+    if game.record.rules != rules:
+        complaint = "its rules differ from those of the games to prove; choose another --late"
+        raise UsageError(f"{where}: {complaint}")
+    recorded = {} if game.options is None else game.options._asdict()
+    recorded |= {"node_limit": game.node_limit} if game.node_limit else {}
+    for key, old in recorded.items():
+        if old != getattr(options, key):
+            raise UsageError(
+                f"{where}: {key} was {old} when the game was proven and is "
+                f"{getattr(options, key)} now; choose another --late, or "
+                f"--{key.replace('_', '-')} {old}"
+            )
 
 
 def _prove_game(record: Record, examples: Examples, index: int, options: ProofOptions) -> LateGame:
-    rules = record.rules
-    first = len(rules.order)
-    last = len(record.actions)
-    latest = np.arange(max(first, last - options.max_plies_left), last)
+    rules, last = record.rules, len(record.actions)
+    latest = np.arange(max(len(rules.order), last - options.max_plies_left), last)
     rng = np.random.default_rng([options.seed, *record.actions])
     tried = sorted(rng.choice(latest, min(options.per_game, len(latest)), replace=False))
     start = int(np.searchsorted(examples.game, index))

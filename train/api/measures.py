@@ -113,7 +113,7 @@ def accuracy(
       UsageError: a player, rules or number is not allowed.
     """
     key_of("accuracy", seed)
-    check_whole("accuracy", positions=positions, min_walls=min_walls)
+    check_whole("accuracy", 0, positions=positions, min_walls=min_walls)
     check_whole("accuracy", 1, batch=batch)
     how: dict[str, Any] = {"batch": batch, "seed": seed, "is_quiet": not progress}
     if late is not None:

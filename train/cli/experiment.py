@@ -126,9 +126,8 @@ class Ablation:
         from train.api.progress import follow
         from train.experiments import ablation
         from train.experiments.changes import read_changes
-        from train.experiments.lib.scale import validated
         from train.experiments.lib.work import Work
-        from train.experiments.scales import read_scales
+        from train.experiments.scales import read_scales, validated
         from train.runtime.display import Display
 
         minutes, seeds = (5.0, 1) if self.screening else (10.0, 6)
@@ -139,11 +138,10 @@ class Ablation:
         how = validated(ablation.AblationOptions, fields, where=ABLATION)
         changes = read_changes(self.changes, self.only)
         pieces = Work(read_scales(), self.out, functools.partial(follow, True))
-        asked, say = ablation.Ablation(changes, how, pieces), Display().say
+        title, say = self.changes.stem, Display().say
 
         def work(words: str) -> tuple[Report, list[Path]]:
-            title = self.changes.stem
-            return ablation.run_ablation(asked, title=title, command=words, say=say)
+            return ablation.Ablation(changes, how, pieces, title, words, say).run()
 
         words = [ABLATION, str(self.changes), *options.changed_options(self, "changes")]
         return _run(words, work)

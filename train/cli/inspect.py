@@ -163,7 +163,7 @@ class Probe:
     ] = (SHIPPED,)
     """Trained players, as in docs/players.md; each network is asked with new weights, too."""
     rules: options.RulesText = ""
-    count_train: int = 8000
+    count_train: Annotated[int, options.least(10)] = 8000
     """Positions that a head learns from, for each seed."""
     count_test: int = 4000
     """Positions that it is asked about, for each seed: corridors of other shapes."""
@@ -202,7 +202,7 @@ class Probe:
         )
         Console().print(*corridors.probe_tables(asked, caption=caption), sep="\n")
         settings = {"rules": rules.to_dict(), "rules_name": name_of(rules), **how}
-        trunks = [corridors.trunk_record(each) for each in asked]
+        trunks = [each.record() for each in asked]
         options.write_json(self.json, settings | {"trunks": trunks})
         return 0
 

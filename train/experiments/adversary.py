@@ -9,9 +9,10 @@ The adversary's search alone may win: it has more simulations and knows the vict
 untrained copy of the victim, its weights with the adversary's search, plays the victim too, and
 both also play at the victim's simulations. An attack is what training adds to the untrained copy.
 
-The ownership error is the squared error of the victim's expected owner of a cell (1 own, -1 the
-other's, 0 nobody's), over the second half of a game's plies: in the games that it lost to the
-adversary, and in games against itself at the same budget.
+Intervals are over seeds; those of one seed count its games. The ownership error is the squared
+error of the victim's expected owner of a cell (1 own, -1 the other's, 0 nobody's), over the second
+half of a game's plies: in the games that it lost to the adversary, and in games against itself at
+the same budget.
 
 The paper plays a program made to attack KataGo, from 24 positions of 19×19 Go, against networks
 that it was not trained against, and measures the error on stones that the attack is about. Here
@@ -34,7 +35,7 @@ from train.checkpoints.weights import TrainedNetwork
 from train.config import RunConfig
 from train.data.record_dataset import Examples, RecordedGames, make_examples, take
 from train.experiments.blocks import block_variants
-from train.experiments.lib import pages, stats, trainings
+from train.experiments.lib import stats, trainings
 from train.experiments.lib.pages import Picture, Report, Table
 from train.experiments.lib.stats import Estimate
 from train.experiments.lib.trainings import Trained, Variant
@@ -116,31 +117,29 @@ class Errors(NamedTuple):
     normal: list[float]  # games of the victim against itself
 
 
-class Setting(NamedTuple):
-    """Who attacks in a match after the training."""
-
-    is_trained: bool  # the adversary; else the untrained copy of the victim
-    simulations: int  # of the attacker's moves
-
-
 class Attack(NamedTuple):
     """All attacks on a victim; each list has an entry a seed."""
 
     victim: Victim
     trained: list[Trained]
-    matches: dict[int, list[PlayedMatch]]  # by iterations of training
+    matches: dict[tuple[int, int], list[PlayedMatch]]
+    """By iterations of the attacker's training, 0 for the untrained copy, and its simulations."""
     selfplay: list[list[float | None]]  # the adversary's win rate in each iteration's games
     errors: list[Errors]
-    ends: dict[Setting, list[PlayedMatch]]
 
     @property
-    def rates(self) -> dict[int, Estimate]:
-        """The attack rate after this many iterations."""
-        return {iterations: _rate_of(played) for iterations, played in self.matches.items()}
+    def last(self) -> int:
+        """Iterations of the whole training."""
+        return max(iterations for iterations, _ in self.matches)
+
+    def rate(self, iterations: int, simulations: int) -> Estimate:
+        """The attacker's win rate over seeds, or over the games of one seed."""
+        played = self.matches[iterations, simulations]
+        return stats.over_seeds([each.rate for each in played], len(played[0].outcomes))
 
     def gain(self, simulations: int) -> Estimate:
         """What training adds to the untrained copy's win rate at these simulations, over seeds."""
-        ends = (self.ends[Setting(is_trained, simulations)] for is_trained in (True, False))
+        ends = (self.matches[iterations, simulations] for iterations in (self.last, 0))
         return stats.mean_gap(*([match.rate for match in played] for played in ends))
 
     def error(self, kind: str) -> Estimate:
@@ -153,18 +152,17 @@ class Attack(NamedTuple):
 
     def record(self) -> dict[str, Any]:
         """The figures as JSON."""
-        matches = self.matches.items()
-        return {
-            "wins": {number: [each.counts for each in played] for number, played in matches},
-            "selfplay": self.selfplay,
-            "ends": [
-                setting._asdict()
-                | {"wins": [each.counts for each in played]}
-                | {"win_rate_by_opening": [each.by_opening for each in played]}
-                for setting, played in self.ends.items()
-            ],
-            "ownership_errors": self.errors,
-        }
+        matches = [
+            {
+                "iterations": iterations,
+                "simulations": simulations,
+                "wins": [each.counts for each in played],
+                "win_rate_by_opening": [each.by_opening for each in played],
+            }
+            for (iterations, simulations), played in self.matches.items()
+        ]
+        others = {"selfplay": self.selfplay, "ownership_errors": self.errors}
+        return {"matches": matches} | others
 
 
 def report(work: Work) -> Report:
@@ -172,16 +170,15 @@ def report(work: Work) -> Report:
     scale = work.scale.adversary
     base = trainings.base_config(scale, where="adversary: config")
     attacks = [_attack(work, base, victim) for victim in _victims(work)]
-    is_one = scale.seeds == 1
-    what = "Wilson's or Student's over games" if is_one else stats.interval_kind(scale.seeds)
-    summary = (
-        f"Trained with {stats.count_of(scale.seeds)}. The victim searches "
-        f"{scale.victim_simulations} simulations, the adversary {scale.simulations} in matches, "
-        f"each of {scale.games} games from {scale.opening_plies} random plies; intervals: {what}."
-    )
-    gaps = [] if is_one else [gap_line(*pair) for pair in itertools.pairwise(attacks)]
+    pairs = itertools.pairwise(attacks) if scale.seeds > 1 else ()
+    gaps = [gap_line(*pair, simulations=scale.simulations) for pair in pairs]
+    curves = []
+    for attack in attacks:
+        numbers = sorted(iterations for iterations, _ in attack.matches if iterations)
+        points = {number: attack.rate(number, scale.simulations) for number in numbers}
+        curves.append(Curve(attack.victim.name, points))
     figure = curves_figure(
-        [Curve(attack.victim.name, attack.rates) for attack in attacks],
+        curves,
         title="Attack rate over training",
         x_label="iterations of the adversary",
         y_label="adversary's win rate",
@@ -189,8 +186,8 @@ def report(work: Work) -> Report:
     )
     return Report(
         title="Adversaries of frozen victims",
-        text=[*pages.paragraphs(__doc__), summary, *gaps],
-        tables=[_table(attacks), end_table(attacks)],
+        text=gaps,
+        tables=[_table(attacks, scale.simulations), end_table(attacks)],
         pictures=[Picture("attack", "bands: 95 % intervals", figure)],
         data={"attacks": {each.victim.name: each.record() for each in attacks}, "paper": PAPER},
     )
@@ -236,47 +233,35 @@ def _attack(work: Work, base: RunConfig, victim: Victim) -> Attack:
     made_by = [victim.made_by, others] if others else victim.made_by
     variant = Variant(f"adversary-{victim.name}", config, keeps_all=True, made_by=made_by)
     trained = trainings.train_all(work, [variant], seeds=scale.seeds)[variant.name]
-    attack = Attack(victim, trained, {}, [], [], {})
+    attack = Attack(victim, trained, {}, [], [])
+    *numbers, last = variant.iterations
+    budgets = dict.fromkeys((scale.simulations, scale.victim_simulations))
+    attackers = [(number, scale.simulations) for number in numbers]
+    attackers += itertools.product((last, 0), budgets)
     keys = "games", "simulations", "victim_simulations", "opening_plies"
-    settings = {"seed": work.seed} | {key: getattr(scale, key) for key in keys}
-
-    def cached(name: str, known_by: Any, make: Callable[..., Any], *given: Any) -> Any:
-        known = settings | {"made_by": known_by}
-        return work.cached(name, known, functools.partial(make, *given))
-
-    def play(name: str, known_by: Any, player: str, *attacker: Any) -> PlayedMatch:
-        known_by = {"match": known_by, "fields": PlayedMatch._fields}
-        return PlayedMatch(*cached(name, known_by, _play, work, victim.rules, player, *attacker))
-
     for seed, run in enumerate(trained):
-        player = victim.player.replace("{seed}", str(seed))
+        player, of_victim = victim.player.replace("{seed}", str(seed)), f"{victim.name}-{seed}"
         directory, known_by = work.runs / run.run, variant.settings(seed)
-        of_victim, last = f"{victim.name}-{seed}", variant.iterations[-1]
-        names = {number: f"{directory}/checkpoints/{number}" for number in variant.iterations}
-        loads = {number: functools.partial(load_network, name) for number, name in names.items()}
-        for number, name in names.items():
-            known, attacker = [known_by, player, number], (name, loads[number], scale.simulations)
-            match = play(f"attack-{of_victim}-{number}", known, player, *attacker)
-            attack.matches.setdefault(number, []).append(match)
-        end = match = attack.matches[last][-1]
-        copy = functools.partial(untrained_copy, player, config.search)
-        for simulations in dict.fromkeys((scale.simulations, scale.victim_simulations)):
-            known = [victim.made_by, player, dataclasses.asdict(config.search)]
-            attacker = f"untrained {player}", copy, simulations
-            untrained = play(f"untrained-{of_victim}-{simulations}", known, player, *attacker)
-            attack.ends.setdefault(Setting(False, simulations), []).append(untrained)
-            if simulations != scale.simulations:
-                known, attacker = (
-                    [known_by, player, simulations],
-                    (names[last], loads[last], simulations),
-                )
-                match = play(f"equal-{of_victim}", known, player, *attacker)
-            attack.ends.setdefault(Setting(True, simulations), []).append(match)
-        normal = play(f"normal-{of_victim}", [victim.made_by, player], player)
-        rates = cached(f"selfplay-{of_victim}", known_by, _selfplay_rates, directory)
-        attack.selfplay.append(rates)
+        settings = {"seed": work.seed} | {key: getattr(scale, key) for key in keys}
+        settings |= {"victim": [player, victim.made_by], "fields": PlayedMatch._fields}
+
+        def cached(piece: str, attacker: Any, make: Callable[..., Any], *given: Any) -> Any:
+            how = settings | {"attacker": attacker}  # noqa: B023
+            return work.cached(f"{piece}-{of_victim}", how, functools.partial(make, *given))  # noqa: B023
+
+        for iterations, simulations in attackers:
+            name = f"{directory}/checkpoints/{iterations}" if iterations else f"untrained {player}"
+            copy = functools.partial(untrained_copy, player, config.search)
+            load = functools.partial(load_network, name) if iterations else copy
+            attacker = known_by if iterations else dataclasses.asdict(config.search)
+            given = (work, victim.rules, player, name, load, simulations)
+            match = cached(f"attack-{iterations}-{simulations}", attacker, _play, *given)
+            attack.matches.setdefault((iterations, simulations), []).append(PlayedMatch(*match))
+        normal = PlayedMatch(*cached("normal", None, _play, work, victim.rules, player))
+        attack.selfplay.append(cached("selfplay", known_by, _selfplay_rates, directory))
+        end = attack.matches[last, scale.simulations][-1]
         games = end.records(victim.rules, only=1), normal.records(victim.rules)
-        errors = cached(f"ownership-{of_victim}", [known_by, player], _errors_of, player, *games)
+        errors = cached("ownership", known_by, _errors_of, player, *games)
         attack.errors.append(Errors(*errors))
     return attack
 
@@ -312,9 +297,8 @@ def _play(
         first = first._replace(trained=trained)
     sizes = {"games": scale.games, "opening_plies": scale.opening_plies}
     result = play_games(work, [first, second], rules, **sizes)
-    games = [list(map(int, game)) for game in result.games]
-    outcomes, openings = list(map(int, result.outcome)), list(map(int, result.opening))
-    return [games, outcomes, (result.seats[:, 0] == 0).tolist(), openings]
+    arrays = (result.outcome, result.seats[:, 0] == 0, result.opening)
+    return [[[*map(int, game)] for game in result.games], *(each.tolist() for each in arrays)]
 
 
 def _errors_of(player: str, *games: Sequence[Record]) -> list[list[float]]:
@@ -348,18 +332,13 @@ def ownership_error_by_game(player: str, records: Sequence[Record]) -> list[floa
     return stats.by_game(errors[is_late], game[is_late], len(records)).tolist()
 
 
-def _rate_of(played: Sequence[PlayedMatch]) -> Estimate:
-    """The attacker's win rate over seeds, or over the games of one seed."""
-    return stats.over_seeds([each.rate for each in played], len(played[0].outcomes))
-
-
-def _table(attacks: Sequence[Attack]) -> Table:
+def _table(attacks: Sequence[Attack], simulations: int) -> Table:
     rows = []
     for attack in attacks:
-        iterations, last = list(attack.rates.items())[-1]
+        rate = attack.rate(attack.last, simulations)
         errors = [attack.error(kind).text() for kind in Errors._fields]
         minutes, name = trainings.mean_minutes(attack.trained), f"`{attack.victim.name}`"
-        rows.append([name, *last.cells(), *errors, str(iterations), minutes])
+        rows.append([name, *rate.cells(), *errors, str(attack.last), minutes])
     rows += [
         [f"paper: `{name}`", stats.percent(rate, 2), "", f"{error:.3f}", "", "", ""]
         for name, (rate, error) in PAPER.items()
@@ -372,22 +351,21 @@ def end_table(attacks: Sequence[Attack]) -> Table:
     """Trained adversaries beside the untrained copies."""
     rows = []
     for attack in attacks:
-        for simulations in [each.simulations for each in attack.ends if each.is_trained]:
-            ends = [attack.ends[Setting(is_trained, simulations)] for is_trained in (True, False)]
-            rates = [rate for match in ends[0] for rate in match.by_opening]
+        for simulations in [number for iterations, number in attack.matches if not iterations]:
+            ends = [attack.rate(iterations, simulations) for iterations in (attack.last, 0)]
+            played = attack.matches[attack.last, simulations]
+            rates = [rate for match in played for rate in match.by_opening]
             row = [f"`{attack.victim.name}`", str(simulations)]
-            row += [cell for played in ends for cell in _rate_of(played).cells()]
-            row += [attack.gain(simulations).points()]
+            row += [*ends[0].cells(), *ends[1].cells(), attack.gain(simulations).points()]
             rows.append([*row, f"{rates.count(1.0)}, {rates.count(0.0)} of {len(rates)}"])
     heads = ["victim", "attacker's simulations", "attack rate", "95 %", "untrained copy", "95 %"]
     heads += ["added by training, points", "openings won with both colours, with none"]
     return Table("What training adds to the attacker's search", heads, rows)
 
 
-def gap_line(one: Attack, other: Attack) -> str:
+def gap_line(one: Attack, other: Attack, *, simulations: int) -> str:
     """A sentence on the gap between the attack rates of two victims, seed by seed."""
-    rates = ([match.rate for match in each.matches[max(each.matches)]] for each in (other, one))
-    return (
-        f"`{other.victim.name}` is beaten {stats.mean_gap(*rates).points()} points more often than "
-        f"`{one.victim.name}`."
-    )
+    played = (each.matches[each.last, simulations] for each in (other, one))
+    gap = stats.mean_gap(*([match.rate for match in matches] for matches in played))
+    name, beside = other.victim.name, one.victim.name
+    return f"`{name}` is beaten {gap.points()} points more often than `{beside}`."

@@ -5,30 +5,28 @@ The intervals count games (Wilson); all games are of one training, so they say n
 another seed's player would differ.
 """
 
+import collections
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
 
-from train.arena.result import wilson_interval
-from train.experiments import openings
-from train.experiments.lib import pages, stats
+from train.experiments.lib import stats
 from train.experiments.lib.pages import Picture, Report, Table
-from train.experiments.lib.stats import Estimate
 from train.experiments.lib.work import SelfplayGames, Work, check_two_players, selfplay_games
-from train.experiments.openings import OpeningNode, OpeningTree, Plies, turned_actions
+from train.experiments.openings import Plies, setup_of, turned_actions
 from train.metrics.plot_style import GREY, INK, new_figure
 from train.runtime.host import fetch
 from wallgo_jax.board import bitboard
-from wallgo_jax.game.rules import PRESETS, named
+from wallgo_jax.game.actions import NO_ACTION
+from wallgo_jax.game.rules import PRESETS, Rules, named
 from wallgo_jax.game.sizes import first_placement
-from wallgo_jax.notation import COLOURS, cell_name
+from wallgo_jax.notation import COLOURS, cell_name, format_action
 
 PAPER = {"wallzero-empty": 0.5357, "wallzero-4stone": 0.5037}
 """Red's win rate in 5,000 games of self-play each ("WallZero", Chen, Arjonilla, Wu, Wu, slide
 "Opening Strategy & Game Balance Analysis"); both ± 1.38 %."""
-_PAPER_HALF = 0.0138
 _LINES = 12
 """Branches of the table of lines, each with its most common continuation."""
 _LEAVES, _NODES = 18, 60
@@ -39,20 +37,42 @@ _HEADS += ("winner's share of cells", "winner's lead", "distinct setups", "most 
 _HEADS += ("first eight plies unique",)
 
 
-class Balance(NamedTuple):
-    """Figures of some games."""
+class OpeningNode(NamedTuple):
+    """Games that share their first plies."""
 
     games: int
-    red: float  # Red's win rate, a draw as half a win
-    low: float  # ends of its 95 % interval by Wilson
-    high: float
-    draws: float
-    plies: float
-    share: float  # the winner's cells over both players' cells, mean over games that were won
-    margin: float  # cells that the winner is ahead, mean over games that were won
-    setups: int  # distinct ones, up to the symmetries of the rules
-    mode_share: float  # share of the most common setup
-    eight: float  # share of games whose first eight plies no other game has
+    points: float  # Red's wins, a draw as half
+
+
+class OpeningTree(NamedTuple):
+    """The openings of some games.
+
+    A sequence of plies stands for all copies that symmetries of the rules' start turn it into; its
+    representative has the smallest action numbers.
+    """
+
+    rules: Rules
+    games: int
+    depth: int  # most plies of a node
+    nodes: dict[Plies, OpeningNode]  # by first plies, representatives
+    setups: dict[Plies, int]  # by placements in any order, representatives
+
+    def words(self, path: Sequence[int]) -> str:
+        """Plies in the notation of moves."""
+        return " ".join(format_action(action, grid=self.rules.size) for action in path)
+
+    @property
+    def ordered(self) -> list[Plies]:
+        """First plies, the most common first, then those with the smallest actions."""
+        return sorted(self.nodes, key=lambda path: (-self.nodes[path].games, path))
+
+
+class ShownPly(NamedTuple):
+    """A ply of the tree that is shown."""
+
+    path: Plies
+    node: OpeningNode
+    row: float  # of the drawing, from the top; a parent stands at the middle of its children
 
 
 def report(work: Work) -> Report:
@@ -66,98 +86,97 @@ def report(work: Work) -> Report:
             games = selfplay_games(work, player, simulations=simulations, games=scale.games)
             presets = [preset for preset in PRESETS if named(preset) == games.rules]
             rules = (*presets, f"{games.rules.size}×{games.rules.size}")[0]
-            name = f"{player}@{simulations}"
-            tree = openings.tree_of(games, depth=scale.opening_depth)
+            name, tree = f"{player}@{simulations}", tree_of(games, depth=scale.opening_depth)
             owned = jnp.asarray(games.examples().outcome.owned)
             areas = np.asarray(fetch(bitboard.to_mask(owned, games.rules.size))).sum(axis=-1)
-            balance = balance_of(games, tree, areas=areas)
-            rows.append(_row(name, rules, balance))
+            figures = balance_of(games, tree, areas=areas)
+            rows.append(_row(name, rules, figures))
             tables.append(line_table(tree, title=f"Openings of {name}"))
             pictures += placement_pictures(games, tree, name=name)
             pictures += tree_pictures(tree, name=name)
-            how = {"rules": rules, "openings": record(tree)}
-            data[name] = how | balance._asdict()
+            # Nodes that at least one game in two hundred passes.
+            least = max(2, tree.games // 200)
+            passed = {path: tree.nodes[path] for path in tree.ordered}
+            openings = [
+                {"actions": path, "games": games, "red": points / games}
+                for path, (games, points) in passed.items()
+                if games >= least
+            ]
+            data[name] = {"rules": rules, "openings": openings} | figures
     main = Table("Balance", _HEADS, rows)
-    text = pages.paragraphs(__doc__)
-    return Report("Balance and openings", text, [main, *tables], pictures, data)
+    return Report("Balance and openings", [main, *tables], data, pictures=pictures)
 
 
-def balance_of(games: SelfplayGames, tree: OpeningTree, *, areas: np.ndarray) -> Balance:
-    """Count the games of two players.
-
-    Args:
-      games: finished ones.
-      tree: of their openings.
-      areas: int[G, 2], cells that each player owns at the end.
-    """
-    reward = games.rewards[:, 0]
+def balance_of(games: SelfplayGames, tree: OpeningTree, *, areas: np.ndarray) -> dict[str, Any]:
+    """Figures of the games of two players, who own int[G, 2] cells at their end: Red's win rate
+    with Wilson's interval, shares of draws, of the winner's cells, of the most common setup, and of
+    games whose first eight plies no other game has, means of plies and of the winner's lead, and
+    the number of setups."""
+    reward, count = games.rewards[:, 0], len(games.plies)
     red = float((reward > 0).mean() + (reward == 0).mean() / 2)
     winner = np.where(reward[:, None] > 0, areas, areas[:, ::-1])[reward != 0]
     won = winner[winner.sum(axis=1) > 0]
-    first_eight = [record.actions[:8] for record in games.recorded.records]
-    counts = {plies: first_eight.count(plies) for plies in set(first_eight)}
-    low, high = wilson_interval(red, len(reward))
-    return Balance(
-        games=len(reward),
-        red=red,
-        low=low,
-        high=high,
-        draws=float((reward == 0).mean()),
-        plies=float(games.plies.mean()),
-        share=float((won[:, 0] / won.sum(axis=1)).mean()) if len(won) else float("nan"),
-        margin=float((won[:, 0] - won[:, 1]).mean()) if len(won) else float("nan"),
-        setups=len(tree.setups),
-        mode_share=max(tree.setups.values()) / len(reward),
-        eight=sum(counts[plies] == 1 for plies in first_eight) / len(first_eight),
-    )
+    eights = collections.Counter(record.actions[:8] for record in games.recorded.records)
+    return {
+        "games": count,
+        **dict(zip(("red", "low", "high"), stats.rate_over_games(red, count), strict=False)),
+        "draws": float((reward == 0).mean()),
+        "plies": float(games.plies.mean()),
+        "share": float((won[:, 0] / won.sum(axis=1)).mean()) if len(won) else float("nan"),
+        "margin": float((won[:, 0] - won[:, 1]).mean()) if len(won) else float("nan"),
+        "setups": len(tree.setups),
+        "mode_share": max(tree.setups.values()) / count,
+        "eight": list(eights.values()).count(1) / count,
+    }
 
 
-def _row(name: str, rules: str, balance: Balance) -> Sequence[str]:
-    paper, (_, red, low, high, *_) = PAPER.get(rules), balance
+def _row(name: str, rules: str, figures: dict[str, Any]) -> list[str]:
+    rate = stats.Estimate(*(figures[key] for key in ("red", "low", "high", "games")))
     return [
         f"`{name}`",
         f"`{rules}`",
-        f"{balance.games:,}",
-        *Estimate(red, low, high, balance.games).cells(2),
-        "" if paper is None else f"{100 * paper:.2f} ± {100 * _PAPER_HALF:.2f} %",
-        stats.percent(balance.draws, 2),
-        f"{balance.plies:.1f}",
-        stats.percent(balance.share),
-        f"{balance.margin:.1f}",
-        f"{balance.setups:,}",
-        stats.percent(balance.mode_share),
-        stats.percent(balance.eight),
+        f"{figures['games']:,}",
+        *rate.cells(2),
+        f"{100 * PAPER[rules]:.2f} ± 1.38 %" if rules in PAPER else "",
+        stats.percent(figures["draws"], 2),
+        f"{figures['plies']:.1f}",
+        stats.percent(figures["share"]),
+        f"{figures['margin']:.1f}",
+        f"{figures['setups']:,}",
+        stats.percent(figures["mode_share"]),
+        stats.percent(figures["eight"]),
     ]
 
 
-# How openings are told.
-
-
-class ShownPly(NamedTuple):
-    """A ply of the tree that is shown."""
-
-    path: Plies
-    node: OpeningNode
-    row: float  # of the drawing, from the top; a parent stands at the middle of its children
-
-
-def record(tree: OpeningTree) -> list[dict[str, Any]]:
-    """JSON-ready nodes that at least one game in two hundred passes, the most common first."""
-    least = max(2, tree.games // 200)
-    chosen = [(path, node) for path, node in tree.nodes.items() if node.games >= least]
-    chosen.sort(key=lambda item: (-item[1].games, item[0]))
-    return [
-        {"actions": list(path), "games": node.games, "red": node.points / node.games}
-        for path, node in chosen
-    ]
+def tree_of(games: SelfplayGames, *, depth: int) -> OpeningTree:
+    """Count the openings of games down to this many plies, and to the last placement at least."""
+    rules, placements = games.rules, len(games.rules.order)
+    depth = max(depth, placements)
+    table = np.full((len(games.plies), depth), NO_ACTION, np.int32)
+    for row, record in enumerate(games.recorded.records):
+        first = record.actions[:depth]
+        table[row, : len(first)] = first
+    turned = turned_actions(rules, table).swapaxes(0, 1).tolist()  # [G, K, D]
+    points = (1 + games.rewards[:, 0].clip(-1, 1)) / 2
+    nodes: dict[Plies, OpeningNode] = {}
+    setups: collections.Counter[Plies] = collections.Counter()
+    for copies, gained in zip(turned, points.tolist(), strict=True):
+        best = tuple(min(copies))
+        for length in range(1, depth + 1):
+            path = best[:length]
+            if path[-1] == NO_ACTION:
+                break
+            # A prefix of the smallest copy is the smallest copy of the prefix.
+            old = nodes.get(path, OpeningNode(0, 0.0))
+            nodes[path] = OpeningNode(old.games + 1, old.points + gained)
+        setups[min(setup_of(rules, copy[:placements]) for copy in copies)] += 1
+    return OpeningTree(rules, len(points), depth, nodes, dict(setups))
 
 
 def line_table(tree: OpeningTree, *, title: str) -> Table:
     """The most common setups and the most common line after each, ply by ply, to the tree's
     depth."""
-    rows, placements = [], max(len(tree.rules.order), 1)
-    # The most common first, then those with the smallest actions.
-    ordered = sorted(tree.nodes, key=lambda path: (-tree.nodes[path].games, path))
+    rows, placements, ordered = [], max(len(tree.rules.order), 1), tree.ordered
     for path in [each for each in ordered if len(each) == placements][:_LINES]:
         node, line = tree.nodes[path], path
         for length in range(placements + 1, tree.depth + 1):
@@ -171,19 +190,12 @@ def line_table(tree: OpeningTree, *, title: str) -> Table:
 
 
 def most_common(tree: OpeningTree, *, leaves: int = _LEAVES, nodes: int = _NODES) -> list[ShownPly]:
-    """The most common plies, each after its parent and before less common siblings.
-
-    Args:
-      tree: of openings.
-      leaves: most branches.
-      nodes: most plies.
-    """
-    least = max(2, _LEAST * tree.games)
-    # A parent has at least the games of its child and is shorter, so it comes first.
-    ordered = sorted(tree.nodes, key=lambda path: (-tree.nodes[path].games, len(path), path))
+    """The most common plies, each after its parent and before less common siblings: at most this
+    many branches and plies."""
+    least, ends = max(2, _LEAST * tree.games), 0
     children: dict[Plies, list[Plies]] = {(): []}
-    ends = 0
-    for path in ordered:
+    # A parent has at least the games of its child and is shorter, so it comes first.
+    for path in sorted(tree.ordered, key=lambda path: (-tree.nodes[path].games, len(path))):
         if tree.nodes[path].games < least or len(children) > nodes:
             break
         parent = path[:-1]

@@ -1,6 +1,6 @@
 """Strength of residual, Transformer and walled blocks, trained on equal positions with the same
 settings; players of one seed meet at equal simulations, and with simulations in proportion to the
-measured cost of a move (equal time).
+measured cost of a move (equal time), where the slowest keeps its own.
 
 ResTNet (Wu, Wu, Shih, Ju, Wu, Table 1) matches six blocks of 256 channels, trained for GPU-days on
 Go; these are a few blocks of a small network, trained in minutes on WallGo, so its figures cannot
@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 import jax
 import numpy as np
 
-from train.experiments.lib import pages, stats, trainings
+from train.experiments.lib import stats, trainings
 from train.experiments.lib.pages import Report, Table
 from train.experiments.lib.trainings import Trained, Variant
 from train.experiments.lib.work import Work
@@ -40,33 +40,17 @@ def report(work: Work) -> Report:
         "equal simulations": trainings.round_robin(work, variants, trained, scale),
         "equal time": trainings.round_robin(work, variants, trained, scale, simulations=equal_time),
     }
-    seeds, interval = stats.count_of(scale.seeds), stats.interval_head(scale.seeds)
-    rates = {
-        (name, kind): stats.mean_rate(met, name)
-        for name in scale.blocks
-        for kind, met in meetings.items()
-    }
     rows = []
     for name in scale.blocks:
-        cells = [cell for kind in meetings for cell in rates[name, kind].cells()]
+        rates = [stats.mean_rate(met, name).cells() for met in meetings.values()]
         cost, minutes = f"{1000 * costs[name]:.2f} ms", trainings.mean_minutes(trained[name])
-        rows.append([f"`{name}`", *cells, cost, str(equal_time[name]), minutes])
+        rows.append([f"`{name}`", *rates[0], *rates[1], cost, str(equal_time[name]), minutes])
+    interval = stats.interval_head(scale.seeds)
     heads = ["blocks", "equal simulations", interval, "equal time", interval]
     heads += ["cost of a move", "simulations at equal time", "minutes of training"]
-    figure = pages.rates_figure(
-        {", ".join(key): rate for key, rate in rates.items()},
-        title="Strength by blocks",
-        x_label="mean win rate against the others, " + interval.replace("95 %", "95 % intervals"),
-    )
-    summary = (
-        f"Trained with {seeds}; at equal time the slowest keeps {scale.simulations} simulations. "
-        f"Intervals are {stats.interval_kind(scale.seeds)}."
-    )
     return Report(
         title="Strength by blocks",
-        text=[*pages.paragraphs(__doc__), summary],
         tables=[Table("Mean win rates against the other block strings", heads, rows)],
-        pictures=[pages.Picture("blocks", seeds, figure)],
         data={
             "meetings": meetings,
             "seconds_a_move": costs,

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import inspect
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from train.experiments import (
     supervised,
     transfer,
 )
+from train.experiments.lib import pages
 from train.experiments.lib.pages import PAGE, Report, write_report
 from train.experiments.lib.work import TaskMaker, Work
 from train.experiments.scales import Scales
@@ -47,14 +49,8 @@ EXPERIMENTS: Mapping[str, Callable[[Work], Report]] = {
 def run_experiment(
     name: str, scale: Scales, out: Path, *, command: str, task: TaskMaker
 ) -> tuple[Report, list[Path]]:
-    """Do what is left of an experiment and write its folder.
-
-    Args:
-      name: a key of EXPERIMENTS.
-      scale: how much is done.
-      out: folder of all experiments.
-      command: that makes it again, for the page.
-      task: shows a bar.
+    """Do what is left of an experiment, a key of EXPERIMENTS, and write its folder below `out`; its
+    page begins with the docstring of its module.
 
     Returns:
       The finished report, and its files.
@@ -62,17 +58,17 @@ def run_experiment(
     Raises:
       UsageError: a player or a file is not allowed, or another process works in the folder.
     """
-    directory, work = out / name, Work(scale, out, task)
-    with contextlib.ExitStack() as stack:
-        stack.enter_context(locked(directory))
-        stack.callback(_remove_empty, directory)
-        check_writable(directory / PAGE)
-        report = EXPERIMENTS[name](work)
-        used = {"seed": scale.seed, name: dataclasses.asdict(getattr(scale, name))}
-        return report, write_report(report, directory, command=command, scale=used, work=work)
-
-
-def _remove_empty(directory: Path) -> None:
-    """Remove the folder of an experiment that never began."""
-    with contextlib.suppress(OSError):
-        directory.rmdir()
+    directory, work, table = out / name, Work(scale, out, task), getattr(scale, name)
+    try:
+        with locked(directory):
+            check_writable(directory / PAGE)
+            report = EXPERIMENTS[name](work)
+            about = pages.paragraphs(inspect.getmodule(EXPERIMENTS[name]).__doc__)
+            report = dataclasses.replace(
+                report, text=[*about, pages.scale_line(table), *report.text]
+            )
+            used = {"seed": scale.seed, name: table.model_dump()}
+            return report, write_report(report, directory, command=command, scale=used, work=work)
+    finally:
+        with contextlib.suppress(OSError):  # The folder of an experiment that never began goes.
+            directory.rmdir()

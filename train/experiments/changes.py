@@ -13,8 +13,6 @@
 A change starts from the base's config, whatever it is matched against.
 """
 
-import dataclasses
-import functools
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
@@ -25,41 +23,38 @@ from pydantic import Field
 
 from train.config import RunConfig, config_from_dict, config_to_dict, read_config
 from train.experiments.lib import trainings
-from train.experiments.lib.scale import Scale, validated
+from train.experiments.scales import Scale, validated
 from train.runtime.errors import UsageError
 from train.runtime.files import read_toml
 
 BASE = "base"
 _DECISIVE = ("rules", "network", "search", "selfplay", "replay", "learner", "heuristics")
 """All settings that decide how a run learns, except seed and length."""
-Table = dict[str, Any]
+Table = Annotated[dict[str, Any], Field(default_factory=dict)]
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class ChangeEntry(Scale):
     """An entry of the list."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][\w.+-]*$")]
     about: str = ""
     against: str = BASE
-    network: Table = dataclasses.field(default_factory=dict)
-    search: Table = dataclasses.field(default_factory=dict)
-    selfplay: Table = dataclasses.field(default_factory=dict)
-    replay: Table = dataclasses.field(default_factory=dict)
-    learner: Table = dataclasses.field(default_factory=dict)
+    network: Table
+    search: Table
+    selfplay: Table
+    replay: Table
+    learner: Table
 
     @property
     def keys(self) -> dict[str, Table]:
         """The keys of the config that it changes, as tables."""
-        fields = dataclasses.asdict(self)
-        return {key: table for key, table in fields.items() if isinstance(table, dict) and table}
+        return {key: table for key, table in self if isinstance(table, dict) and table}
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class ChangeList(Scale):
     """A list as its file holds it."""
 
-    base: Table = dataclasses.field(default_factory=dict)
+    base: Table
     change: Annotated[tuple[ChangeEntry, ...], Field(min_length=1)]
 
 
@@ -124,11 +119,10 @@ def read_changes(path: Path, only: Sequence[str] = ()) -> tuple[Change, ...]:
         if change.name in wanted and change.against:
             wanted.add(change.against)
 
-    digest = functools.cache(trainings.digest_of)
     chosen = [change for name, change in changes.items() if name in wanted]
     for place, change in enumerate(chosen):
         try:
-            weights = trainings.named_weights(change.config, digest)
+            weights = trainings.named_weights(change.config)
         except UsageError as error:
             raise UsageError(f"ablation: {change.name}: {error}") from None
         chosen[place] = change._replace(weights=weights)

@@ -86,7 +86,17 @@ def make_corridors(
     Raises:
       ValueError: wrong arguments, or no such position is found.
     """
-    _check(rules, count=count, min_distance=min_distance)
+    size, built = rules.size, rules.size**2 - 2 * rules.size + 2  # edges off a tree, and the cut
+    wrong = {
+        f"the rules are for {rules.players} players on size {size}, not for 2 on size "
+        f"{MIN_SIZE} or more": rules.players != 2 or size < MIN_SIZE,
+        f"count is {count}, not an even number from 2 on": count < 2 or count % 2 != 0,
+        f"min_distance is {min_distance}, not at least 1": min_distance < 1,
+        f"a maze of size {size} takes {built} walls, more than two players with {rules.walls} each "
+        "build before the end": rules.walls is not None and 2 * rules.walls <= built,
+    }
+    if complaints := [complaint for complaint, is_wrong in wrong.items() if is_wrong]:
+        raise ValueError(f"corridors: {complaints[0]}")
     drawn: set[bytes] = set()
     rng = np.random.default_rng(seed)
     pairs: list[_Pair] = []
@@ -129,38 +139,21 @@ def write_corridors(path: Path, corridors: Corridors) -> None:
     write_lines(path, map(json.dumps, rows))
 
 
-def _check(rules: Rules, *, count: int, min_distance: int) -> None:
-    size, built = rules.size, rules.size**2 - 2 * rules.size + 2  # edges off a tree, and the cut
-    wrong = {
-        f"the rules are for {rules.players} players on size {size}, not for 2 on size "
-        f"{MIN_SIZE} or more": rules.players != 2 or size < MIN_SIZE,
-        f"count is {count}, not an even number from 2 on": count < 2 or count % 2 != 0,
-        f"min_distance is {min_distance}, not at least 1": min_distance < 1,
-        f"a maze of size {size} takes {built} walls, more than two players with {rules.walls} each "
-        "build before the end": rules.walls is not None and 2 * rules.walls <= built,
-    }
-    for complaint, is_wrong in wrong.items():
-        if is_wrong:
-            raise ValueError(f"corridors: {complaint}")
-
-
 # Mazes: random spanning trees of the board's cells with long corridors.
 
 
 @functools.cache
-def _edges(size: int) -> tuple[tuple[int, int], ...]:
-    """The inner edges of a board: (lower cell, higher cell)."""
-    cells = range(size * size)
-    right = [(cell, cell + 1) for cell in cells if (cell + 1) % size]
-    return tuple(sorted(right + [(cell, cell + size) for cell in cells[:-size]]))
-
-
-@functools.cache
-def _neighbours(size: int) -> tuple[tuple[int, ...], ...]:
-    edges = _edges(size)
-    return tuple(
-        tuple(sum(edge) - cell for edge in edges if cell in edge) for cell in range(size * size)
-    )
+def _neighbours(size: int) -> list[list[int]]:
+    """For each cell, the cells above, left, right and below."""
+    steps = ((-1, 0), (0, -1), (0, 1), (1, 0))
+    return [
+        [
+            (row + down) * size + column + right
+            for down, right in steps
+            if 0 <= row + down < size and 0 <= column + right < size
+        ]
+        for row, column in np.ndindex(size, size)
+    ]
 
 
 class MazeTree(NamedTuple):
@@ -186,11 +179,6 @@ class MazeTree(NamedTuple):
             total[self.parent[cell]] += total[cell]
         return total
 
-    def is_far(self, cell: int, size: int) -> bool:
-        """Whether a cell is outside the queried one's window."""
-        row, column = np.subtract(divmod(cell, size), divmod(self.order[0], size))
-        return max(abs(row), abs(column)) > WINDOW
-
     def shape_to(self, cell: int, size: int) -> tuple[int, ...]:
         """The turns on the way to a cell: 0 straight on, 1 and 3 to the sides.
 
@@ -210,20 +198,19 @@ class MazeTree(NamedTuple):
 def draw_maze(size: int, rng: np.random.Generator) -> MazeTree:
     """A maze by a random depth-first search, whose trees have long corridors, from a random cell
     in breadth-first order."""
-    neighbours, count = _neighbours(size), size * size
+    count = size * size
     waiting = [
         [near for _, near in sorted(zip(ranks, around, strict=False))]
-        for ranks, around in zip(rng.random((count, 4)).tolist(), neighbours, strict=True)
+        for ranks, around in zip(rng.random((count, 4)).tolist(), _neighbours(size), strict=True)
     ]
     links: list[list[int]] = [[] for _ in range(count)]
     path = [int(rng.integers(count))]
     visited = {path[0]}
     while path:
         cell = path[-1]
-        near = waiting[cell].pop() if waiting[cell] else None
-        if near is None:
+        if not waiting[cell]:
             path.pop()
-        elif near not in visited:
+        elif (near := waiting[cell].pop()) not in visited:
             visited.add(near)
             links[cell].append(near)
             links[near].append(cell)
@@ -262,10 +249,15 @@ def _draw_pair(
         if not choices:
             continue
         cuts = choices[rng.integers(len(choices))]
-        friends, enemy = _choose_stones(tree, cuts[0], rng, rules.stones, min_distance)
-        stones = [friends, enemy] if player == 0 else [enemy, friends]
-        if all(_can_step(cells, {*friends, *enemy}, tree, cuts) for cells in stones):
-            return _build(rules, rng, np.array(stones, np.int8), tree, cuts)
+        stones = _choose_stones(tree, cuts[0], rng, rules.stones, min_distance)
+        taken = {*itertools.chain(*stones)} | {(cut, tree.parent[cut]) for cut in cuts}
+        taken |= {(tree.parent[cut], cut) for cut in cuts}
+        # Either player has a free neighbour with either cut, and so a legal turn under all rules.
+        if all(
+            any(not taken & {near, (cell, near)} for cell in cells for near in tree.links[cell])
+            for cells in stones
+        ):
+            return _build(rules, rng, np.array(stones[:: -1 if player else 1], np.int8), tree, cuts)
     raise ValueError(
         f"corridors: found no position of size {rules.size} with {rules.stones} stones a player "
         f"and enemies {min_distance} or more steps away; lower min_distance"
@@ -276,11 +268,12 @@ def _cuts(rules: Rules, tree: MazeTree, min_distance: int, shapes: str) -> list[
     """The pairs of similar edges, either of which could shut off all enemies and one own stone,
     down corridors of the shapes that are asked for."""
     room, size = tree.count_beyond(min_distance), rules.size
+    rows, columns = np.divmod(np.arange(size * size), size)
+    near = np.maximum(abs(rows - rows[tree.order[0]]), abs(columns - columns[tree.order[0]]))
     by_kind: dict[tuple[int, ...], list[int]] = {}
     for cell in tree.order[1:]:
         before, depth = tree.parent[cell], tree.depth[cell]
-        is_far = tree.is_far(cell, size) and tree.is_far(before, size)
-        if 2 * depth < min_distance or not is_far:
+        if 2 * depth < min_distance or min(near[cell], near[before]) <= WINDOW:
             continue
         if shapes in (ALL, half_of(tree.shape_to(cell, size))):
             kind = (depth, len(tree.links[before]), len(tree.links[cell]))
@@ -310,17 +303,6 @@ def _choose_stones(
     return rng.permutation([queried, *with_them, *free][:stones]).tolist(), enemy
 
 
-def _can_step(cells: list[int], taken: set[int], tree: MazeTree, cuts: tuple[int, int]) -> bool:
-    """Whether one of a player's stones has a free neighbour with either cut, and so a legal turn
-    under all rules."""
-    cut_edges = [{cut, tree.parent[cut]} for cut in cuts]
-    return any(
-        near not in taken and {cell, near} not in cut_edges
-        for cell in cells
-        for near in tree.links[cell]
-    )
-
-
 def _build(
     rules: Rules,
     rng: np.random.Generator,
@@ -330,22 +312,19 @@ def _build(
 ) -> _Pair:
     """Build the walls of the maze, half of them by each player at random; if their number is odd,
     the player who does not move next built one more."""
-    edges = [edge for edge in _edges(rules.size) if edge[1] not in tree.links[edge[0]]]
+    around = enumerate(_neighbours(rules.size))
+    edges = [(low, high) for low, near in around for high in near if high > low]
+    edges = [(low, high) for low, high in edges if high not in tree.links[low]]
     first = int(rng.integers(2))
     builders = rng.permutation((np.arange(len(edges) + 1) + first) % 2).tolist()
     built = (builders.count(0), builders.count(1))
     player = first if built[0] == built[1] else int(np.argmin(built))
-    words = range(bitboard.num_words(rules.size))
-    walls = np.zeros((2, 2, 2, len(words)), np.uint32)
+    walls = np.zeros((2, 2, 2, bitboard.num_words(rules.size)), np.uint32)
     for place, cut in enumerate(cuts):
-        sets = [[0, 0], [0, 0]]
         last = (min(tree.parent[cut], cut), max(tree.parent[cut], cut))
         for (low, high), builder in zip([*edges, last], builders, strict=True):
-            sets[builder][VERTICAL if high == low + 1 else HORIZONTAL] |= 1 << low
-        walls[place] = [
-            [[bits >> 32 * word & 0xFFFFFFFF for word in words] for bits in of_player]
-            for of_player in sets
-        ]
+            kind = VERTICAL if high == low + 1 else HORIZONTAL
+            walls[place, builder, kind, low // 32] |= np.uint32(1 << low % 32)
     return _Pair(stones, walls, built, player, tree.order[0], tree.depth[cuts[0]])
 
 
@@ -364,8 +343,7 @@ def _assemble(rules: Rules, pairs: list[_Pair], rng: np.random.Generator) -> Cor
         player=jnp.asarray(player, jnp.int8),
         ply=jnp.asarray(len(rules.order) + built.sum(axis=1), jnp.int16),
     )
-    labels = _label(State(variant, position), jnp.asarray(cell))
-    is_connected, is_over = fetch(labels)
+    is_connected, is_over = fetch(_label(State(variant, position), jnp.asarray(cell)))
     assert (is_connected == version).all(), "the referee's flood contradicts the maze"
     states = State(variant, position._replace(terminated=jnp.asarray(is_over)))
     return Corridors(states, cell, is_connected, distance)

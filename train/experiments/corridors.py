@@ -1,5 +1,11 @@
 """Far corridors: heads are trained on frozen trunks and asked, by distance, what the trunks know.
 
+A question is whether a stone is still connected to an enemy, far down the corridors of a maze; the
+two positions of a pair differ in the place of one wall, and one of them is connected. The trunk is
+frozen; a head with one hidden layer and a tanh learns from some questions and is asked others,
+whose corridors have shapes that it has not learned from. An output beyond ±0.5 answers; one within
+is unknown and counts as incorrect. Every head has questions of its own.
+
 Planes other than walls, such as territory and distances, show the position before the last wall, so
 only the place of that wall distinguishes a pair. Heads that read the queried cell ask whether
 the trunk brought the answer there; those that read means and maxima of the board, too, whether it
@@ -14,14 +20,16 @@ residual network, 80.01 % for ResTNet.
 
 import dataclasses
 import functools
+import itertools
 import statistics
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from train.checkpoints.weights import weights_digest
 from train.experiments.blocks import block_variants
-from train.experiments.lib import pages, stats, trainings
+from train.experiments.lib import stats, trainings
 from train.experiments.lib.pages import Picture, Report, Table
 from train.experiments.lib.stats import Estimate
 from train.experiments.lib.work import Work, check_without_budget
@@ -29,20 +37,16 @@ from train.experiments.probe import (
     BOARD,
     CELL,
     READS,
-    UNTRAINED,
     Answers,
     ProbeResult,
-    Questions,
-    Trunk,
     add_results,
     ask,
     draw_questions,
-    load_trunk,
     trunk_features,
 )
 from train.metrics.intervals import Curve, curves_figure
-from train.players.names import read_network_name
-from train.players.networks import network_config
+from train.network import NetworkConfig, Variables
+from train.players.registry import load_network
 from train.runtime.errors import UsageError, usage_errors
 from train.runtime.files import plain_data
 from wallgo_jax.game.rules import PRESETS, Rules
@@ -52,138 +56,146 @@ PAPER = {"residual network": 0.5915, "ResTNet": 0.8001}
 Computer Go", Wu, Wu, Shih, Ju, Wu)."""
 _BINS = 5
 _READ_AS = {CELL: "the queried cell", BOARD: "the cell and the board's means and maxima"}
-_SHARES = {"correct": "accuracy", "unknown": "unknown_share", "right side of 0": "sign_accuracy"}
-"""Heads of columns, each with its property of `ProbeResult`."""
+_SHARES = {"correct": "correct", "unknown": "unknown", "right side of 0": "sign_correct"}
+"""Heads of columns, each with its entry of `ProbeResult`."""
 
 
-class TrunkGroup(NamedTuple):
-    """Trainings of one trunk."""
+class Trunk(NamedTuple):
+    """A network below its heads, frozen."""
 
     name: str
-    trunks: list[Trunk]  # one a training; a single one where its weights are new
-
-    @property
-    def is_trained(self) -> bool:
-        """Whether its weights are learned."""
-        return self.trunks[0].variables is not None
+    network: NetworkConfig
+    weights: tuple[Variables, ...] = ()  # of each training; none for new ones for each seed
 
     @property
     def label(self) -> str:
         """Its name in tables."""
-        return f"`{self.name}`" if self.is_trained else f"`{self.name}`, new weights"
+        return f"`{self.name}`" if self.weights else f"`{self.name}`, new weights"
 
 
 class TrunkAnswers(NamedTuple):
-    """A group's answers to heads of one kind."""
+    """A trunk's answers to heads of one kind."""
 
-    group: TrunkGroup
+    trunk: Trunk
     read: str
     answers: list[list[Answers]]  # a list of heads for each training, or for each new weights
 
-    def mean(self, share: str, *, within: tuple[int, int] = (0, 10**9)) -> Estimate:
-        """The mean of a property of `ProbeResult` over trainings, or over heads where there is one
-        training alone; within a range of distances, first and last."""
+    def mean(self, entry: str, *, within: tuple[int, int] = (0, 10**9)) -> Estimate:
+        """The mean share of an entry of `ProbeResult` over trainings, or over heads where there is
+        one training alone; within a range of distances, first and last."""
 
         def of(head: Answers) -> ProbeResult:
             return add_results(head[d] for d in head if within[0] <= d <= within[1])
 
-        shares = [[getattr(of(head), share) for head in heads] for heads in self.answers]
+        shares = [[of(head).share(entry) for head in heads] for heads in self.answers]
         over = [statistics.fmean(each) for each in shares] if len(shares) > 1 else shares[0]
-        return stats.over_seeds(over, of(self.answers[0][0]).total)
+        return stats.over_seeds(over, sum(of(self.answers[0][0])[:3]))
 
     @property
     def unit(self) -> str:
         """The unit of its intervals."""
         trainings, heads = len(self.answers), len(self.answers[0])
-        if not self.group.is_trained:
+        if not self.trunk.weights:
             return f"{trainings} new weights"
         if trainings > 1:
             return f"{trainings} trainings"
         return f"{heads} head{'' if heads == 1 else 's'} of one training"
 
+    def record(self) -> dict[str, Any]:
+        """JSON-ready figures."""
+        return {
+            "trunk": self.trunk.name,
+            "is_trained": bool(self.trunk.weights),
+            "network": dataclasses.asdict(self.trunk.network),
+            "read": self.read,
+            "unit": self.unit,
+            "answers": plain_data(self.answers),
+            "correct": plain_data(self.mean("correct")),
+            "unknown": plain_data(self.mean("unknown")),
+            "right_side": plain_data(self.mean("sign_correct")),
+        }
+
 
 def report(work: Work) -> Report:
     """Train heads on every trunk and ask them."""
     scale = work.scale.corridors
-    groups = [*trained_groups(work)]
+    trunks = trained_trunks(work)
     for variant in block_variants(work.scale.blocks, scale.untrained):
-        groups.append(TrunkGroup(variant.name, [Trunk(UNTRAINED, variant.config.network, None)]))
-    groups += controls_of(groups)
-    by_read = _ask_all(work, groups)
+        trunks.append(Trunk(variant.name, variant.config.network))
+    trunks += controls_of(trunks)
+    questions = (scale.questions, scale.held_out, scale.min_distance)
+    done = itertools.count(1)
+    total = len(READS) * scale.heads * sum(max(1, len(trunk.weights)) for trunk in trunks)
+    with work.task("heads on frozen trunks", total, "heads") as on_progress:
+
+        def cached(
+            trunk: Trunk, variables: Variables | None, read: str, seed: int, make: Any
+        ) -> Any:
+            settings = {
+                "network": dataclasses.asdict(trunk.network),
+                "weights": weights_digest(variables),
+                "rules": scale.rules,
+                "questions": [*questions],
+                "read": read,
+                "seed": seed,
+            }
+            rows = work.cached(f"corridors-{read}-{seed - work.seed}", settings, make)
+            on_progress(next(done))
+            return rows
+
+        seeds = range(work.seed, work.seed + scale.heads)
+        by_read = ask_trunks(trunks, READS, PRESETS[scale.rules], questions, seeds, cached)
     bins = bins_of(by_read[BOARD])
-    text = (
-        "A question is whether a stone is still connected to an enemy, at least "
-        f"{scale.min_distance} steps away down the corridors of a maze on `{scale.rules}`; the two "
-        "positions of a pair differ in the place of one wall. Half of them are connected. The "
-        f"trunk is frozen; a head with one hidden layer and a tanh learns from {scale.questions} "
-        f"questions and is asked {scale.held_out}, whose corridors have shapes that it has not "
-        "learned from. An output beyond ±0.5 answers; one within is unknown and counts as "
-        "incorrect. Every head has questions of its own."
-    )
     return Report(
         title="Far corridors",
-        text=[text, *pages.paragraphs(__doc__)],
         tables=[*map(_table, by_read.values()), _distance_table(by_read[BOARD], bins)],
         pictures=[_picture(by_read[BOARD], bins, head) for head in ("correct", "unknown")],
         data={
             "paper": PAPER,
-            "trunks": [trunk_record(each) for results in by_read.values() for each in results],
+            "trunks": [each.record() for results in by_read.values() for each in results],
         },
     )
 
 
-def _ask_all(work: Work, groups: Sequence[TrunkGroup]) -> dict[str, list[TrunkAnswers]]:
-    """Train and ask heads of each kind on every trunk, or read their answers."""
-    scale = work.scale.corridors
-    total, done = len(READS) * scale.heads * sum(len(each.trunks) for each in groups), 0
+def ask_trunks(
+    trunks: Sequence[Trunk],
+    reads: Sequence[str],
+    rules: Rules,
+    questions: tuple[int, int, int],
+    seeds: Sequence[int],
+    cached: Callable[..., Any] = lambda *known, make: make(),
+) -> dict[str, list[TrunkAnswers]]:
+    """Train and ask a head of each seed on every trunk; all trunks get the same questions.
+
+    Args:
+      trunks: those without weights get new ones of each seed, each of which is one training.
+      reads: what heads read, of READS.
+      rules: of the positions.
+      questions: numbers that a head learns from and is asked, and the least distance.
+      seeds: each draws the questions, the heads' first weights, and new weights.
+      cached: keeps rows of answers: (trunk, weights, read, seed, make) -> rows.
+    """
 
     @functools.cache
-    def questions_of(seed: int) -> Questions:
-        sizes = {"count_train": scale.questions, "count_test": scale.held_out}
+    def questions_of(seed: int) -> Any:
+        sizes = dict(zip(("count_train", "count_test", "min_distance"), questions, strict=True))
         with usage_errors():
-            return draw_questions(
-                PRESETS[scale.rules], **sizes, min_distance=scale.min_distance, seed=seed
-            )
+            return draw_questions(rules, **sizes, seed=seed)
 
-    with work.task("heads on frozen trunks", total, "heads") as on_progress:
+    def answer(trunk: Trunk, variables: Variables | None, read: str, seed: int) -> Answers:
+        def make() -> list[list[int]]:
+            features = trunk_features(trunk.network, variables, seed)
+            answers = ask(features, questions_of(seed), read=read, seed=seed)
+            return [[distance, *result] for distance, result in answers.items()]
 
-        def ask_trunk(trunk: Trunk, read: str, seed: int) -> Answers:
-            nonlocal done
-            settings = {
-                "network": dataclasses.asdict(trunk.network),
-                "weights": trunk.digest,
-                "rules": scale.rules,
-                "questions": [scale.questions, scale.held_out, scale.min_distance],
-                "read": read,
-                "seed": seed,
-            }
+        rows = cached(trunk, variables, read, seed, make=make)
+        return {distance: ProbeResult(*counts) for distance, *counts in rows}
 
-            def make() -> list[list[int]]:
-                answers = ask(trunk_features(trunk, seed), questions_of(seed), read=read, seed=seed)
-                return [[distance, *result] for distance, result in answers.items()]
-
-            rows = work.cached(f"corridors-{read}-{seed - work.seed}", settings, make)
-            done += 1
-            on_progress(done)
-            return {distance: ProbeResult(*counts) for distance, *counts in rows}
-
-        seeds = range(work.seed, work.seed + scale.heads)
-        return {read: ask_groups(groups, read, seeds, ask_trunk) for read in READS}
-
-
-def ask_groups(
-    groups: Sequence[TrunkGroup],
-    read: str,
-    seeds: Sequence[int],
-    ask_trunk: Callable[[Trunk, str, int], Answers],
-) -> list[TrunkAnswers]:
-    """Train and ask a head of each seed on every trunk; new weights are one training a seed."""
-    results = []
-    for group in groups:
-        answers = [[ask_trunk(trunk, read, seed) for seed in seeds] for trunk in group.trunks]
-        if not group.is_trained:
-            answers = [[head] for head in answers[0]]
-        results.append(TrunkAnswers(group, read, answers))
+    results: dict[str, list[TrunkAnswers]] = {read: [] for read in reads}
+    for read, trunk in itertools.product(reads, trunks):
+        answers = [[answer(trunk, each, read, seed) for seed in seeds] for each in trunk.weights]
+        answers = answers or [[answer(trunk, None, read, seed)] for seed in seeds]
+        results[read].append(TrunkAnswers(trunk, read, answers))
     return results
 
 
@@ -197,35 +209,18 @@ def probe_runs(
     min_distance: int,
     read: str = BOARD,
 ) -> list[TrunkAnswers]:
-    """Ask the networks of trained players, then new weights for each shape of trunk; every trunk
-    gets the same questions.
-
-    Args:
-      players: their names, see `train.players.names`.
-      rules: of the positions, see `train.experiments.corridor_positions`.
-      count_train: questions that a head learns from, for each seed.
-      count_test: questions that it is asked, for each seed.
-      seeds: each seed draws both sets, the heads' first weights, and the untrained trunks.
-      min_distance: least steps to the nearest enemy.
-      read: what a head reads, one of READS.
+    """Ask the networks of trained players, then new weights for each shape of trunk; the options
+    are those of `ask_trunks`.
 
     Raises:
       UsageError: a network cannot be read or asked, there is no player or no seed, or one twice.
-      ValueError: see `make_corridors`.
     """
-    if not players or not seeds:
-        raise UsageError("probe: name at least one trained player and one seed")
-    if len({*seeds}) < len(seeds):  # the same answers, counted twice, would narrow the interval
-        raise UsageError(f"probe: seeds {', '.join(map(str, seeds))}: a seed is named twice")
-    trunks = [load_trunk(player, players=rules.players) for player in players]
-    groups = [TrunkGroup(trunk.name, [trunk]) for trunk in trunks]
-    sizes = {"count_train": count_train, "count_test": count_test, "min_distance": min_distance}
-    questions_of = functools.cache(lambda seed: draw_questions(rules, **sizes, seed=seed))
-
-    def ask_trunk(trunk: Trunk, read: str, seed: int) -> Answers:
-        return ask(trunk_features(trunk, seed), questions_of(seed), read=read, seed=seed)
-
-    return ask_groups([*groups, *controls_of(groups)], read, seeds, ask_trunk)
+    if not players or not seeds or len({*seeds}) < len(seeds):
+        # The same answers, counted twice, would narrow the interval.
+        raise UsageError("probe: name at least one trained player, and each seed once")
+    trunks = [_load_trunk(player, rules.players) for player in players]
+    questions = (count_train, count_test, min_distance)
+    return ask_trunks([*trunks, *controls_of(trunks)], [read], rules, questions, seeds)[read]
 
 
 def probe_tables(results: Sequence[TrunkAnswers], *, caption: str = "") -> tuple[Table, Table]:
@@ -233,62 +228,47 @@ def probe_tables(results: Sequence[TrunkAnswers], *, caption: str = "") -> tuple
     return _table(results)._replace(caption=caption), _distance_table(results, bins_of(results))
 
 
-def trunk_record(each: TrunkAnswers) -> dict[str, Any]:
-    """A trunk's answers as JSON-ready figures."""
-    return {
-        "trunk": each.group.name,
-        "is_trained": each.group.is_trained,
-        "network": dataclasses.asdict(each.group.trunks[0].network),
-        "read": each.read,
-        "unit": each.unit,
-        "answers": plain_data(each.answers),
-        "correct": plain_data(each.mean("accuracy")),
-        "unknown": plain_data(each.mean("unknown_share")),
-        "right_side": plain_data(each.mean("sign_accuracy")),
-    }
-
-
-def trained_groups(work: Work) -> Iterator[TrunkGroup]:
+def trained_trunks(work: Work) -> list[Trunk]:
     """The named networks and the trainings of the experiment `blocks`."""
     scale = work.scale.corridors
     players = PRESETS[scale.rules].players
-    by_config: dict[str, list[Trunk]] = {}
+    groups: dict[str, list[Trunk]] = {}
     known: dict[str, str] = {}  # names by their weights
     for name in scale.trunks:
         check_without_budget(name)
-        config = network_config(read_network_name(name))
-        trunk = load_trunk(name, players=players)
-        if known.setdefault(trunk.digest, name) != name:
-            twice = f"{known[trunk.digest]} and {name}"
-            raise UsageError(f"corridors: {twice} are the same weights: name one of them")
-        key = repr(dataclasses.replace(config, name="trunk", seed=0))
-        by_config.setdefault(key, []).append(trunk)
-    for trunks in by_config.values():
-        yield TrunkGroup(trunks[0].name, trunks)
+        trunk, config = _load_trunk(name, players), load_network(name).config
+        if (other := known.setdefault(weights_digest(*trunk.weights), name)) != name:
+            twice = f"{other} and {name} are the same weights"
+            raise UsageError(f"corridors: {twice}: name one of them")
+        groups.setdefault(repr(dataclasses.replace(config, name="trunk", seed=0)), []).append(trunk)
     variants = block_variants(work.scale.blocks, scale.blocks)
     for blocks, runs in trainings.train_all(work, variants, seeds=work.scale.blocks.seeds).items():
-        names = [str(work.runs / run.run) for run in runs]
-        yield TrunkGroup(blocks, [load_trunk(name, players=players) for name in names])
-
-
-def controls_of(groups: Sequence[TrunkGroup]) -> list[TrunkGroup]:
-    """New weights for each network that is asked trained alone."""
-    networks = dict.fromkeys(each.trunks[0].network for each in groups if each.is_trained)
-    new = [each.trunks[0].network for each in groups if not each.is_trained]
+        loaded = (_load_trunk(str(work.runs / run.run), players) for run in runs)
+        groups[blocks] = [trunk._replace(name=blocks) for trunk in loaded]
     return [
-        TrunkGroup(network.blocks, [Trunk(UNTRAINED, network, None)])
-        for network in networks
-        if network not in new
+        each[0]._replace(weights=tuple(trunk.weights[0] for trunk in each))
+        for each in groups.values()
     ]
+
+
+def _load_trunk(player: str, players: int) -> Trunk:
+    config, variables, name, *_ = load_network(player)
+    if config.rules.players != players:
+        own = f"{player}: its network is for {config.rules.players} players"
+        raise UsageError(f"{own}, the rules are for {players}")
+    return Trunk(name, config.network, (variables,))
+
+
+def controls_of(trunks: Sequence[Trunk]) -> list[Trunk]:
+    """New weights for each network that is asked trained alone."""
+    networks = dict.fromkeys(trunk.network for trunk in trunks if trunk.weights)
+    new = [trunk.network for trunk in trunks if not trunk.weights]
+    return [Trunk(network.blocks, network) for network in networks if network not in new]
 
 
 def bins_of(results: Sequence[TrunkAnswers]) -> list[tuple[int, int]]:
     """Ranges of distances, first and last, that hold about equally many of the positions."""
-    counts = [
-        (distance, result.total)
-        for head in results[0].answers[0]
-        for distance, result in head.items()
-    ]
+    counts = [(d, sum(each[:3])) for head in results[0].answers[0] for d, each in head.items()]
     ordered = np.sort(np.repeat(*np.array(counts).T))
     lasts = sorted({int(part[-1]) for part in np.array_split(ordered, _BINS)})
     firsts = [int(ordered[0]), *(last + 1 for last in lasts[:-1])]
@@ -298,8 +278,8 @@ def bins_of(results: Sequence[TrunkAnswers]) -> list[tuple[int, int]]:
 def _table(results: Sequence[TrunkAnswers]) -> Table:
     rows = []
     for each in results:
-        network = each.group.trunks[0].network
-        row = [each.group.label, f"`{network.blocks}`", f"`{network.planes}`", each.unit]
+        network = each.trunk.network
+        row = [each.trunk.label, f"`{network.blocks}`", f"`{network.planes}`", each.unit]
         rows.append([*row, *("{} ({})".format(*each.mean(of).cells()) for of in _SHARES.values())])
     for name, share in PAPER.items():
         rows.append([f"paper's {name}, on ladders", "", "", "", stats.percent(share, 2), "", ""])
@@ -311,11 +291,11 @@ def _distance_table(results: Sequence[TrunkAnswers], bins: Sequence[tuple[int, i
     rows = []
     for each in results:
         cells = [
-            "{} ({}), ".format(*each.mean("accuracy", within=ends).cells())
-            + stats.percent(each.mean("unknown_share", within=ends).mean)
+            "{} ({}), ".format(*each.mean("correct", within=ends).cells())
+            + stats.percent(each.mean("unknown", within=ends).mean)
             for ends in bins
         ]
-        rows.append([each.group.label, *cells])
+        rows.append([each.trunk.label, *cells])
     heads = ["trunk", *(f"{first} to {last} steps" for first, last in bins)]
     read = _READ_AS[results[0].read]
     return Table(f"Correct and unknown by steps to the wall, heads that read {read}", heads, rows)
@@ -328,8 +308,8 @@ def _picture(
     curves = []
     for each in results:
         points = {sum(ends) / 2: each.mean(_SHARES[head], within=ends) for ends in bins}
-        name = each.group.name if each.group.is_trained else ""
-        curves.append(Curve(name, points, is_control=not each.group.is_trained))
+        name, is_new = each.trunk.name, not each.trunk.weights
+        curves.append(Curve("" if is_new else name, points, is_control=is_new))
     figure = curves_figure(
         curves,
         title=f"Answers about far corridors: {head}",

@@ -4,13 +4,14 @@
 the player who places first; the next placements are counted for the player who makes them.
 """
 
+import functools
 from collections import Counter
 from typing import Any
 
 import numpy as np
 
 from train.experiments import openings
-from train.experiments.lib.pages import Report, Table, paragraphs
+from train.experiments.lib.pages import Report, Table
 from train.experiments.lib.work import Work
 from train.runtime.errors import UsageError
 from train.solver.boards import BY_SEARCH, BY_TABLES, DRAW, LOSS, WIN, check_solvable
@@ -25,23 +26,19 @@ _WORDS = {WIN: "won", DRAW: "drawn", LOSS: "lost"}
 
 def report(work: Work) -> Report:
     """Solve the boards."""
-    scale = work.scale.exact
+    scale, rows, data = work.scale.exact, [], []
     boards = [Rules.from_dict(each) for each in scale.boards]
     for rules in boards:
         check_solvable(rules, BY_SEARCH | BY_TABLES)
-    rows, data = [], []
     for rules in boards:
         settings = {"rules": rules.to_dict(), "node_limit": scale.node_limit}
-
-        def solve(rules: Rules = rules) -> dict[str, Any]:
-            with work.task(f"{rules.size}×{rules.size}", 1, "boards"):
-                return _solve(rules, scale.node_limit)
-
-        solved = work.cached("exact", settings, solve)
+        with work.task(f"{rules.size}×{rules.size}", 1, "boards"):
+            solve = functools.partial(_solve, rules, scale.node_limit)
+            solved = work.cached("exact", settings, solve)
         data.append(settings | solved)
         rows += _rows(rules, solved)
     tables = [Table("Exact values", _HEADS, rows)]
-    return Report("Exact values", paragraphs(__doc__), tables, [], {"exact": data})
+    return Report("Exact values", tables, {"exact": data})
 
 
 def _solve(rules: Rules, node_limit: int) -> dict[str, Any]:

@@ -1,6 +1,11 @@
 """Worth of a search budget: matches at equal time and at equal simulations, of a player with fewer
-simulations, and of a player that considers fewer actions."""
+simulations, and of a player that considers fewer actions.
 
+Each opening is played with both colours; intervals are Wilson's over games, of one training. A
+budget of time is turned into simulations once, for a batch of one on the machine of the table.
+"""
+
+import itertools
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,10 +14,9 @@ from typing import Any
 import jax
 
 from train.arena.match_programs import check_opening
-from train.experiments.lib import pages
 from train.experiments.lib.pages import Picture, Report, Table
 from train.experiments.lib.stats import Estimate, MatchCounts
-from train.experiments.lib.work import Work, check_without_budget, counts_of, play_games
+from train.experiments.lib.work import Work, check_without_budget, play_games
 from train.metrics.intervals import Curve, curves_figure
 from train.players.registry import common_rules, make_player, read_name
 from train.ratings.pool import identity
@@ -28,52 +32,43 @@ def report(work: Work) -> Report:
     scale, player = work.scale.footing, work.scale.footing.player
     check_without_budget(player)
     # Refused here rather than after the matches before them.
-    for name in (player, *scale.opponents):
-        for budget in scale.budgets:
-            check_opening(_rules_of(name, player), scale.opening_plies)
-            read_name(f"{name}@{budget}")
+    for name, budget in itertools.product((player, *scale.opponents), scale.budgets):
+        check_opening(_rules_of(name, player), scale.opening_plies)
+        read_name(f"{name}@{budget}")
     doublings = [
         _match(work, f"{player}@{more}", f"{player}@{less}", scale.doubling_games)
-        for less, more in zip(scale.doublings, scale.doublings[1:], strict=False)
+        for less, more in itertools.pairwise(scale.doublings)
     ]
     equal = [
         _match(work, f"{player}@{budget}", f"{opponent}@{budget}", scale.games)
-        for opponent in scale.opponents
-        for budget in scale.budgets
+        for opponent, budget in itertools.product(scale.opponents, scale.budgets)
     ]
+    sides = itertools.product(scale.considering, scale.considered_simulations, scale.considered)
     narrowed = [
-        _match(work, _named(name, simulations, actions), other, scale.considered_games)
-        for name in scale.considering
-        for simulations in scale.considered_simulations
-        for other in [_named(name, simulations, scale.most_considered)]
-        for actions in scale.considered
+        _match(
+            work,
+            f"{name}@{simulations}" + (f"?considered={actions}" if actions else ""),
+            f"{name}@{simulations}?considered={scale.most_considered}",
+            scale.considered_games,
+        )
+        for name, simulations, actions in sides
         if actions <= simulations
     ]
     tables = [_elo_table("What more simulations are worth", doublings), _equal_table(equal)]
-    pictures = [_doubling_picture(doublings, player), _equal_picture(equal, player)]
+    pictures = [_doubling_picture(doublings, player)]
     if narrowed:
         tables.append(_elo_table("What considering fewer actions is worth", narrowed))
         pictures.append(_narrowed_picture(narrowed, scale.most_considered))
-    text = (
-        f"Matches from {scale.opening_plies} random opening plies, each opening with both colours; "
-        "intervals by Wilson over games, of one training. A budget of time is turned into "
-        "simulations once, for a batch of one on the machine of the table."
-    )
     kinds = {"doublings": doublings, "meetings": equal, "considered": narrowed}
     data = {kind: [_record(*match) for match in matches] for kind, matches in kinds.items()}
-    return Report("Equal budgets", [text], tables, pictures, data)
-
-
-def _named(player: str, simulations: int, considered: int) -> str:
-    """A player's name with its simulations and the actions it considers; 0 for its own choice."""
-    return f"{player}@{simulations}" + (f"?considered={considered}" if considered else "")
+    return Report("Equal budgets", tables, data, pictures=pictures)
 
 
 def _match(work: Work, first: str, second: str, games: int) -> BudgetMatch:
     rules, plies = _rules_of(first, second), work.scale.footing.opening_plies
-    one, other = (make_player(name, rules) for name in (first, second))
+    players = [make_player(name, rules) for name in (first, second)]
     settings = {
-        "players": [identity(first, one), identity(second, other)],
+        "players": [identity(*each) for each in zip((first, second), players, strict=True)],
         "rules": rules.to_dict(),
         "games": games,
         "opening_plies": plies,
@@ -81,10 +76,11 @@ def _match(work: Work, first: str, second: str, games: int) -> BudgetMatch:
     }
 
     def play() -> list[Any]:
-        result = play_games(work, [one, other], rules, games=games, opening_plies=plies)
+        result = play_games(work, players, rules, games=games, opening_plies=plies)
         # Each match has programs of its own, which would fill the process's memory maps.
         jax.clear_caches()
-        return [*counts_of(result), f"{one.name} / {other.name}"]
+        counts = [result.wins, result.draws, result.losses]
+        return [*counts, " / ".join(player.name for player in players)]
 
     *counts, names = work.cached("match", settings, play)
     return MatchCounts(first, second, work.seed, *counts), names
@@ -93,10 +89,9 @@ def _match(work: Work, first: str, second: str, games: int) -> BudgetMatch:
 def _rules_of(first: str, second: str) -> Rules:
     """The rules that players have learned."""
     rules = common_rules([first, second])
-    if rules is None:
-        raise UsageError(f"experiment: neither {first} nor {second} has learned rules")
-    if rules.players != 2:
-        raise UsageError(f"experiment: {first} has learned rules for {rules.players} players")
+    if rules is None or rules.players != 2:
+        learned = "no rules" if rules is None else f"rules for {rules.players} players"
+        raise UsageError(f"experiment: {first} and {second} have learned {learned}")
     return rules
 
 
@@ -163,13 +158,6 @@ def _narrowed_picture(matches: Sequence[BudgetMatch], most: int) -> Picture:
         is_log=True,
     )
     return Picture("considered", "bands: 95 % intervals over games", figure)
-
-
-def _equal_picture(matches: Sequence[BudgetMatch], player: str) -> Picture:
-    rates = {met.second.replace("@", " @"): met.estimate for met, _ in matches}
-    title = f"{player} at equal budgets"
-    figure = pages.rates_figure(rates, title=title, x_label="win rate, 95 % intervals")
-    return Picture("equal_budgets", "each row is an opponent with the budget of both", figure)
 
 
 def _record(met: MatchCounts, names: str) -> dict[str, Any]:

@@ -25,7 +25,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from train.experiments.lib import pages
 from train.experiments.lib.pages import Picture, Report, Table
 from train.experiments.lib.work import Work, selfplay_games, states_of
 from train.metrics.intervals import Interval, intervals_figure
@@ -51,18 +50,14 @@ class Descents(NamedTuple):
     legal: np.ndarray  # int[G], the sum of legal slots over the game
 
 
-WithInterval = tuple[float, ...]
-"""A figure and the ends of its 95 % interval."""
-
-
 class TreeSize(NamedTuple):
-    """Figures of one kind of play."""
+    """Figures of one kind of play, each with the ends of its 95 % interval."""
 
     games: int
-    branching: WithInterval  # legal slots a ply
-    length: WithInterval
-    typical: WithInterval  # mean decimal logarithm of the product
-    knuth: WithInterval  # decimal logarithm of the product's mean
+    branching: Sequence[float]  # legal slots a ply
+    length: Sequence[float]
+    typical: Sequence[float]  # mean decimal logarithm of the product
+    knuth: Sequence[float]  # decimal logarithm of the product's mean
 
 
 Sizes = Mapping[str, Mapping[str, TreeSize]]
@@ -91,11 +86,26 @@ def report(work: Work) -> Report:
         {"rules": SOLVED.to_dict()},
         lambda: {"by_ply": [len(level.position.ply) for level in reachable_levels(SOLVED)]},
     )
+    by_play = [(rules, *each) for rules, kinds in sizes.items() for each in kinds.items()]
+    figure = intervals_figure(
+        [Interval(f"{rules}, {play}", *size.knuth) for rules, play, size in by_play],
+        title="Size of the game tree by Knuth's estimator",
+        x_label="decimal exponent of the number of games; dashed: the paper's 87",
+        middle=PAPER_EXPONENT,
+    )
+    heads = ("legal actions a ply", "plies a game", "exponent of a typical game")
+    heads += ("exponent by Knuth's estimate",)
+    rows = [
+        [f"`{rules}`", play, f"{size.games:,}"]
+        + [f"{middle:.2f} ({low:.2f} to {high:.2f})" for middle, low, high in size[1:]]
+        for rules, play, size in by_play
+    ]
+    title = "The game tree, as powers of ten, with 95 % intervals"
+    trees = Table(title, ("rules", "play", "games", *heads), rows)
     return Report(
         title="How large the game is",
-        text=pages.paragraphs(__doc__),
-        tables=[_tree_table(sizes), _position_table(scale.rules, sum(counts["by_ply"]))],
-        pictures=[_picture(sizes)],
+        tables=[trees, _position_table(scale.rules, sum(counts["by_ply"]))],
+        pictures=[Picture("game_tree", "intervals by resampling games", figure)],
         data={
             "estimates": sizes,
             "paper_exponent": PAPER_EXPONENT,
@@ -121,14 +131,8 @@ def _random_size(work: Work, name: str) -> TreeSize:
 
 
 def random_descents(rules: Rules, games: int, seed: int, first: int = 0) -> Descents:
-    """Play random games, each legal slot as likely as any other.
-
-    Args:
-      rules: of the games.
-      games: at most 1,024 are played at once.
-      seed: random seed.
-      first: number of the first game; another gives other games.
-    """
+    """Play this many random games at once, each legal slot as likely as any other; another number
+    of the first game gives other games."""
     key = jax.random.fold_in(jax.random.key(seed), first)
     counts = fetch(_descend(rules, games)(key))  # [T, G], 0 once a game is over
     logs = np.log10(np.maximum(counts, 1)).sum(axis=0)
@@ -174,11 +178,10 @@ def size_of(descents: Descents, *, seed: int) -> TreeSize:
 
 
 def _figures(descents: Descents, chosen: np.ndarray) -> tuple[float, float, float, float]:
-    logs, plies = descents.logs[chosen], descents.plies[chosen]
+    logs, plies, legal = (each[chosen] for each in descents)
     most = float(logs.max())
     knuth = most + math.log10(float(np.mean(10.0 ** (logs - most))))
-    branching = float(descents.legal[chosen].sum() / plies.sum())
-    return branching, float(plies.mean()), float(logs.mean()), knuth
+    return float(legal.sum() / plies.sum()), float(plies.mean()), float(logs.mean()), knuth
 
 
 def upper_bound(rules: Rules) -> float:
@@ -206,19 +209,6 @@ def _arrangements(cells: int, stones: Sequence[int]) -> float:
     return total
 
 
-def _tree_table(sizes: Sizes) -> Table:
-    heads = ("legal actions a ply", "plies a game", "exponent of a typical game")
-    heads += ("exponent by Knuth's estimate",)
-    rows = [
-        [f"`{rules}`", play, f"{size.games:,}"]
-        + [f"{middle:.2f} ({low:.2f} to {high:.2f})" for middle, low, high in size[1:]]
-        for rules, kinds in sizes.items()
-        for play, size in kinds.items()
-    ]
-    title = "The game tree, as powers of ten, with 95 % intervals"
-    return Table(title, ("rules", "play", "games", *heads), rows)
-
-
 def _position_table(presets: Sequence[str], exact: int) -> Table:
     rows = [["3×3, one stone each", f"exactly {exact:,}", f"{math.log10(exact):.2f}", ""]]
     for name in presets:
@@ -226,17 +216,3 @@ def _position_table(presets: Sequence[str], exact: int) -> Table:
         rows.append([f"`{name}`", "bounds", f"at least {low:.2f}", f"at most {high:.2f}"])
     title = "Positions that a game goes on from, up to the colours of walls"
     return Table(title, ("rules", "positions", "exponent", ""), rows)
-
-
-def _picture(sizes: Sizes) -> Picture:
-    figure = intervals_figure(
-        [
-            Interval(f"{rules}, {play}", *size.knuth)
-            for rules, kinds in sizes.items()
-            for play, size in kinds.items()
-        ],
-        title="Size of the game tree by Knuth's estimator",
-        x_label="decimal exponent of the number of games; dashed: the paper's 87",
-        middle=PAPER_EXPONENT,
-    )
-    return Picture("game_tree", "intervals by resampling games", figure)

@@ -7,19 +7,21 @@ changes its speed treats all alike.
 """
 
 import dataclasses
+import itertools
 from collections.abc import Mapping, Sequence
 
 import jax
 
 from train.config import RunConfig, config_to_dict
 from train.config.rule_sets import RuleSet, read_rule_sets
-from train.experiments.lib import pages, stats, trainings
+from train.experiments.lib import stats, trainings
 from train.experiments.lib.pages import Report, Table
 from train.experiments.lib.stats import MatchCounts
 from train.experiments.lib.trainings import Trained, Variant
-from train.experiments.lib.work import Work, counts_of, play_games
+from train.experiments.lib.work import Work, match_counts
 from train.experiments.pace import iterations_within, measure_pace
 from train.experiments.scales import MixedScale
+from train.players.basic import Player
 from train.players.registry import make_player
 from train.runtime.errors import UsageError
 from wallgo_jax.game.rules import Rules
@@ -36,27 +38,25 @@ def report(work: Work) -> Report:
         make_player(name, unseen_rules)  # refused now, not after the trainings
     specialists, mixed = _variants(work, rule_sets)
     trained = trainings.train_all(work, [*specialists.values(), *mixed], seeds=scale.seeds)
-    meetings = {
-        name: [
-            trainings.meet(work, (network, only), trained, seed, scale)
-            for network in mixed
-            for seed in range(scale.seeds)
+    meetings, rows = {}, []
+    for name, only in specialists.items():
+        pairs = itertools.product(mixed, range(scale.seeds))
+        meetings[name] = [
+            trainings.meet(work, (network, only), trained, seed, scale) for network, seed in pairs
         ]
-        for name, only in specialists.items()
-    }
-    unseen = _play_unseen(work, trained[AS_ALL], unseen_rules)
+        row = [f"`{name}`", trainings.mean_minutes(trained[only.name])]
+        for network in (AS_ONE, AS_ALL):
+            met = [each for each in meetings[name] if each.first == network]
+            row += stats.mean_rate(met, network).cells()
+        rows.append(row)
     of_one, of_all = (trainings.mean_minutes(trained[name]) for name in (AS_ONE, AS_ALL))
-    summary = (
-        f"Specialists had {scale.minutes:g} minutes each by the pace that was measured; the mixed "
-        f"network {of_one} and {of_all} minutes. Networks have {scale.simulations} simulations and "
-        f"begin after {scale.opening_plies} random plies; a draw counts as half. Intervals are "
-        f"{stats.interval_kind(scale.seeds)}."
-    )
+    heads = ["rule set", "specialist, minutes", f"mixed as long as one, {of_one} minutes", "95 %"]
+    heads += [f"mixed as long as all, {of_all} minutes", "95 %"]
+    table = Table("Win rate of the mixed network against each specialist", heads, rows)
+    unseen = _play_unseen(work, trained[AS_ALL], unseen_rules)
     return Report(
         title="One network for several rule sets",
-        text=[*pages.paragraphs(__doc__), summary],
-        tables=[_table(specialists, meetings, trained), _unseen_table(scale, unseen)],
-        pictures=[],
+        tables=[table, _unseen_table(scale, unseen)],
         data={"meetings": meetings, "unseen": unseen, "trainings": trained},
     )
 
@@ -66,14 +66,12 @@ def _variants(
 ) -> tuple[dict[str, Variant], tuple[Variant, Variant]]:
     """The specialists by rule set, and the mixed network trained for two times."""
     base = trainings.base_config(work.scale.mixed, where="mixed: config")
-    planes = base.network.planes
-    with_rules = planes if "V" in planes else f"{planes}V"
-    network = dataclasses.replace(base.network, planes=with_rules, playable=True)
+    planes = base.network.planes if "V" in base.network.planes else f"{base.network.planes}V"
+    network = dataclasses.replace(base.network, planes=planes, playable=True)
     # `mix` stands for a list in `rules`, whose first entry the run keeps there.
+    mix = {"rules": rule_sets[0].rules, "mix": tuple(rule_sets), "grid": 0}
     try:
-        both = dataclasses.replace(
-            base, rules=rule_sets[0].rules, mix=tuple(rule_sets), grid=0, network=network
-        )
+        both = dataclasses.replace(base, **mix, network=network)
         alone = {each.name: specialist_config(base, each.rules) for each in rule_sets}
     except ValueError as error:
         raise UsageError(f"mixed: config: {error}") from None
@@ -123,45 +121,19 @@ def _lengths(work: Work, mixed: RunConfig, alone: Mapping[str, RunConfig]) -> di
 def _play_unseen(work: Work, runs: Sequence[Trained], rules: Rules) -> list[MatchCounts]:
     """The mixed network's games by the unseen rules."""
     scale, meetings = work.scale.mixed, []
-    for opponent in scale.opponents:
-        for seed, run in enumerate(runs):
-            settings = {
-                "player": list(run),
-                "opponent": opponent,
-                "rules": rules.to_dict(),
-                "simulations": scale.simulations,
-                "games": scale.games,
-                "opening_plies": scale.opening_plies,
-                "seed": work.seed,
-            }
+    sizes = {"games": scale.games, "opening_plies": scale.opening_plies}
+    for opponent, (seed, run) in itertools.product(scale.opponents, enumerate(runs)):
+        settings = {"player": list(run), "opponent": opponent, "rules": rules.to_dict()}
+        settings["simulations"] = scale.simulations
 
-            def play(run: Trained = run, opponent: str = opponent) -> list[int]:
-                name = trainings.player_of(work, run, scale.simulations)
-                players = [make_player(name, rules, transfer=True), make_player(opponent, rules)]
-                sizes = {"games": scale.games, "opening_plies": scale.opening_plies}
-                return counts_of(play_games(work, players, rules, **sizes))
+        def players(run: Trained = run, opponent: str = opponent) -> list[Player]:
+            name = trainings.player_of(work, run, scale.simulations)
+            return [make_player(name, rules, transfer=True), make_player(opponent, rules)]
 
-            piece = f"mixed-unseen-{opponent.replace(':', '-')}-{seed}"
-            counts = work.cached(piece, settings, play)
-            meetings.append(MatchCounts(AS_ALL, opponent, seed, *counts))
+        piece = f"mixed-unseen-{opponent.replace(':', '-')}-{seed}"
+        counts = match_counts(work, piece, settings, players, rules, **sizes)
+        meetings.append(MatchCounts(AS_ALL, opponent, seed, *counts))
     return meetings
-
-
-def _table(
-    specialists: Mapping[str, Variant],
-    meetings: Mapping[str, Sequence[MatchCounts]],
-    trained: Mapping[str, Sequence[Trained]],
-) -> Table:
-    rows = []
-    for name, specialist in specialists.items():
-        cells = [f"`{name}`", trainings.mean_minutes(trained[specialist.name])]
-        for network in (AS_ONE, AS_ALL):
-            met = [each for each in meetings[name] if each.first == network]
-            cells += stats.mean_rate(met, network).cells()
-        rows.append(cells)
-    heads = ["rule set", "specialist, minutes"]
-    heads += ["mixed as long as one", "95 %", "mixed as long as all", "95 %"]
-    return Table("Win rate of the mixed network against each specialist", heads, rows)
 
 
 def _unseen_table(scale: MixedScale, unseen: Sequence[MatchCounts]) -> Table:

@@ -3,6 +3,9 @@
 A win chance is that of a search's best play. The best play is chosen for its value, so that taking
 any best play away costs something: the column of other best plays says how much.
 
+The games are the player's own, placements left out. The intervals count them; all are of one
+training.
+
 A position in which the side to move is lost and would be won if the other had to move is one in
 which a pass would turn the game; the solved board counts them exactly.
 """
@@ -19,8 +22,8 @@ import numpy as np
 from train.analysis.late_positions import legal_slots
 from train.experiments import plays
 from train.experiments.game_size import SOLVED
-from train.experiments.lib import pages, stats
-from train.experiments.lib.pages import Picture, Report, Table
+from train.experiments.lib import stats
+from train.experiments.lib.pages import Picture, Report, Table, paragraphs
 from train.experiments.lib.stats import Estimate
 from train.experiments.lib.work import (
     SelfplayGames,
@@ -29,19 +32,7 @@ from train.experiments.lib.work import (
     check_two_players,
     selfplay_games,
 )
-from train.experiments.plays import (
-    BURDEN,
-    GAIN,
-    HARDLY,
-    LEAD,
-    POSITIONS,
-    THIRDS,
-    TURNS,
-    Plays,
-    kinds_of,
-    plays_of,
-    reach_of,
-)
+from train.experiments.plays import BURDEN, GAIN, HARDLY, LEAD, POSITIONS, THIRDS, TURNS, Plays
 from train.metrics.intervals import Curve, curves_figure
 from train.players.basic import Player
 from train.review.positions import make_search_among
@@ -53,11 +44,14 @@ from train.solver.tablebase import value_of
 from wallgo_jax.game.state import State
 
 _AHEAD = tuple(f"ahead_{turns}" for turns in range(1, TURNS + 1))
+_INTERVALS = "(95 % over games)"
+Mean = Callable[[np.ndarray, np.ndarray], Estimate]
+"""(values [N], where bool[N]) -> their mean, over games."""
 
 
 def report(work: Work) -> Report:
     """Look at games of the player against itself, and search some of them again."""
-    scale, cached = work.scale.mobility, work.cached
+    scale = work.scale.mobility
     check_two_players(scale.player)
     games = selfplay_games(work, scale.player, simulations=scale.simulations, games=scale.games)
     settings = {
@@ -65,8 +59,6 @@ def report(work: Work) -> Report:
         "thresholds": [TURNS, LEAD, GAIN, HARDLY],
     }
     digest = {"digest": hashlib.sha256(json.dumps(settings).encode()).hexdigest()[:16]}
-    curves = cached("reach-curves", digest, lambda: _curves(work, games))
-    kinds = cached("play-kinds", digest, lambda: _kinds(work, games))
     player = analysis_player(scale.player, scale.simulations)
     searched_by = {
         "searched": scale.searched_games,
@@ -74,94 +66,89 @@ def report(work: Work) -> Report:
         "burden": BURDEN,
         "calibration": player.calibration._asdict(),
     }
-    searched = cached("searched-plays", digest | searched_by, lambda: _search(work, games, player))
-    turns = cached("solved", {"rules": SOLVED.to_dict()}, _solved_turns)
-    text = [
-        *pages.paragraphs(__doc__),
-        f"{curves['games']:,} games of `{scale.player}` against itself at {scale.simulations} "
-        "simulations, placements left out.",
-        *pages.paragraphs(plays.__doc__)[1:],
-        "The intervals count games; all games are of one training.",
-    ]
+    curves, kinds, searched, solved = (
+        work.cached(name, known_by, make)
+        for name, known_by, make in (
+            ("reach-curves", digest, lambda: _curves(work, games)),
+            ("play-kinds", digest, lambda: _kinds(work, games)),
+            ("searched-plays", digest | searched_by, lambda: _search(work, games, player)),
+            ("solved", {"rules": SOLVED.to_dict()}, _solved_turns),
+        )
+    )
+    figure = curves_figure(
+        [Curve("", {row["play"]: Estimate(*row[_AHEAD[-1]]) for row in curves["by_ply"]})],
+        title=f"{scale.player}@{scale.simulations}: how much farther the winner reaches",
+        x_label="plays since the last placement",
+        y_label="cells within 4 turns, winner less loser",
+        level=0,
+    )
+    caption = f"{curves['games']:,} games, decided ones only; the band is the 95 % interval"
     return Report(
         title="Reachability control and passing",
-        text=text,
+        text=paragraphs(plays.__doc__)[1:],
         tables=[
             _curve_table(curves),
             _kind_table(kinds),
             _searched_table(searched),
-            _solved_table(turns),
+            _solved_table(np.array(solved["counts"])),
         ],
-        pictures=[_picture(curves, f"{scale.player}@{scale.simulations}")],
-        data={"mobility": curves, "plays": kinds, "searched": searched, "solved": turns},
+        pictures=[Picture("reach", caption, figure)],
+        data={"mobility": curves, "plays": kinds, "searched": searched, "solved": solved},
     )
 
 
-def _by_third(
-    third: np.ndarray, game: np.ndarray, games: int
-) -> Iterator[tuple[str, np.ndarray, Callable[[np.ndarray, np.ndarray], Estimate]]]:
-    """For each third of a game its name, bool[N] the plays in it, and a function that gives the
-    mean of values [N] where a condition bool[N] holds, over games."""
+def _by_third(played: Plays, games: int) -> Iterator[tuple[str, np.ndarray, Mean]]:
+    """For each third of a game its name, bool[N] the plays in it, and means over games."""
 
     def mean(values: np.ndarray, where: np.ndarray) -> Estimate:
-        return stats.over_games(stats.by_game(values[where], game[where], games))
+        return stats.over_games(stats.by_game(values[where], played.game[where], games))
 
     for number, when in enumerate(THIRDS):
-        yield when, third == number, mean
+        yield when, played.third == number, mean
 
 
 def _curves(work: Work, games: SelfplayGames) -> dict[str, Any]:
     """The winner's lead in reach, by third of the game and by play."""
-    played, count = plays_of(games), len(games.plies)
+    played, count = plays.plays_of(games), len(games.plies)
     with work.task("mobility", len(played.slot), "positions"):
-        reach = reach_of(played.states)
+        legal, cells = plays.reach_of(played.states)
     reward = games.rewards[:, 0][played.game]
     is_won, of_winner = reward != 0, (reward > 0) == (played.mover == 0)
-    ahead = np.sign(reward)[:, None] * (reach.cells[:, :, 0] - reach.cells[:, :, 1])
-    leads = dict(zip(_AHEAD, ahead.T, strict=True))
-    thirds = []
-    for when, here, mean in _by_third(played.third, played.game, count):
+    ahead = np.sign(reward)[:, None] * (cells[:, :, 0] - cells[:, :, 1])
+    leads, thirds, by_ply = dict(zip(_AHEAD, ahead.T, strict=True)), [], []
+    for when, here, mean in _by_third(played, count):
         here = here & is_won
         winner, loser = (
-            stats.by_game(reach.legal[here & mask], played.game[here & mask], count)
+            stats.by_game(legal[here & mask], played.game[here & mask], count)
             for mask in (of_winner, ~of_winner)
         )
-        thirds.append(
-            {
-                "when": when,
-                **{key: mean(lead, here) for key, lead in leads.items()},
-                "legal_ahead": stats.over_games(winner - loser),
-                "legal_winner": float(np.nanmean(winner)),
-                "legal_loser": float(np.nanmean(loser)),
-            }
-        )
+        row = {"when": when} | {key: mean(lead, here) for key, lead in leads.items()}
+        row["legal_ahead"] = stats.over_games(winner - loser)
+        means = {"legal_winner": winner, "legal_loser": loser}
+        thirds.append(row | {key: float(np.nanmean(each)) for key, each in means.items()})
     number = np.asarray(played.states.position.ply) - len(games.rules.order)
-    by_ply = []
     for play in range(int(number.max()) + 1):
         here = (number == play) & is_won
         if here.sum() >= max(10, count // 50):
             row = {"play": play, "games": int(here.sum())}
             row |= {key: stats.over_games(lead[here]) for key, lead in leads.items()}
-            row["legal_winner"] = stats.over_games(reach.legal[here & of_winner])
-            row["legal_loser"] = stats.over_games(reach.legal[here & ~of_winner])
+            row["legal_winner"] = stats.over_games(legal[here & of_winner])
+            row["legal_loser"] = stats.over_games(legal[here & ~of_winner])
             by_ply.append(row)
     return {"thirds": thirds, "by_ply": by_ply, "games": count}
 
 
 def _kinds(work: Work, games: SelfplayGames) -> dict[str, Any]:
     """Frequencies of the kinds of plays in the games, and the results after them."""
-    played, count = plays_of(games), len(games.plies)
+    played = plays.plays_of(games)
     with work.task("kinds of plays", len(played.slot), "positions") as on_progress:
-        kinds = kinds_of(played.states, on_progress)
-    chosen = np.arange(len(played.slot)), played.slot.astype(int)
+        masks = plays.kinds_of(played.states, on_progress)
+    chosen, rows = (np.arange(len(played.slot)), played.slot.astype(int)), []
     points = (1 + games.rewards[played.game, played.mover].clip(-1, 1)) / 2
-    rows = []
-    for name, masks in (
-        ("gives up territory for reach", kinds.gives_up),
-        ("implicit pass", kinds.passes),
-    ):
-        is_kind, is_possible = masks[chosen], np.asarray(masks.any(axis=1))
-        for when, here, mean in _by_third(played.third, played.game, count):
+    names = ("gives up territory for reach", "implicit pass")
+    for name, mask in zip(names, masks, strict=True):
+        is_kind, is_possible = mask[chosen], np.asarray(mask.any(axis=1))
+        for when, here, mean in _by_third(played, len(games.plies)):
             possible = here & is_possible
             rows.append(
                 {
@@ -204,26 +191,25 @@ def _searches(
         parts.append((slot, value, *fetch(others)))
         on_progress(min(first + POSITIONS, count))
     slot, *values = (np.concatenate(part)[:count] for part in zip(*parts, strict=True))
-    best, without_passes, without_best, after = (player.chance(each) for each in values)
-    handed_over = np.where(can_move, 1 - after, np.nan)
-    return slot.astype(int), best, without_passes, without_best, handed_over
+    *chances, after = (player.chance(each) for each in values)
+    return slot.astype(int), *chances, np.where(can_move, 1 - after, np.nan)
 
 
 def _search(work: Work, games: SelfplayGames, player: Player) -> dict[str, Any]:
     """Search positions again: all plays, without implicit passes, without the best play, and with
     the other side to move."""
-    scale, played = work.scale.mobility, plays_of(games)
+    scale, played = work.scale.mobility, plays.plays_of(games)
     some = played.game < scale.searched_games
     played = Plays(*jax.tree.map(lambda x: np.asarray(x)[some], played))
-    count, kinds = len(played.slot), kinds_of(played.states)
+    count, (gives_up, passes) = len(played.slot), plays.kinds_of(played.states)
     with work.task("searching without implicit passes", count, "positions") as on_progress:
-        how = scale.search_simulations, played.states, kinds.passes, on_progress
+        how = scale.search_simulations, played.states, passes, on_progress
         slot, chance, without_passes, without_best, handed_over = _searches(player, *how)
     best, legal = (np.arange(count), slot), np.asarray(legal_slots(played.states))
-    is_pass, has_other = kinds.passes[best], (legal & ~kinds.passes).any(axis=1)
+    is_pass, has_other = passes[best], (legal & ~passes).any(axis=1)
     lost, burden = chance - without_passes, handed_over - without_passes
     rows = []
-    for when, here, mean in _by_third(played.third, played.game, scale.searched_games):
+    for when, here, mean in _by_third(played, scale.searched_games):
         passing = here & is_pass & has_other
         # Another best play that has an alternative: what it costs to lose a best play at all.
         plain = here & ~is_pass & (legal.sum(axis=1) > 1)
@@ -231,7 +217,7 @@ def _search(work: Work, games: SelfplayGames, player: Player) -> dict[str, Any]:
             {
                 "when": when,
                 "positions": int(here.sum()),
-                "best_gives_up": mean(kinds.gives_up[best], here),
+                "best_gives_up": mean(gives_up[best], here),
                 "best_passes": mean(is_pass, here),
                 "passing": int(passing.sum()),
                 "cost": mean(lost, passing),
@@ -272,8 +258,8 @@ def _curve_table(curves: dict[str, Any]) -> Table:
     ]
     heads = ["plays", *(key.replace("ahead_", "reach ") for key in _AHEAD)]
     heads += ["legal actions: winner, loser", "difference"]
-    title = "Cells by which the winner's reach is larger, and its legal actions (95 % over games)"
-    return Table(title, heads, rows)
+    title = "Cells by which the winner's reach is larger, and its legal actions"
+    return Table(f"{title} {_INTERVALS}", heads, rows)
 
 
 def _kind_table(kinds: dict[str, Any]) -> Table:
@@ -285,32 +271,26 @@ def _kind_table(kinds: dict[str, Any]) -> Table:
     ]
     heads = ["kind", "plays", "number", "possible in", "played", "played where possible"]
     heads += ["wins after it", "wins after another play there"]
-    return Table("Kinds of plays in the games (95 % over games)", heads, rows)
+    return Table(f"Kinds of plays in the games {_INTERVALS}", heads, rows)
 
 
 def _searched_table(searched: dict[str, Any]) -> Table:
     rows = []
     for row in searched["rows"]:
         cost, control = (Estimate(*row[key]).share(least=-1) for key in ("cost", "control"))
-        gives_up, passes, tenth, loses = (
-            Estimate(*row[key]).share()
-            for key in ("best_gives_up", "best_passes", "costs_a_tenth", "moving_loses")
-        )
+        keys = "best_gives_up", "best_passes", "costs_a_tenth", "moving_loses"
+        gives_up, passes, tenth, loses = (Estimate(*row[key]).share() for key in keys)
         first = [row["when"], f"{row['positions']:,}", gives_up, passes, f"{row['passing']:,}"]
         rows.append([*first, cost, tenth, control, loses])
     heads = ["plays", "positions", "best play gives up territory for reach"]
     heads += ["best play is an implicit pass", "of these", "win chance lost without such plays"]
     heads += ["lost 10 points or more", "lost without another best play", "moving first loses"]
-    title = (
-        f"Searched again with {searched['simulations']} simulations, {searched['games']} games "
-        "(95 % over games)"
-    )
-    return Table(title, heads, rows)
+    title = f"Searched again with {searched['simulations']} simulations, {searched['games']} games"
+    return Table(f"{title} {_INTERVALS}", heads, rows)
 
 
-def _solved_table(turns: dict[str, Any]) -> Table:
-    counts, names = np.array(turns["counts"]), ("lost", "drawn", "won")
-    total = counts.sum()
+def _solved_table(counts: np.ndarray) -> Table:
+    names, total = ("lost", "drawn", "won"), counts.sum()
     rows = [
         [name, *(f"{each:,} ({stats.percent(each / total)})" for each in row)]
         for name, row in zip(names, counts, strict=True)
@@ -318,16 +298,3 @@ def _solved_table(turns: dict[str, Any]) -> Table:
     heads = ("to move", *(f"{name} if the other had to move" for name in names))
     title = f"3×3, one stone each, solved: all {total:,} positions after the placements"
     return Table(title, heads, rows)
-
-
-def _picture(curves: dict[str, Any], name: str) -> Picture:
-    ahead = {row["play"]: Estimate(*row[_AHEAD[-1]]) for row in curves["by_ply"]}
-    figure = curves_figure(
-        [Curve("", ahead)],
-        title=f"{name}: how much farther the winner reaches",
-        x_label="plays since the last placement",
-        y_label="cells within 4 turns, winner less loser",
-        level=0,
-    )
-    caption = f"{curves['games']:,} games, decided ones only; the band is the 95 % interval"
-    return Picture("reach", caption, figure)

@@ -1,16 +1,12 @@
-"""Openings with the board's symmetries taken out: trees of first plies, and placements turn by turn
-with minimax over them.
+"""Placements turn by turn with the board's symmetries taken out, and minimax over them.
 
-Symmetries are those of the rules' start: turned by one of them, it has the same stones. A sequence
-of plies stands for all its turned copies; its representative has the smallest action numbers.
-
-A turn is all placements of one player between two of the other; the boards after the last turn are
-the setups. Values are Red's expected score.
+Symmetries are those of the rules' start: turned by one of them, it has the same stones. A turn is
+all placements of one player between two of the other; the boards after the last turn are the
+setups. Values are Red's expected score.
 
 G games, D plies or placements, K symmetries, M positions.
 """
 
-import collections
 import itertools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -19,7 +15,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from train.experiments.lib.work import SelfplayGames
 from train.runtime.devices import broadcast_boards
 from train.runtime.host import fetch
 from wallgo_jax.board.geometry import NUM_SYMMETRIES
@@ -28,40 +23,16 @@ from wallgo_jax.game.actions import NO_ACTION
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.sizes import first_placement
 from wallgo_jax.game.state import State, initial_state, make_variant
-from wallgo_jax.notation import cell_name, format_action
+from wallgo_jax.notation import cell_name
 
 Plies = tuple[int, ...]
-
-
-class OpeningNode(NamedTuple):
-    """Games that share their first plies."""
-
-    games: int
-    points: float  # Red's wins, a draw as half
-
-
-class OpeningTree(NamedTuple):
-    """The openings of some games."""
-
-    rules: Rules
-    games: int
-    depth: int  # most plies of a node
-    nodes: dict[Plies, OpeningNode]  # by first plies, representatives
-    setups: dict[Plies, int]  # by placements in any order, representatives
-
-    def words(self, path: Sequence[int]) -> str:
-        """Plies in the notation of moves."""
-        return " ".join(format_action(action, grid=self.rules.size) for action in path)
 
 
 def start_symmetries(rules: Rules) -> list[int]:
     """The symmetries that leave each player's stones of the start where they are."""
     variant = jax.tree.map(jnp.asarray, make_variant(rules))
-
-    turned = [
-        symmetry.turn_cells(variant.start, jnp.int32(number), variant)
-        for number in range(NUM_SYMMETRIES)
-    ]
+    numbers = range(NUM_SYMMETRIES)
+    turned = [symmetry.turn_cells(variant.start, jnp.int32(each), variant) for each in numbers]
     alike = (np.sort(turned) == np.sort(variant.start)).reshape(NUM_SYMMETRIES, -1).all(axis=1)
     return np.flatnonzero(alike).tolist()
 
@@ -78,44 +49,10 @@ def turned_actions(rules: Rules, actions: np.ndarray) -> np.ndarray:
     return np.where(is_action, np.stack(turned), NO_ACTION)
 
 
-def tree_of(games: SelfplayGames, *, depth: int) -> OpeningTree:
-    """Count openings.
-
-    Args:
-      games: finished ones.
-      depth: plies that the tree goes down to; it goes down to the last placement at least.
-    """
-    rules, placements = games.rules, len(games.rules.order)
-    depth = max(depth, placements)
-    table = np.full((len(games.plies), depth), NO_ACTION, np.int32)
-    for row, record in enumerate(games.recorded.records):
-        first = record.actions[:depth]
-        table[row, : len(first)] = first
-    turned = turned_actions(rules, table)
-    points = (1 + games.rewards[:, 0].clip(-1, 1)) / 2
-    nodes: dict[Plies, OpeningNode] = {}
-    setups: collections.Counter[Plies] = collections.Counter()
-    for row, gained in enumerate(points):
-        copies = [tuple(int(action) for action in copy[row]) for copy in turned]
-        best = min(copies)
-        for length in range(1, depth + 1):
-            path = best[:length]
-            if path[-1] == NO_ACTION:
-                break
-            # A prefix of the smallest copy is the smallest copy of the prefix.
-            old = nodes.get(path, OpeningNode(0, 0.0))
-            nodes[path] = OpeningNode(old.games + 1, old.points + float(gained))
-        setups[min(setup_of(rules, copy[:placements]) for copy in copies)] += 1
-    return OpeningTree(rules, len(points), depth, nodes, dict(setups))
-
-
 def setup_of(rules: Rules, placed: Sequence[int]) -> Plies:
     """The placements in any order, sorted: player, cell, player, cell, ..."""
     pairs = sorted(zip(rules.order, placed, strict=False))
     return tuple(number for pair in pairs for number in pair)
-
-
-# Placements turn by turn.
 
 
 class Turn(NamedTuple):

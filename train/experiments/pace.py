@@ -4,6 +4,7 @@ A run then has a fixed number of iterations, so its schedules of learning rate a
 to their end, and its numbers follow from config and seed alone.
 """
 
+import bisect
 import dataclasses
 import statistics
 from collections.abc import Callable, Mapping
@@ -87,18 +88,16 @@ def take_equal_time(first: RunConfig, second: RunConfig) -> bool:
 
 
 class _Timed:
-    """A run whose iterations are timed one by one, compiled and warmed up.
+    """A run whose iterations are timed one by one, compiled and warmed up until an iteration takes
+    its full number of steps.
 
     Attributes:
       first_of: the first iteration of each stage of self-play.
-      typical_of: the iteration of each stage that is timed. Its coins search about as many plies in
-        full as iterations do on average, or the time would be one draw's.
       compile_seconds: of all stages.
       done: iterations done.
     """
 
     def __init__(self, config: RunConfig, on_progress: Callable[[int], None]) -> None:
-        """Compile the programs and iterate until an iteration takes its full number of steps."""
         bootstrap = config.selfplay.bootstrap_iterations
         self._config = dataclasses.replace(config, iterations=_LONG + bootstrap)
         self._on_progress = on_progress
@@ -106,7 +105,7 @@ class _Timed:
         for iteration in range(self._config.iterations):
             self.first_of.setdefault(stage_at(self._config, iteration), iteration)
         self._step = make_step(self._config)
-        self.typical_of = {stage: self._typical(stage) for stage in self.first_of}
+        self._typical_of = {stage: self._typical(stage) for stage in self.first_of}
         self._state, self.done = self._step.init(), 0
         self.compile_seconds = sum(map(self._step.compile, self.first_of.values()))
         first = next(iter(self.first_of.values()))
@@ -117,10 +116,12 @@ class _Timed:
     def seconds(self, stage: Stage) -> float:
         """Seconds of self-play and learning of one more iteration of a stage."""
         # One number again and again: a bootstrap may have only one.
-        row = self._iterate(self.typical_of[stage])
+        row = self._iterate(self._typical_of[stage])
         return row["selfplay_seconds"] + row["learn_seconds"]
 
     def _typical(self, stage: Stage) -> int:
+        """An iteration whose coins search about as many plies in full as iterations do on average,
+        or the time would be one draw's."""
         first, options = self.first_of[stage], self._config.selfplay
         if stage == BOOTSTRAP or options.full_search_prob == 1:
             return first
@@ -149,32 +150,21 @@ def _most_warm_up(config: RunConfig) -> int:
 
 
 def iterations_within(config: RunConfig, pace: Mapping[Stage, float], seconds: float) -> int:
-    """The most iterations whose time, over the stages of a run of that length, is within a budget.
-
-    Args:
-      config: the run; its length does not matter.
-      pace: seconds of an iteration of each stage.
-      seconds: the budget.
+    """The most iterations whose time, over the stages of a run of that length, is within a budget
+    of seconds; the pace has those of an iteration of each stage.
 
     Raises:
       UsageError: the budget is too short for one iteration.
     """
-    low, high = 0, int(seconds / min(pace.values())) + 1
-    while low < high:  # the most is from `low` to `high`
-        middle = (low + high + 1) // 2
-        if seconds_of(config, pace, middle) <= seconds:
-            low = middle
-        else:
-            high = middle - 1
-    if low == 0:
+
+    def seconds_of(iterations: int) -> float:
+        run = dataclasses.replace(config, iterations=iterations)
+        return sum(pace[stage_at(run, iteration)] for iteration in range(iterations))
+
+    most = range(1, int(seconds / min(pace.values())) + 2)
+    found = bisect.bisect_right(most, seconds, key=seconds_of)
+    if found == 0:
         raise UsageError(
-            f"a budget of {seconds:.3g} s is too short: one iteration takes "
-            f"{seconds_of(config, pace, 1):.3g} s"
+            f"a budget of {seconds:.3g} s is too short: one iteration takes {seconds_of(1):.3g} s"
         )
-    return low
-
-
-def seconds_of(config: RunConfig, pace: Mapping[Stage, float], iterations: int) -> float:
-    """Seconds of a run of this length."""
-    config = dataclasses.replace(config, iterations=iterations)
-    return sum(pace[stage_at(config, iteration)] for iteration in range(iterations))
+    return found

@@ -3,8 +3,10 @@
 A network of 7x7 boards can be asked about a 5x5 one in three ways: on a grid of 5x5, in the corner
 of a 7x7 grid of which a plane shows the playable cells, or on a board of 7x7 on which walls cut the
 corner off. The game is the same in all three once the stones are placed: the cells beyond the walls
-are out of reach and belong to nobody. The same weights are asked about the same positions, and play
-games against themselves in which one side sees walls and the other the smaller grid.
+are out of reach and belong to nobody. The same weights are asked about every position of play of
+random games, and play games against themselves in which one side sees walls and the other the
+smaller grid; each opening is played twice, with the sides changed. The intervals count games
+(Wilson); all games of a network are of one training.
 """
 
 import functools
@@ -14,7 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from train.experiments.lib import pages, stats
+from train.experiments.lib import stats
 from train.experiments.lib.pages import Report, Table
 from train.experiments.lib.stats import MatchCounts
 from train.experiments.lib.work import Work, check_two_players
@@ -43,7 +45,7 @@ class Views(NamedTuple):
 
 def report(work: Work) -> Report:
     """Ask each network, and match it with itself."""
-    scale, networks = work.scale.padding, []
+    scale, networks, rows = work.scale.padding, [], []
     order = tuple(range(2)) * scale.stones
     rules = Rules(size=scale.size, stones=scale.stones, order=order)
     for name in scale.players:
@@ -57,39 +59,41 @@ def report(work: Work) -> Report:
         }
         answers = work.cached("padding", settings, functools.partial(_ask, work, name, rules))
         networks.append({"player": name} | answers)
-    text = [
-        *pages.paragraphs(__doc__),
-        f"{scale.games} random games of {scale.size}x{scale.size} with {scale.stones} stones a "
-        f"player, every position of play in a grid of {scale.grid}x{scale.grid}; moves by search "
-        f"have {scale.simulations} simulations. Each opening is played twice, with the sides "
-        "changed. The intervals count games (Wilson); all games of a network are of one training.",
-    ]
-    data = {"networks": networks}
-    return Report("Small boards inside a large grid", text, [_table(networks)], [], data)
+        for kind, figures in answers["kinds"].items():
+            shares = "same_best", "policy_distance", "same_searched"
+            best, apart, searched = (stats.percent(figures[share]) for share in shares)
+            row = [f"`{name}`, {answers['positions']:,} positions", kind, best, apart]
+            row += [f"{figures['value_distance']:.3f}", searched, ""]
+            if kind == WALLS:
+                meeting = MatchCounts(WALLS, OWN, 0, *answers["walls_against_own"])
+                row[-1] = "{} ({}) of {}".format(*meeting.estimate.cells(), meeting.games)
+            rows.append(row)
+    heads = ["network", "shown by", "same best move", "policies apart", "values apart"]
+    heads += ["same move by search", "won against its own grid"]
+    table = Table("The same weights and positions, shown in three ways", heads, rows)
+    return Report("Small boards inside a large grid", [table], {"networks": networks})
 
 
-def padding_walls(rules: Rules, grid: int) -> State:
-    """A new game on a board of the grid's size, on which walls cut off the corner of the rules'
-    board. Both players have built none of them: they count as the first's, which no rule reads."""
+def first_views(rules: Rules, grid: int, games: int) -> Views:
+    """New games [G]; on a board of the grid's size walls cut off the corner of the rules' board.
+
+    Both players have built none of these walls: they count as the first's, which no rule reads.
+    """
     large = Rules.from_dict(rules.to_dict() | {"size": grid})
     state, size = initial_state(large), rules.size
     below = [(size - 1) * grid + column for column in range(size)]
     right = [row * grid + size - 1 for row in range(size)]
     walls = np.stack([bitboard.constant(cells, grid) for cells in (below, right)])
     walls = jnp.asarray(state.position.walls).at[0].set(walls)
-    return State(state.variant, state.position._replace(walls=walls))
-
-
-def first_views(rules: Rules, grid: int, games: int) -> Views:
-    """New games [G]."""
-    one = Views(initial_state(rules), initial_state(rules, grid=grid), padding_walls(rules, grid))
+    cut_off = State(state.variant, state.position._replace(walls=walls))
+    one = Views(initial_state(rules), initial_state(rules, grid=grid), cut_off)
     return jax.tree.map(lambda x: jnp.broadcast_to(x, (games, *jnp.shape(x))), one)
 
 
 def step_views(views: Views, slot: jax.Array) -> tuple[Views, Views]:
     """The boards [G] after slots int32[G] of the large grid, and their rewards float32[G, P], zeros
     until the end; finished boards stay."""
-    size, grid = views.own.grid, views.plane.grid
+    own, (size, grid) = views.own, (views.own.grid, views.plane.grid)
 
     def step(view: State, slot: jax.Array) -> tuple[State, jax.Array]:
         after, rewards = referee.play(view, slot)
@@ -99,7 +103,6 @@ def step_views(views: Views, slot: jax.Array) -> tuple[Views, Views]:
         )
         return State(view.variant, position), jnp.where(over, 0.0, rewards)
 
-    own = views.own
     placing = jax.vmap(actions.in_setup)(own.variant, own.position)
     small = jnp.where(placing, slot // grid * size + slot % grid, slot)
     slots = zip(views, (small, slot, slot), strict=True)
@@ -137,15 +140,14 @@ def _ask(work: Work, name: str, rules: Rules) -> dict[str, Any]:
     plies = [ply for ply in range(rules.max_plies) if bool(is_play[ply].any())]
     answers: dict[str, list[tuple[np.ndarray, ...]]] = {kind: [] for kind in kinds}
     with work.task(f"{name}: positions", len(plies), "plies") as on_progress:
-        for number, ply in enumerate(plies):
+        for number, ply in enumerate(plies, start=1):
             views = jax.tree.map(lambda x, ply=ply: x[ply], shown)
-            for kind, states in zip(KINDS, views, strict=True):
-                if kind not in kinds:
-                    continue
+            for kind in kinds:
+                states = views[KINDS.index(kind)]
                 (logits, value), slot = fetch((heads(states), move(states)))
                 policy = np.asarray(jax.nn.softmax(logits))[:, : scale.stones * PLAYS_PER_STONE]
                 answers[kind].append((policy, value[:, 0], slot))
-            on_progress(number + 1)
+            on_progress(number)
     mask = np.asarray(is_play)[plies]
     masked = {
         kind: [np.stack(part)[mask] for part in zip(*each, strict=True)]
@@ -173,12 +175,19 @@ def _compare(one: list[np.ndarray], other: list[np.ndarray]) -> dict[str, float]
 
 
 def _play(work: Work, rules: Rules, move: Any) -> list[int]:
-    """Won, drawn and lost games of the side that sees padding walls, from random placements."""
-    scale = work.scale.padding
-    games = 2 * (scale.games // 2)
-    views = first_views(rules, scale.grid, games)
+    """Won, drawn and lost games of the side that sees padding walls; both games of a pair begin
+    with the same random placements."""
+    games = 2 * (work.scale.padding.games // 2)
+
+    @jax.jit
+    def place(views: Views, key: jax.Array) -> Views:
+        bits = jnp.repeat(jax.random.bits(key, (games // 2,), jnp.uint32), 2)
+        legal = jax.vmap(actions.legal_slots)(views.plane)
+        return step_views(views, jax.vmap(chance.choose)(bits, legal))[0]
+
+    views = first_views(rules, work.scale.padding.grid, games)
     for key in jax.random.split(jax.random.key(work.seed + 1), len(rules.order)):
-        views = _random_placement(views, key, games=games)
+        views = place(views, key)
     sees_walls = jnp.arange(games) % 2  # the player of each game that does
     step, won = jax.jit(step_views), np.zeros(games)
     for _ in range(rules.max_plies - len(rules.order)):
@@ -189,29 +198,3 @@ def _play(work: Work, rules: Rules, move: Any) -> list[int]:
         views, rewards = step(views, jnp.where(by_walls, move(views.walls), move(views.own)))
         won += np.asarray(rewards.own)[np.arange(games), np.asarray(sees_walls)]
     return [int((won > 0).sum()), int((won == 0).sum()), int((won < 0).sum())]
-
-
-@functools.partial(jax.jit, static_argnames="games")
-def _random_placement(views: Views, key: jax.Array, *, games: int) -> Views:
-    """Both games of a pair place their next stone on the same free cell."""
-    bits = jnp.repeat(jax.random.bits(key, (games // 2,), jnp.uint32), 2)
-    legal = jax.vmap(actions.legal_slots)(views.plane)
-    return step_views(views, jax.vmap(chance.choose)(bits, legal))[0]
-
-
-def _table(networks: list[dict[str, Any]]) -> Table:
-    rows = []
-    for each in networks:
-        for kind, figures in each["kinds"].items():
-            shares = "same_best", "policy_distance", "same_searched"
-            best, apart, searched = (stats.percent(figures[share]) for share in shares)
-            cells = [f"`{each['player']}`, {each['positions']:,} positions", kind, best, apart]
-            cells += [f"{figures['value_distance']:.3f}", searched, ""]
-            if kind == WALLS:
-                meeting = MatchCounts(WALLS, OWN, 0, *each["walls_against_own"])
-                rate, ends = meeting.estimate.cells()
-                cells[-1] = f"{rate} ({ends}) of {meeting.games}"
-            rows.append(cells)
-    heads = ["network", "shown by", "same best move", "policies apart", "values apart"]
-    heads += ["same move by search", "won against its own grid"]
-    return Table("The same weights and positions, shown in three ways", heads, rows)

@@ -52,21 +52,6 @@ class Plays(NamedTuple):
         return np.asarray(self.states.position.player)
 
 
-class Reach(NamedTuple):
-    """Legal actions and reach of both sides in positions."""
-
-    legal: np.ndarray  # int[N], legal actions of the player to move
-    cells: np.ndarray  # int[N, 4, 2], cells of each player's reach within 1 to 4 turns
-
-
-class PlayKinds(NamedTuple):
-    """Plays from positions, by the definitions above."""
-
-    gives_up: np.ndarray  # bool[N, A]
-    passes: np.ndarray  # bool[N, A]
-    could_own: np.ndarray  # bool[N], some play owns more enclosed cells than another
-
-
 def plays_of(games: SelfplayGames) -> Plays:
     """The plays of games, placements left out."""
     examples, placements = games.examples(), len(games.rules.order)
@@ -77,6 +62,13 @@ def plays_of(games: SelfplayGames) -> Plays:
     third = np.minimum(3 * (ply[chosen] - placements) // length, 2)
     states = jax.tree.map(lambda x: np.asarray(x)[chosen], states)
     return Plays(states, np.asarray(examples.slot)[chosen], game, third)
+
+
+def reach_of(states: State) -> tuple[np.ndarray, np.ndarray]:
+    """int[N] legal actions of the player to move in states [N], and int[N, 4, 2] cells of each
+    player's reach within 1 to 4 turns."""
+    legal, cells = in_batches(_reach_of, states, 8 * POSITIONS)
+    return legal, cells
 
 
 @jax.jit
@@ -90,13 +82,17 @@ def _reach_of(states: State) -> tuple[jax.Array, jax.Array]:
     return jax.vmap(one)(states)
 
 
-def reach_of(states: State) -> Reach:
-    """Legal actions and reach of both sides in states [N]."""
-    return Reach(*in_batches(_reach_of, states, 8 * POSITIONS))
+def kinds_of(
+    states: State, on_progress: Callable[[int], Any] = lambda done: None
+) -> tuple[np.ndarray, np.ndarray]:
+    """bool[N, A] the plays from states [N] after setup that give up territory for reach, and those
+    that pass."""
+    gives_up, passes = in_batches(_kinds_of, states, POSITIONS, on_progress)
+    return gives_up, passes
 
 
 @jax.jit
-def _kinds_of(states: State) -> tuple[jax.Array, jax.Array, jax.Array]:
+def _kinds_of(states: State) -> tuple[jax.Array, jax.Array]:
     def sets_of(state: State) -> tuple[jax.Array, jax.Array]:
         """uint32[2, W] reach within 4 turns, and uint32[2, W] enclosed cells."""
         analysis = terrain_lib.analyse_board(*state)
@@ -107,7 +103,7 @@ def _kinds_of(states: State) -> tuple[jax.Array, jax.Array, jax.Array]:
     def count(words: jax.Array) -> jax.Array:
         return jax.lax.population_count(words).sum(axis=-1).astype(jnp.int32)
 
-    def one(state: State) -> tuple[jax.Array, jax.Array, jax.Array]:
+    def one(state: State) -> tuple[jax.Array, jax.Array]:
         legal, mover = actions.legal_slots(state), state.position.player.astype(jnp.int32)
         reach, owned = sets_of(state)
 
@@ -118,14 +114,9 @@ def _kinds_of(states: State) -> tuple[jax.Array, jax.Array, jax.Array]:
             return changed, cells[mover] - cells[1 - mover], reached[mover] - reached[1 - mover]
 
         changed, lead, ahead = jax.vmap(after)(jnp.arange(legal.shape[0]))
-        most, least = jnp.where(legal, lead, -99).max(), jnp.where(legal, lead, 99).min()
+        most = jnp.where(legal, lead, -99).max()
         rival = jnp.where(legal & (lead == most), ahead, -99).max()
         gives_up = legal & (lead <= most - LEAD) & (ahead >= rival + GAIN)
-        return gives_up, legal & (changed <= HARDLY), most - least >= LEAD
+        return gives_up, legal & (changed <= HARDLY)
 
     return jax.vmap(one)(states)
-
-
-def kinds_of(states: State, on_progress: Callable[[int], Any] = lambda done: None) -> PlayKinds:
-    """Classify every play from states [N] after setup."""
-    return PlayKinds(*in_batches(_kinds_of, states, POSITIONS, on_progress))

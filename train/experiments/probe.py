@@ -20,22 +20,18 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from train.checkpoints.weights import weights_digest
 from train.experiments.corridor_positions import HELD_OUT, TRAINING, Corridors, make_corridors
 from train.learning.frozen_head import fit_head, head_scores
 from train.network import NetworkConfig, Variables
 from train.network.build import channels_of, network_for, observer_for
-from train.players.registry import load_network
 from train.runtime.batches import in_batches
-from train.runtime.errors import UsageError
 from train.runtime.host import fetch
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import State
 
-BATCH, MIN_TRAIN, UNTRAINED = 512, 10, "untrained"
+BATCH = 512
 SURE = 0.5
 """An output answers the question if its absolute value exceeds this."""
-
 CELL, BOARD = "cell", "board"
 READS = (CELL, BOARD)
 """A head's input: features of the queried cell, or these with means and maxima of the board."""
@@ -46,32 +42,16 @@ Features = Callable[[State, State], jax.Array]
 
 
 class ProbeResult(NamedTuple):
-    """Counts of the answers."""
+    """Counts of the answers; unknown ones count as incorrect."""
 
     correct: int
     unknown: int
     wrong: int
     sign_correct: int  # scores with the right sign
 
-    @property
-    def total(self) -> int:
-        """Number of answers, N."""
-        return self.correct + self.unknown + self.wrong
-
-    @property
-    def accuracy(self) -> float:
-        """The share of correct answers; unknown ones count as incorrect."""
-        return self.correct / max(self.total, 1)
-
-    @property
-    def sign_accuracy(self) -> float:
-        """The share of scores on the right side of 0."""
-        return self.sign_correct / max(self.total, 1)
-
-    @property
-    def unknown_share(self) -> float:
-        """The share of unknown answers."""
-        return self.unknown / max(self.total, 1)
+    def share(self, entry: str) -> float:
+        """The share of an entry among all answers."""
+        return getattr(self, entry) / max(sum(self[:3]), 1)
 
 
 class Questions(NamedTuple):
@@ -79,19 +59,6 @@ class Questions(NamedTuple):
 
     training: Corridors
     held_out: Corridors
-
-
-class Trunk(NamedTuple):
-    """The part of a network below its heads, frozen."""
-
-    name: str
-    network: NetworkConfig
-    variables: Variables | None  # None: new ones for each seed
-
-    @property
-    def digest(self) -> str:
-        """A checksum of the weights, empty for untrained ones."""
-        return weights_digest(self.variables)
 
 
 Answers = Mapping[int, ProbeResult]
@@ -104,10 +71,8 @@ def draw_questions(
     """Draw balanced questions for a head; each seed draws others.
 
     Raises:
-      ValueError: see `make_corridors`, or a head cannot learn from so few.
+      ValueError: see `make_corridors`.
     """
-    if count_train < MIN_TRAIN:
-        raise ValueError(f"probe: count_train ({count_train}) must be at least {MIN_TRAIN}")
     draw = functools.partial(make_corridors, rules, min_distance=min_distance)
     return Questions(
         draw(count=count_train, seed=2 * seed, shapes=TRAINING),
@@ -116,22 +81,16 @@ def draw_questions(
 
 
 def ask(features_of: Features, questions: Questions, *, read: str, seed: int) -> Answers:
-    """Train a head on a trunk's features and count its answers to the held-out questions.
-
-    Args:
-      features_of: the trunk.
-      questions: of both kinds.
-      read: what the head reads, one of READS.
-      seed: of the head.
-    """
+    """Train a head of a seed on a trunk's features, of which it reads one of READS, and count its
+    answers to the held-out questions."""
     known, held_out = (read_features(features_of, each, read=read) for each in questions)
     head = fit_head(known, questions.training.is_connected, seed=seed)
-    scores, labels = fetch(head_scores(head, held_out)), questions.held_out.is_connected
-    answers = {}
-    for distance in np.unique(questions.held_out.distance):
-        there = questions.held_out.distance == distance
-        answers[int(distance)] = verdict(scores[there], labels[there])
-    return answers
+    scores, asked = fetch(head_scores(head, held_out)), questions.held_out
+    places = {int(distance): asked.distance == distance for distance in np.unique(asked.distance)}
+    return {
+        distance: verdict(scores[place], asked.is_connected[place])
+        for distance, place in places.items()
+    }
 
 
 def verdict(scores: np.ndarray, labels: np.ndarray) -> ProbeResult:
@@ -169,36 +128,19 @@ def before_last_wall(states: State) -> State:
     return State(variant, position._replace(walls=jnp.repeat(pairs[:, 0] & pairs[:, 1], 2, axis=0)))
 
 
-def load_trunk(player: str, *, players: int) -> Trunk:
-    """The trunk of a trained player, for positions of this many players.
-
-    Raises:
-      UsageError: it has no network, or one for another number of players.
-    """
-    config, variables, name, *_ = load_network(player)
-    if config.rules.players != players:
-        raise UsageError(
-            f"{player}: its network is for {config.rules.players} players, the rules are for "
-            f"{players}"
-        )
-    return Trunk(name, config.network, variables)
-
-
-def trunk_features(trunk: Trunk, seed: int) -> Features:
-    """The frozen trunk as a function of states; a new one of this seed, where it is untrained.
+def trunk_features(network: NetworkConfig, variables: Variables | None, seed: int) -> Features:
+    """A frozen trunk as a function of states; a new one of this seed where there are no weights.
 
     It sees the walls as they are. All other planes are those before the last wall: floods made some
     of them, and would tell what it cut off.
     """
-    config = trunk.network
-    variables = trunk.variables
     if variables is None:
-        variables = network_for(config, 2).init(jax.random.key(seed))
-    return functools.partial(_observe_features, variables, config=config)
+        variables = network_for(network, 2).init(jax.random.key(seed))
+    return functools.partial(_features, variables, config=network)
 
 
 @functools.partial(jax.jit, static_argnames="config")
-def _observe_features(
+def _features(
     variables: Variables, states: State, earlier: State, *, config: NetworkConfig
 ) -> jax.Array:
     shown = shown_planes(states, earlier, config)

@@ -3,29 +3,35 @@
 The values stand in configs/study/ alone: a file's tables change keys of those of `cpu.toml`.
 """
 
-import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
+import pydantic
 from pydantic import AfterValidator, Field
 
 from train.config.rule_sets import read_rule_sets
-from train.experiments.lib.scale import (
-    Count,
-    Keys,
-    Pairs,
-    Plies,
-    Scale,
-    TrainingScale,
-    refuse_keys,
-    validated,
-)
-from train.runtime.errors import UsageError
+from train.runtime.errors import UsageError, validation_errors
 from train.runtime.files import read_toml
 from wallgo_jax.game.rules import Rules, named
 
 _T = TypeVar("_T")
+_Table = TypeVar("_Table", bound="Scale")
+_SET = ("name", "seed", "evaluation", "checkpoint", "tracking", "init_from")
+
+
+def _refuse_keys(config: Mapping[str, Any], *keys: str) -> None:
+    """Refuse keys of a run's config, such as `network.blocks`, that an experiment sets."""
+    for key in keys:
+        table, _, name = key.rpartition(".")
+        fields = config.get(table) if table else config
+        if isinstance(fields, Mapping) and name in fields:
+            raise ValueError(f"config: {key} is set by the experiment: leave it out")
+
+
+def _free_keys(config: dict[str, Any]) -> dict[str, Any]:
+    _refuse_keys(config, *_SET)
+    return config
 
 
 def _distinct(values: tuple[_T, ...]) -> tuple[_T, ...]:
@@ -41,61 +47,75 @@ def _rising(values: tuple[int, ...]) -> tuple[int, ...]:
     return values
 
 
-def _preset(name: str) -> str:
-    named(name)
-    return name
-
-
 def _preset_for_two(name: str) -> str:
     if name and named(name).players != 2:
         raise ValueError("must be for two players")
     return name
 
 
+Count = Annotated[int, Field(ge=1)]
+Pairs = Annotated[int, Field(ge=2, multiple_of=2)]
+Plies = Annotated[int, Field(ge=0)]
+Keys = Annotated[dict[str, Any], AfterValidator(_free_keys)]
 Games = Annotated[int, Field(ge=2)]
 Questions = Annotated[int, Field(ge=10, multiple_of=2)]
 Name = Annotated[str, Field(min_length=1)]
+Preset = Annotated[str, AfterValidator(lambda name: named(name) and name)]
+PresetForTwo = Annotated[str, AfterValidator(_preset_for_two)]
 Players = Annotated[tuple[Name, ...], Field(min_length=1)]
 Names = Annotated[tuple[Name, ...], AfterValidator(_distinct)]
 SomeNames = Annotated[Names, Field(min_length=1)]
+SeveralNames = Annotated[Names, Field(min_length=2)]
 Counts = Annotated[tuple[Count, ...], Field(min_length=1)]
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+class Scale(pydantic.BaseModel):
+    """A table of a scale."""
+
+    model_config = pydantic.ConfigDict(frozen=True, extra="forbid")
+
+
+class TrainingScale(Scale):
+    """Trainings of one config's variants, and matches among them."""
+
+    SETS: ClassVar[tuple[str, ...]] = ()
+    """Keys of the config that the experiment sets."""
+
+    config: Keys  # keys of the run's config that differ from the quickstart's, as tables
+    seeds: Count  # trainings of each variant
+    games: Pairs  # of each two players of a seed
+    simulations: Count  # of a move in these games
+    opening_plies: Plies  # random plies that games start with
+
+    def model_post_init(self, context: Any) -> None:
+        _refuse_keys(self.config, *self.SETS)
+
+
 class FeaturesScale(TrainingScale):
     """Plane sets, trained with equal games and settings."""
 
-    planes: SomeNames  # plane sets
+    SETS = ("network.planes", "network.blocks")
+    planes: SeveralNames  # plane sets
     blocks: SomeNames  # block strings, each with every plane set
 
-    def __post_init__(self) -> None:
-        if len(self.planes) * len(self.blocks) < 2:
-            raise ValueError("planes and blocks must give at least two variants")
-        refuse_keys(self.config, "network.planes", "network.blocks")
 
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class BlocksScale(TrainingScale):
     """Block strings, trained on equal positions."""
 
-    blocks: Annotated[Names, Field(min_length=2)]  # block strings
-
-    def __post_init__(self) -> None:
-        refuse_keys(self.config, "network.blocks")
+    SETS = ("network.blocks",)
+    blocks: SeveralNames  # block strings
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class SizeScale(Scale):
     """The size of the game; games of networks against themselves stand for strong play."""
 
-    rules: tuple[Annotated[str, AfterValidator(_preset)], ...]  # presets
+    rules: tuple[Preset, ...]  # presets
     random_games: Games  # of each
     players: Players  # networks, each of the rules that it has learned
     simulations: Count  # of their moves
     strong_games: Games  # of each
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class BalanceScale(Scale):
     """Balance and openings: games of networks against themselves."""
 
@@ -105,7 +125,6 @@ class BalanceScale(Scale):
     opening_depth: Games  # plies that the table of openings goes down to
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class MobilityScale(Scale):
     """Mobility, moves that give up territory for reach, implicit passes."""
 
@@ -116,7 +135,6 @@ class MobilityScale(Scale):
     search_simulations: Count  # of those searches
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class FootingScale(Scale):
     """Search budgets: equal time, many simulations, a player with fewer simulations, a player that
     considers fewer actions."""
@@ -135,19 +153,17 @@ class FootingScale(Scale):
     opening_plies: Plies  # random plies that games start with
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class TransferCase(Scale):
     """A training that begins with the weights of another one; an entry of a list, so what it leaves
     out is said here."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][\w.+-]*$")]  # for files
     source: str = ""  # a network; empty to train one, with each seed
-    source_config: Keys = dataclasses.field(default_factory=dict)  # changes of that training
-    config: Keys = dataclasses.field(default_factory=dict)  # changes of the training proper
+    source_config: Keys = Field(default_factory=dict)  # changes of that training
+    config: Keys = Field(default_factory=dict)  # changes of the training proper
     freeze: tuple[str, ...] = ("trunk=5",)  # of a third training, as `learner.freeze`
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class TransferScale(TrainingScale):
     """Warm starts against training from nothing. The network is that of a source that is named."""
 
@@ -157,7 +173,6 @@ class TransferScale(TrainingScale):
     curve_games: Pairs  # of each of its matches
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class PaddingScale(Scale):
     """Small boards inside a large grid, by the plane of playable cells or by walls alone."""
 
@@ -168,58 +183,52 @@ class PaddingScale(Scale):
     games: Games  # random games whose positions are shown, and games that are played
     simulations: Count  # of a move
 
-    def __post_init__(self) -> None:
+    def model_post_init(self, context: Any) -> None:
         if not self.size < self.grid:
             raise ValueError(f"size ({self.size}) must be below grid ({self.grid})")
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class CorridorsScale(Scale):
     """Far corridors in frozen trunks. A trained network is asked with new weights, too."""
 
     trunks: Names  # networks; those whose configs differ in name and seed alone are one trunk
     blocks: Names  # block strings of the experiment `blocks`, whose trainings are asked, too
     untrained: Names  # block strings, asked with new weights, else as in `blocks`
-    rules: Annotated[Name, AfterValidator(_preset_for_two)]  # preset of the positions
+    rules: PresetForTwo  # preset of the positions
     questions: Questions  # positions that a head learns from
     held_out: Questions  # positions that it is asked about
     min_distance: Count  # least steps from the queried stone to an enemy
     heads: Annotated[int, Field(ge=2)]  # of each training, each with questions of its own
 
-    def __post_init__(self) -> None:
+    def model_post_init(self, context: Any) -> None:
         if not self.trunks + self.blocks + self.untrained:
             raise ValueError("name at least one trunk or block string")
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class AdversaryScale(TrainingScale):
     """Adversaries of frozen victims; the rules are the victim's, and `games` those of each match of
     an adversary with its victim."""
 
+    SETS = ("rules", "selfplay.opponent")
     blocks: Names  # block strings of `blocks`, whose trainings are victims, seed by seed
     victims: Names  # further victims, networks without a budget, each attacked with every seed
     victim_simulations: Count  # of the victim's moves, in training and in matches
 
-    def __post_init__(self) -> None:
-        if not (self.blocks or self.victims):
-            raise ValueError("name at least one block string or victim")
-        refuse_keys(self.config, "rules", "selfplay.opponent")
 
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class MixedScale(TrainingScale):
     """One network for several rule sets, and a specialist of each; `games` are those of each match.
 
     The mixed network is trained as long as one specialist, and as long as all of them together.
     """
 
+    SETS = ("rules", "iterations", "grid")
     rules: Annotated[tuple[Any, ...], Field(min_length=2)]  # as a run's key `rules` lists them
     minutes: Annotated[float, Field(gt=0, allow_inf_nan=False)]  # of each specialist
     unseen: dict[str, Any]  # a table of rules that no training has
     opponents: SomeNames  # players that need no weights, met with the unseen rules
 
-    def __post_init__(self) -> None:
-        refuse_keys(self.config, "rules", "iterations", "grid")
+    def model_post_init(self, context: Any) -> None:
+        super().model_post_init(context)
         rule_sets, unseen = read_rule_sets(self.rules), Rules.from_dict(self.unseen)
         if {each.rules.players for each in rule_sets} | {unseen.players} != {2}:
             raise ValueError("rules and unseen must be for two players")
@@ -227,7 +236,6 @@ class MixedScale(TrainingScale):
             raise ValueError("unseen must be none of rules")
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class SetupsScale(Scale):
     """Values of setups by networks, games from the best ones, and a book of balanced ones.
 
@@ -236,9 +244,7 @@ class SetupsScale(Scale):
     """
 
     players: SomeNames  # networks
-    rules: Annotated[
-        str, AfterValidator(_preset_for_two)
-    ]  # preset; empty for what they have learned
+    rules: PresetForTwo  # preset; empty for what they have learned
     beam: tuple[Plies, ...]
     frontier: tuple[Plies, ...]
     rounds: Count  # of searches, at most
@@ -251,7 +257,6 @@ class SetupsScale(Scale):
     temperature: Annotated[float, Field(ge=0, allow_inf_nan=False)]  # of a move in games
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class ExactScale(Scale):
     """Exact values of small boards."""
 
@@ -259,7 +264,6 @@ class ExactScale(Scale):
     node_limit: Count  # of one question to alpha-beta search
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class SupervisedScale(Scale):
     """Networks trained on the solver's answers; their config is that of the first player."""
 
@@ -272,7 +276,6 @@ class SupervisedScale(Scale):
     kinds: Annotated[tuple[Literal["gumbel", "puct"], ...], Field(min_length=1)]  # of searches
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class Scales(Scale):
     """The scale of each experiment."""
 
@@ -291,6 +294,18 @@ class Scales(Scale):
     setups: SetupsScale
     exact: ExactScale
     supervised: SupervisedScale
+
+
+def validated(kind: type[_Table], fields: Mapping[str, Any], *, where: str) -> _Table:
+    """A table of a kind; the message of a `UsageError` begins with `where`.
+
+    Raises:
+      UsageError: a key or a value is not allowed.
+    """
+    try:
+        return kind.model_validate(fields)
+    except pydantic.ValidationError as error:
+        raise UsageError(f"{where}: {validation_errors(error)}") from None
 
 
 def read_scales(source: Path | Mapping[str, Any] | None = None) -> Scales:
@@ -317,7 +332,7 @@ def with_players(scales: Scales, name: str, players: tuple[str, ...]) -> Scales:
       UsageError: the experiment takes none, or not these.
     """
     table = getattr(scales, name)
-    if "players" not in {field.name for field in dataclasses.fields(table)}:
+    if "players" not in type(table).model_fields:
         raise UsageError(f"experiment: --players is not for {name}")
-    fields = dataclasses.asdict(table) | {"players": players}
-    return dataclasses.replace(scales, **{name: validated(type(table), fields, where=name)})
+    changed = validated(type(table), dict(table) | {"players": players}, where=name)
+    return scales.model_copy(update={name: changed})

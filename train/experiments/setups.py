@@ -12,6 +12,7 @@ Intervals of win rates are Student's over pairs of games with the colours change
 M positions, D placements, N networks, K setups.
 """
 
+import functools
 import hashlib
 import itertools
 from collections.abc import Sequence
@@ -24,7 +25,7 @@ import numpy as np
 from train.arena.openings import Positions
 from train.experiments import openings
 from train.experiments.lib import stats
-from train.experiments.lib.pages import Picture, Report, Table, paragraphs
+from train.experiments.lib.pages import Picture, Report, Table
 from train.experiments.lib.stats import Estimate
 from train.experiments.lib.work import Work, check_two_players, play_games
 from train.metrics.intervals import Interval, intervals_figure
@@ -52,13 +53,6 @@ _CANDIDATES = 4  # setups that are searched for each of the book
 _PLACED = "#f3e3a9"  # tiles of the placed stones
 
 
-class Rate(NamedTuple):
-    """Red's win rate in the games from a start."""
-
-    estimate: Estimate  # over pairs of games
-    distinct: int  # games
-
-
 class Networks(NamedTuple):
     """The networks that value setups and play games from them."""
 
@@ -72,15 +66,13 @@ class Networks(NamedTuple):
 
     def _values(self, name: str, cells: np.ndarray, simulations: int) -> np.ndarray:
         player = make_player(f"{name}@{max(simulations, 1)}", self.rules, transfer=True)
-        batch = _SEARCH_BATCH if simulations else _BATCH
 
         @jax.jit
         def value(cells: jax.Array) -> tuple[jax.Array]:
             states = openings.place(self.rules, cells)
             if simulations:
-                search = make_reporting_search(
-                    player.evaluate, player.search, simulations=simulations
-                )
+                options = {"simulations": simulations}
+                search = make_reporting_search(player.evaluate, player.search, **options)
                 found = search(player.variables, states, jax.random.key(0))
                 return (jnp.asarray(found.best_values)[:, 0],)
             own = player.evaluate(player.variables, states).value[:, 0]
@@ -89,40 +81,43 @@ class Networks(NamedTuple):
         settings = {"player": identity(player.name, player), "rules": self.rules.to_dict()}
         parts: list[Any] = [[]]
         with self.work.task(f"{name}@{simulations}", len(cells), "setups") as on_progress:
+
+            def make(first: int, some: np.ndarray) -> list[float]:
+                batch = _SEARCH_BATCH if simulations else _BATCH
+                (red,) = in_batches(value, some, batch, lambda done: on_progress(first + done))
+                return [round(float(each), 4) for each in red]
+
             for first in range(0, len(cells), _PIECE):
                 some = np.ascontiguousarray(cells[first : first + _PIECE])
                 digest = hashlib.sha256(some.tobytes()).hexdigest()
                 how = settings | {"cells": digest, "simulations": simulations}
-
-                def make(first: int = first, some: np.ndarray = some) -> list[float]:
-                    found = in_batches(value, some, batch, lambda done: on_progress(first + done))
-                    return [round(float(each), 4) for each in found[0]]
-
-                parts.append(self.work.cached("setup-values", how, make))
+                make_some = functools.partial(make, first, some)
+                parts.append(self.work.cached("setup-values", how, make_some))
         return (1 + np.concatenate(parts)) / 2
 
-    def rates(self, cells: np.ndarray | None, *, games: int) -> list[Rate]:
-        """Red's win rate from each setup.
+    def games(self, cells: np.ndarray | None, games: int) -> tuple[np.ndarray, np.ndarray]:
+        """Play at least this many games from each setup, shared by all pairs of networks.
 
         Args:
           cells: int32[K, D], of the setups; None where the players place the stones.
-          games: at least this many from each setup, shared by all pairs of networks.
+          games: from each.
+
+        Returns:
+          float[K, R], Red's points, from 0 to 1, of R pairs of games, and int[K], distinct games.
         """
-        points, distinct = self._games(cells, games=games)
-        return [Rate(stats.over_games(p), int(d)) for p, d in zip(points, distinct, strict=True)]
-
-    def rate(self, cells: np.ndarray | None, *, games: int) -> Rate:
-        """Red's win rate from all setups together."""
-        points, distinct = self._games(cells, games=games)
-        return Rate(stats.over_games(points.ravel()), int(distinct.sum()))
-
-    def _games(self, cells: np.ndarray | None, *, games: int) -> tuple[np.ndarray, np.ndarray]:
-        """float[K, R], Red's points, from 0 to 1, of R pairs of games, and int[K], distinct
-        games."""
-        scale, pairs = self.work.scale.setups, list(itertools.combinations(self.names, 2))
-        pairs = pairs or [(self.names[0],) * 2]
-        count = 1 if cells is None else len(cells)
+        scale, count = self.work.scale.setups, 1 if cells is None else len(cells)
+        pairs = list(itertools.combinations(self.names, 2)) or [(self.names[0],) * 2]
         openings_each = -(-games // (2 * len(pairs)))
+
+        def make(players: Sequence[Any]) -> list[list[Any]]:
+            start = None if cells is None else positions_of(self.rules, cells)
+            total = 2 * openings_each * count
+            result = play_games(self.work, players, self.rules, games=total, positions=start)
+            points = np.bincount(result.opening, (1 + result.rewards[:, 0]) / 4)
+            different = {*zip(result.opening % count, result.games, strict=True)}
+            distinct = np.bincount([setup for setup, _ in different], minlength=count)
+            return [points.reshape(openings_each, count).T.tolist(), distinct.tolist()]
+
         played = []
         for pair in pairs:
             names = [f"{name}@{scale.game_simulations}" for name in pair]
@@ -136,19 +131,10 @@ class Networks(NamedTuple):
                 "openings": openings_each,
                 "seed": self.work.seed,
             }
-
-            def make(players: Sequence[Any] = players) -> list[list[Any]]:
-                start = None if cells is None else positions_of(self.rules, cells)
-                total = 2 * openings_each * count
-                result = play_games(self.work, players, self.rules, games=total, positions=start)
-                points = np.bincount(result.opening, (1 + result.rewards[:, 0]) / 4)
-                different = {*zip(result.opening % count, result.games, strict=True)}
-                distinct = np.bincount([setup for setup, _ in different], minlength=count)
-                return [points.reshape(openings_each, count).T.tolist(), distinct.tolist()]
-
-            played.append(self.work.cached("setup-games", settings, make))
-        points = [np.array(points) for points, _ in played]
-        return np.concatenate(points, axis=1), np.sum([distinct for _, distinct in played], axis=0)
+            make_these = functools.partial(make, players)
+            played.append(self.work.cached("setup-games", settings, make_these))
+        points, distinct = zip(*played, strict=True)
+        return np.concatenate([np.array(each) for each in points], axis=1), np.sum(distinct, axis=0)
 
 
 class Minimax(NamedTuple):
@@ -175,48 +161,47 @@ def report(work: Work) -> Report:
         check_two_players(name)
     rules = named(scale.rules) if scale.rules else common_rules(scale.players)
     assert rules is not None  # Networks have learned some.
-    networks, turns = Networks(work, rules, scale.players), len(openings.turns_of(rules))
-    if not len(scale.beam) + 1 == len(scale.frontier) == turns:
-        raise UsageError(
-            f"experiment: the placements of {name_of(rules)} have {turns} turns: beam needs "
-            f"{turns - 1} numbers, frontier {turns}"
-        )
-    tree = openings.place_by_turns(
-        rules, scale.beam, lambda cells: networks.values(cells, RAW).mean(axis=0)
+    networks = Networks(work, rules, scale.players)
+    best = _minimax(networks)
+    book, balance = choose_book(networks, best.tree, best.raw)
+    rates: dict[str, tuple[Estimate, int]] = {}
+    played = best.cells[best.lines[: scale.lines]]
+    for line, points, distinct in zip(played, *networks.games(played, scale.games), strict=True):
+        rates[openings.in_words(rules, line)] = stats.over_games(points), int(distinct)
+    others = ("placed by the players", None, scale.games)
+    for name, *asked in ((f"book of {len(book)}", book, scale.book_games), others):
+        points, distinct = networks.games(*asked)
+        rates[name] = stats.over_games(points.ravel()), int(distinct.sum())
+    searched = int(best.is_searched.sum())
+    data = {"setups": len(best.is_searched), "searched": searched, "games": rates}
+    data["lines"] = [
+        {
+            "cells": best.cells[i].tolist(),
+            "raw": best.raw[:, i].tolist(),
+            "red": best.values[:, i].tolist(),
+        }
+        for i in best.lines
+    ]
+    games = [
+        [name, f"{2 * rate.number:,}", f"{distinct:,}", *rate.cells()]
+        for name, (rate, distinct) in rates.items()
+    ]
+    heads = ("start", "games", "distinct", "Red wins", "95 %")
+    figure = intervals_figure(
+        [Interval(name, *(100 * each for each in rate[:3])) for name, (rate, _) in rates.items()],
+        title="Red's win rate by setup",
+        x_label="per cent, 95 % intervals",
+        middle=50,
     )
-    raw = networks.values(tree[-1].cells, RAW)
-    values, is_searched = search_frontier(networks, tree, raw)
-    lines = openings.line_of_each_first(tree, values.mean(axis=0))
-    first = np.argsort(-values.mean(axis=0)[lines], kind="stable")
-    lines = lines[first]
-    best = Minimax(rules, tree, raw, values, is_searched, first, lines)
-    book, balance = choose_book(networks, tree, raw)
-    played = best.cells[lines[: scale.lines]]
-    names = [openings.in_words(rules, line) for line in played]
-    rates = dict(zip(names, networks.rates(played, games=scale.games), strict=True)) | {
-        f"book of {len(book)}": networks.rate(book, games=scale.book_games),
-        "placed by the players": networks.rate(None, games=scale.games),
-    }
     caption = f"{name_of(rules)}, @{scale.game_simulations}, temperature {scale.temperature:g}"
+    summary = f"{len(best.is_searched):,} setups are valued, {searched:,} of them searched."
     rows = (book + first_placement(rules.size)).tolist(), balance.tolist()
     return Report(
         f"Setups of {name_of(rules)}",
-        [*paragraphs(__doc__)[:-1], _summary(best)],
-        [_line_table(best), _network_table(networks, best), _games_table(rates)],
-        [Picture("setups", "", _drawing(best)), Picture("games", caption, _games_figure(rates))],
-        {
-            "setups": len(is_searched),
-            "searched": int(is_searched.sum()),
-            "games": rates,
-            "lines": [
-                {
-                    "cells": best.cells[i].tolist(),
-                    "raw": raw[:, i].tolist(),
-                    "red": values[:, i].tolist(),
-                }
-                for i in lines
-            ],
-        },
+        [_line_table(best), Table("Games from the setups", heads, games)],
+        data,
+        text=[summary],
+        pictures=[Picture("setups", "", _drawing(best)), Picture("games", caption, figure)],
         files={BOOK: book_lines(rules, *rows)},
     )
 
@@ -227,13 +212,20 @@ def positions_of(rules: Rules, cells: np.ndarray) -> Positions:
     return Positions(position, cells + first_placement(rules.size), has_games=True)
 
 
-def search_frontier(
-    networks: Networks, tree: Sequence[openings.Turn], raw: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Values float[N, M] with searched ones in place of raw ones where they decide, and bool[M],
-    which are searched."""
-    scale, values = networks.work.scale.setups, raw.copy()
-    is_searched = np.zeros(raw.shape[1], bool)
+def _minimax(networks: Networks) -> Minimax:
+    """Value all setups, and search those that decide, until none without a search does."""
+    scale, rules = networks.work.scale.setups, networks.rules
+    turns = len(openings.turns_of(rules))
+    if not len(scale.beam) + 1 == len(scale.frontier) == turns:
+        raise UsageError(
+            f"experiment: the placements of {name_of(rules)} have {turns} turns: beam needs "
+            f"{turns - 1} numbers, frontier {turns}"
+        )
+    tree = openings.place_by_turns(
+        rules, scale.beam, lambda cells: networks.values(cells, RAW).mean(axis=0)
+    )
+    raw = networks.values(tree[-1].cells, RAW)
+    values, is_searched = raw.copy(), np.zeros(raw.shape[1], bool)
     for _ in range(scale.rounds):
         deciding = openings.best_lines(tree, values.mean(axis=0), scale.frontier)
         new = deciding[~is_searched[deciding]]
@@ -241,7 +233,9 @@ def search_frontier(
             break
         values[:, new] = networks.values(tree[-1].cells[new], scale.simulations)
         is_searched[new] = True
-    return values, is_searched
+    lines = openings.line_of_each_first(tree, values.mean(axis=0))
+    first = np.argsort(-values.mean(axis=0)[lines], kind="stable")
+    return Minimax(rules, tree, raw, values, is_searched, first, lines[first])
 
 
 def choose_book(
@@ -277,20 +271,6 @@ def _range(values: np.ndarray) -> str:
     return f"{mean:.1f}" if len(values) == 1 else f"{mean:.1f} ({low:.1f} to {high:.1f})"
 
 
-def _summary(best: Minimax) -> str:
-    """How much was valued, and how far networks agree."""
-    said = f"{len(best.is_searched):,} setups are valued, {best.is_searched.sum():,} of them"
-    said += " searched."
-    if len(best.raw) == 1:
-        return said
-    replies = np.stack([openings.back_up(best.tree, each)[-2] for each in best.raw])
-    between = np.corrcoef(replies)[np.triu_indices(len(best.raw), 1)]
-    return (
-        f"{said} The values of all positions before the last turn correlate between two networks "
-        f"by {between.min():.2f} to {between.max():.2f}."
-    )
-
-
 def _line_table(best: Minimax) -> Table:
     """The line after each first choice, as all networks see it, and how far they agree."""
     rules, tree, raw = best.rules, best.tree, best.raw
@@ -311,47 +291,13 @@ def _line_table(best: Minimax) -> Table:
     return Table(title, [*heads, "same replies"], rows)
 
 
-def _network_table(networks: Networks, best: Minimax) -> Table:
-    """What each network's own line is worth to it and to the others."""
-    widths = (1,) * len(best.tree)
-    lines = np.concatenate([openings.best_lines(best.tree, each, widths) for each in best.raw])
-    searched = networks.values(best.cells[lines], networks.work.scale.setups.simulations)
-    rows = []
-    for own, (name, line) in enumerate(zip(networks.names, lines, strict=True)):
-        rows.append([f"`{name}`", openings.in_words(networks.rules, best.cells[line])])
-        for values in (best.raw[:, line], searched[:, own]):
-            others = np.delete(values, own)
-            rows[-1] += [f"{100 * values[own]:.1f}", _range(others) if len(others) else ""]
-    heads = ("network", "its line by raw values", "raw", "raw, others", "searched")
-    return Table("Each network's line, as the others see it", (*heads, "searched, others"), rows)
-
-
-def _games_table(rates: dict[str, Rate]) -> Table:
-    """Red's win rates from each start."""
-    rows = [
-        [name, f"{2 * rate.number:,}", f"{distinct:,}", *rate.cells()]
-        for name, (rate, distinct) in rates.items()
-    ]
-    heads = ("start", "games", "distinct", "Red wins", "95 %")
-    return Table("Games from the setups", heads, rows)
-
-
-def _games_figure(rates: dict[str, Rate]) -> Any:
-    rows = [
-        Interval(name, *(100 * each for each in rate.estimate[:3])) for name, rate in rates.items()
-    ]
-    title = "Red's win rate by setup"
-    return intervals_figure(rows, title=title, x_label="per cent, 95 % intervals", middle=50)
-
-
 def _drawing(best: Minimax) -> str:
     """Boards of the lines with Red's score, the cells of the placed stones painted, as SVG."""
     cells = best.cells[best.lines]
     states, panels = fetch(openings.place(best.rules, cells)), []
     for number, (placed, line) in enumerate(zip(cells, best.lines, strict=True)):
-        tiles = [theme.LIGHT.tile] * best.rules.size**2
-        for cell in placed:
-            tiles[cell] = _PLACED
+        plain = theme.LIGHT.tile
+        tiles = [_PLACED if i in placed else plain for i in range(best.rules.size**2)]
         snapshot = take_snapshot(jax.tree.map(lambda x, i=number: x[i], states))
         red = _range(best.values[:, line])
         caption = f"{openings.in_words(best.rules, placed)}: Red {red} %"

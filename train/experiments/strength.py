@@ -111,8 +111,13 @@ def measure(
     (against,) = pool.entrants_of_names([OPPONENT], rules, heuristics=config.heuristics)
     settings = pool.settings_of(rules, opening_plies=opening_plies, seed=seed)
     cache = ResultsCache(run / CACHE_FILE, settings | {"games": games})
-    earlier = _earlier(run)
-    minutes, compile_minutes = _minutes(run, earlier)
+    if not (run / METRICS_FILE).exists():
+        raise UsageError(f"{run}: has no {METRICS_FILE}, which the minutes are read from")
+    earlier, rows = _earlier(run), read_rows(run / METRICS_FILE)
+    seconds = [row["selfplay_seconds"] + row["learn_seconds"] for row in rows]
+    totals = (earlier.minutes + np.cumsum(seconds) / 60).tolist()
+    minutes = dict(zip((row["iteration"] for row in rows), totals, strict=True))
+    compile_seconds = sum(row.get("compile_seconds") or 0.0 for row in rows)
     points = []
     for number, entrant in enumerate(entrants):
         players = entrant.identity, against.identity
@@ -129,34 +134,35 @@ def measure(
             raise UsageError(f"{run}: {METRICS_FILE} has no row of iteration {iteration}")
         rate = result.wins[0] / result.games
         points.append(StrengthPoint(iteration, minutes[iteration], rate, result.games))
-    passings, code = tuple(passing(points, level) for level in LEVELS), code_in_words(code_of(run))
-    whole = max(minutes.values())
-    curve = StrengthCurve(tuple(points), passings, whole, compile_minutes, earlier, code)
+    curve = StrengthCurve(
+        points=tuple(points),
+        passings=tuple(passing(points, level) for level in LEVELS),
+        minutes=max(minutes.values()),
+        compile_minutes=earlier.compile_minutes + compile_seconds / 60,
+        earlier=earlier,
+        code=code_in_words(code_of(run)),
+    )
     how = {"opponent": against.name, "simulations": SIMULATIONS, "opening_plies": opening_plies}
     write_json(run / CURVE_FILE, {**how, "seed": seed, **plain_data(curve)})
     return curve
 
 
 def passing(points: Sequence[StrengthPoint], level: float) -> Passing:
-    """The minutes at which the curve passes a level, with an interval by resampling the games.
+    """The minutes at which a curve in order of time passes a level, with an interval by resampling
+    the games.
 
     The curve is the best one that never falls (isotonic regression), with straight lines between
     checkpoints, so that one lucky match does not decide. A curve that begins above the level has
     passed it by its first checkpoint.
-
-    Args:
-      points: in order of time, at least one.
     """
-    minutes = np.array([point.minutes for point in points])
-    rates = np.array([point.rate for point in points])
-    games = np.array([point.games for point in points])
+    _, minutes, rates, games = map(np.array, zip(*points, strict=True))
     draw = np.random.default_rng(0)
     again = [draw.binomial(games, rates) / games for _ in range(_RESAMPLES)]
-    times = np.array([_time_at(minutes, each, games, level) for each in again])
     # Sorted, not interpolated: a time beyond the end is infinite.
-    low, high = np.sort(times)[[int(0.025 * _RESAMPLES), int(0.975 * _RESAMPLES)]]
-    times_of_level = (_time_at(minutes, rates, games, level), low, high)
-    return Passing(level, *(float(time) if np.isfinite(time) else None for time in times_of_level))
+    times = np.sort([_time_at(minutes, each, games, level) for each in again])
+    ends = times[[int(0.025 * _RESAMPLES), int(0.975 * _RESAMPLES)]]
+    found = (_time_at(minutes, rates, games, level), *ends)
+    return Passing(level, *(float(time) if np.isfinite(time) else None for time in found))
 
 
 def _time_at(minutes: np.ndarray, rates: np.ndarray, games: np.ndarray, level: float) -> float:
@@ -181,19 +187,6 @@ def _earlier(run: Path) -> EarlierStages:
         60 * sum(each["compiling"] for each in hours),
         tuple(str(stage.get("run") or stage.get("source")) for stage in unknown),
     )
-
-
-def _minutes(run: Path, earlier: EarlierStages) -> tuple[dict[int, float], float]:
-    """Minutes of training by iterations done, and those of compiling, both since the first stage
-    began."""
-    if not (run / METRICS_FILE).exists():
-        raise UsageError(f"{run}: has no {METRICS_FILE}, which the minutes are read from")
-    rows = read_rows(run / METRICS_FILE)
-    seconds = [row["selfplay_seconds"] + row["learn_seconds"] for row in rows]
-    minutes = earlier.minutes + np.cumsum(seconds) / 60
-    compile_seconds = sum(row.get("compile_seconds") or 0.0 for row in rows)
-    by_iteration = zip((row["iteration"] for row in rows), minutes.tolist(), strict=True)
-    return dict(by_iteration), earlier.compile_minutes + compile_seconds / 60
 
 
 def table(curve: StrengthCurve, *, title: str) -> Table:

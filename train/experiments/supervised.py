@@ -13,6 +13,7 @@ N positions, A slots.
 """
 
 import dataclasses
+import functools
 import zlib
 from typing import Any, NamedTuple
 
@@ -20,12 +21,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from train.analysis.accuracy import solve_each
 from train.arena.result import wilson_interval
 from train.checkpoints.exported import is_model, write_model
 from train.checkpoints.weights import TrainedNetwork
 from train.data.outcomes import Outcome
 from train.data.replay import Sample
-from train.experiments.lib.pages import Report, Table, paragraphs
+from train.experiments.lib.pages import Report, Table
 from train.experiments.lib.work import Work, check_without_budget
 from train.learning.learner import LearnerState, make_learner
 from train.network.build import network_for, observer_for
@@ -33,7 +35,7 @@ from train.players.registry import load_network
 from train.players.searching import network_player
 from train.runtime.batches import in_batches
 from train.solver.alphabeta import AlphaBeta
-from train.solver.boards import BY_SEARCH, DRAW, LOSS, WIN, board_of, check_solvable
+from train.solver.boards import BY_SEARCH, DRAW, LOSS, WIN, check_solvable
 from train.solver.positions import sample_positions
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import State
@@ -70,33 +72,25 @@ def report(work: Work) -> Report:
     for count in scale.learned:
         solved = _solve(work, rules, max(scale.learned), seed=work.seed + 1)
         fresh = np.flatnonzero(~np.isin(solved.key, held_out.key)[:count])
-        network = _teach(work, first, _rows(solved, fresh), count)
-        asked.append((f"supervised {count:,}", network, held_out, searches))
-        samples = _rows(solved, fresh[: scale.held_out])
-        asked.append(
-            (f"supervised {count:,}, in its training positions", network, samples, searches[:1])
-        )
+        samples, name = jax.tree.map(lambda x, fresh=fresh: x[fresh], solved), f"{count:,}"
+        network = _teach(work, first, samples, count)
+        asked.append((f"supervised {name}", network, held_out, searches))
+        some = jax.tree.map(lambda x: x[: scale.held_out], samples)
+        name = f"supervised {name}, in its training positions"
+        asked.append((name, network, some, searches[:1]))
     rows, data = [], {}
     for name, network, solved, searches in asked:
         alone = _ask(work, network, solved, *searches[0])[0]
         for kind, simulations in searches:
             found = _ask(work, network, solved, kind, simulations)
             figures = data[f"{name}@{simulations} {kind}"] = _figures(solved, *found, alone)
-            rows.append(_cells(figures, len(alone)) | {"network": name})
-            rows[-1]["search"] = f"{kind} {simulations}" if kind else "none"
-    cells = [[row[head] for head in _HEADS] for row in rows]
-    table = Table("Values kept in positions held out", _HEADS, cells)
-    return Report("Supervised by the solver", paragraphs(__doc__)[:-1], [table], [], data)
-
-
-def _rows(solved: Solved, rows: np.ndarray) -> Solved:
-    return jax.tree.map(lambda x: x[rows], solved)
-
-
-def _cells(figures: dict[str, float], count: int) -> dict[str, str]:
-    low, high = wilson_interval(figures["% kept"], count)
-    cells = {key: f"{100 * share:.2f}" for key, share in figures.items()}
-    return cells | {"95 %": f"{100 * low:.2f} to {100 * high:.2f}"}
+            low, high = wilson_interval(figures["% kept"], len(alone))
+            cells = {key: f"{100 * share:.2f}" for key, share in figures.items()}
+            cells["95 %"] = f"{100 * low:.2f} to {100 * high:.2f}"
+            cells |= {"network": name, "search": f"{kind} {simulations}" if kind else "none"}
+            rows.append([cells[head] for head in _HEADS])
+    table = Table("Values kept in positions held out", _HEADS, rows)
+    return Report("Supervised by the solver", [table], data)
 
 
 def _solve(work: Work, rules: Rules, count: int, *, seed: int) -> Solved:
@@ -106,16 +100,12 @@ def _solve(work: Work, rules: Rules, count: int, *, seed: int) -> Solved:
     settings = {"rules": rules.to_dict(), "count": count, "min_walls": walls, "seed": seed}
 
     def solve() -> list[list[int]]:
-        search, rows = AlphaBeta(rules, node_limit=_NODE_LIMIT), []
+        rows: list[list[int]] = []
         with work.task("solving", count, "positions") as on_progress:
-            for row in range(count):
-                position = jax.tree.map(lambda x, row=row: x[row], states.position)
-                board = board_of(position, rules.size)
-                value, best = search.solve(board)
-                others = len(search.plays(board)) - len(best)
-                slots, built = sum(1 << slot for slot in best), board.num_walls(rules.size)
-                rows.append([value, slots, int(others > 0), built, search.key(board)])
-                on_progress(row + 1)
+            for each in solve_each(AlphaBeta(rules, node_limit=_NODE_LIMIT), states):
+                slots = sum(1 << slot for slot in each.best)
+                rows.append([each.value, slots, int(each.can_err), each.walls, each.key])
+                on_progress(len(rows))
         return rows
 
     answers = np.array(work.cached("answers", settings, solve), np.int64)
@@ -177,15 +167,15 @@ def _ask(
 ) -> tuple[np.ndarray, np.ndarray]:
     """int[N] slots that a network plays and float[N] values that it expects, by a kind of search or
     alone."""
-    config, rules = network.config, network.config.rules
+    config, count = network.config, len(solved.value)
     search = dataclasses.replace(config.search, kind=kind or config.search.kind)
     settings: dict[str, Any] = {"weights": network.digest, "simulations": simulations}
     settings |= {"search": dataclasses.asdict(search), "seed": work.seed}
     settings |= {"positions": zlib.crc32(solved.key.tobytes())}
 
     def ask() -> list[list[float]]:
-        options = {"search": search, "simulations": simulations}
-        player = network_player(network.name, network.variables, config, rules, **options)
+        make = functools.partial(network_player, network.name, network.variables, config)
+        player = make(config.rules, search=search, simulations=simulations)
         assert player.report is not None
         choose, key = jax.jit(player.report), jax.random.key(work.seed)
 
@@ -193,8 +183,7 @@ def _ask(
             found = choose(player.variables, states, key)
             return found.slot, found.value
 
-        title, count = f"{network.name}@{simulations} {kind}", len(solved.value)
-        with work.task(title, count, "positions") as on_progress:
+        with work.task(f"{network.name}@{simulations} {kind}", count, "positions") as on_progress:
             slots, values = in_batches(answer, solved.states, min(_BATCH, count), on_progress)
         return [slots.tolist(), values.round(4).tolist()]
 

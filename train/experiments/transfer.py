@@ -7,13 +7,13 @@ one seed meet one another.
 """
 
 import dataclasses
-import json
+import functools
 import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from train.config import EvaluationConfig, RunConfig
-from train.experiments.lib import pages, stats, trainings
+from train.experiments.lib import stats, trainings
 from train.experiments.lib.pages import Picture, Report, Table
 from train.experiments.lib.stats import Estimate, MatchCounts
 from train.experiments.lib.trainings import Trained, Variant
@@ -26,15 +26,11 @@ from train.metrics.rows import METRICS_FILE, read_rows
 from train.network.build import network_for
 from train.players.registry import load_network, make_player
 from train.runtime.errors import UsageError
+from train.runtime.files import read_json
 
 SCRATCH, WARM, FROZEN = "scratch", "warm", "frozen"
-
-
-class CurvePoint(NamedTuple):
-    """A match of a training."""
-
-    minutes: float  # of training up to it
-    rate: float
+CurvePoints = list[list[float]]
+"""The matches of a training: the minutes up to each, and its win rate."""
 
 
 class CaseResult(NamedTuple):
@@ -43,7 +39,7 @@ class CaseResult(NamedTuple):
     case: TransferCase
     sources: Sequence[Trained]  # one a seed; empty where the source is named
     trained: Mapping[str, Sequence[Trained]]
-    curves: Mapping[str, list[list[CurvePoint]]]  # of each training, a curve a seed
+    curves: Mapping[str, list[CurvePoints]]  # of each training, a curve a seed
     meetings: list[MatchCounts]
 
 
@@ -56,13 +52,9 @@ def report(work: Work) -> Report:
     for case in scale.cases:
         _check(scale, base, case)
     results = [train_case(work, base, case) for case in scale.cases]
-    text = (
-        f"Each training was made with {stats.count_of(scale.seeds)}. Intervals are "
-        f"{stats.interval_kind(scale.seeds)}."
-    )
     return Report(
         title="Warm starts",
-        text=[*pages.paragraphs(__doc__), text, *map(_about, results)],
+        text=[*map(_about, results)],
         tables=[_table(scale, result) for result in results],
         pictures=[_picture(scale, result) for result in results],
         data={result.case.name: result._replace(case=result.case.source) for result in results},
@@ -72,13 +64,14 @@ def report(work: Work) -> Report:
 def _check(scale: TransferScale, base: RunConfig, case: TransferCase) -> None:
     """Refuse a case that cannot be trained with a UsageError."""
     where = f"transfer: {case.name}"
+    config_of = functools.partial(trainings.base_config, scale, where=where)
     try:
         if case.source:
             source = load_network(case.source).config
             base = dataclasses.replace(base, network=source.network)
         else:
-            source = trainings.config_for_matches(base, case.source_config, scale, where=where)
-        config = trainings.config_for_matches(base, case.config, scale, where=where)
+            source = config_of(base=base, changes=case.source_config)
+        config = config_of(base=base, changes=case.config)
         network = network_for(config.network, config.rules.players, size=config.grid_side)
         learner = dataclasses.replace(config.learner, freeze=case.freeze)
         frozen_steps(network.shapes.params, learner)
@@ -101,10 +94,6 @@ def train_case(work: Work, base: RunConfig, case: TransferCase) -> CaseResult:
         sources = trainings.train_all(work, [variant], seeds=scale.seeds)[variant.name]
         source = str(work.runs / variant.run_name("{seed}"))
     scratch = trainings.changed_config(base, case.config, where=where)
-    configs = {SCRATCH: scratch, WARM: dataclasses.replace(scratch, init_from=source)}
-    if case.freeze:
-        learner = dataclasses.replace(scratch.learner, freeze=case.freeze)
-        configs[FROZEN] = dataclasses.replace(configs[WARM], learner=learner)
     others = trainings.named_weights(scratch)
     warm_by = [source_by, others] if others else source_by
     evaluation = EvaluationConfig(
@@ -117,42 +106,37 @@ def train_case(work: Work, base: RunConfig, case: TransferCase) -> CaseResult:
         simulations=scale.simulations,
         opening_plies=scale.opening_plies,
     )
+    warm = dataclasses.replace(scratch, init_from=source)
     variants = [
-        Variant(
-            f"{where}-{name}",
-            config,
-            evaluation,
-            made_by=warm_by if config.init_from else others or None,
-        )
-        for name, config in configs.items()
+        Variant(f"{where}-{SCRATCH}", scratch, evaluation, made_by=others or None),
+        Variant(f"{where}-{WARM}", warm, evaluation, made_by=warm_by),
     ]
+    if case.freeze:
+        learner = dataclasses.replace(scratch.learner, freeze=case.freeze)
+        config = dataclasses.replace(warm, learner=learner)
+        variants.append(Variant(f"{where}-{FROZEN}", config, evaluation, made_by=warm_by))
     trained = trainings.train_all(work, variants, seeds=scale.seeds)
     meetings = trainings.round_robin(work, variants, trained, scale)
     curves = {name: [_curve(work, run) for run in runs] for name, runs in trained.items()}
     return CaseResult(case, sources, trained, curves, meetings)
 
 
-def _curve(work: Work, run: Trained) -> list[CurvePoint]:
+def _curve(work: Work, run: Trained) -> CurvePoints:
     """The matches of a run over its minutes, the final one included."""
 
-    def read() -> list[list[float]]:
-        directory = work.runs / run.run
-        try:
-            final = json.loads((directory / RESULT_FILE).read_text(encoding="utf-8"))
-            minutes, points = 0.0, []
-            for row in read_rows(directory / METRICS_FILE):
-                minutes += (row["selfplay_seconds"] + row["learn_seconds"]) / 60
-                if "win_rate" in row:
-                    points.append([minutes, row["win_rate"]])
-            return [*points, [minutes, final["matches"][0]["win_rate"]]]
-        except (OSError, ValueError, KeyError, IndexError) as error:
-            raise UsageError(f"{directory}: its matches cannot be read: {error}") from None
+    def read() -> CurvePoints:
+        directory, minutes, points = work.runs / run.run, 0.0, []
+        for row in read_rows(directory / METRICS_FILE):
+            minutes += (row["selfplay_seconds"] + row["learn_seconds"]) / 60
+            if "win_rate" in row:
+                points.append([minutes, row["win_rate"]])
+        final = read_json(directory / RESULT_FILE)["matches"][0]
+        return [*points, [minutes, final["win_rate"]]]
 
-    points = work.cached(f"curve-{run.run}", {"run": list(run)}, read)
-    return [CurvePoint(*point) for point in points]
+    return work.cached(f"curve-{run.run}", {"run": list(run)}, read)
 
 
-def _mean_curve(curves: Sequence[Sequence[CurvePoint]]) -> dict[float, Estimate]:
+def _mean_curve(curves: Sequence[CurvePoints]) -> dict[float, Estimate]:
     """The mean win rate over seeds by mean minutes, match by match, with the least and the best."""
     points = {}
     for minutes, rates in (zip(*match, strict=True) for match in zip(*curves, strict=True)):
@@ -165,7 +149,7 @@ def _table(scale: TransferScale, result: CaseResult) -> Table:
     name, rows = result.case.name, []
     level = [*_mean_curve(result.curves[f"{name}-{SCRATCH}"]).values()][-1].mean
     for variant, curves in result.curves.items():
-        last = stats.over_seeds([curve[-1].rate for curve in curves], scale.curve_games)
+        last = stats.over_seeds([curve[-1][1] for curve in curves], scale.curve_games)
         reached = (f"{x:.1f}" for x, rate in _mean_curve(curves).items() if rate.mean >= level)
         cells = [*last.cells(), *stats.mean_rate(result.meetings, variant).cells()]
         cells += [next(reached, "not reached"), trainings.mean_minutes(result.trained[variant])]
@@ -203,5 +187,5 @@ def _picture(scale: TransferScale, result: CaseResult) -> Picture:
         y_label=f"win rate{', mean over seeds' if several else ''}",
         is_share=True,
     )
-    caption = "bands: from the least to the best seed" if several else stats.count_of(1)
+    caption = "bands: from the least to the best seed" if several else "one seed"
     return Picture(f"curves-{name}", caption, figure)

@@ -14,7 +14,6 @@ from rich.console import Console
 
 from tests.support.learner import exact
 from tests.support.learner.commands import command, complaint
-from train.analysis import accuracy as lib
 from train.analysis.accuracy import (
     Accuracy,
     Sample,
@@ -113,24 +112,6 @@ def test_batches_hold_everything_once():
     assert all(len(part[1]) == 4 for part, _ in parts)
 
 
-def test_a_batch_is_no_larger_than_what_it_can_hold(monkeypatch, whole, levels):
-    class AskedError(Exception):
-        """Ends the work before it plays."""
-
-    def refuse(held, memory, **programs):
-        raise AskedError(held[0].bytes)
-
-    monkeypatch.setattr(lib, "make_tables", tables_of)
-    monkeypatch.setattr(lib, "check_fits", refuse)
-    of_one = sum(leaf[0].nbytes for leaf in jax.tree.leaves(whole[0]))
-    for positions in (whole, levels):
-        monkeypatch.setattr(lib, "reachable_levels", lambda rules, seed, held=positions: held)
-        with pytest.raises(AskedError) as asked:
-            value_accuracy(make_random_player(), RULES, batch=10**8, is_quiet=True)
-        most = max(len(level.position.ply) for level in positions)
-        assert asked.value.args == (of_one * max(most, lib.DEFAULT_BATCH),)
-
-
 def test_board_that_is_not_solved_is_refused():
     with pytest.raises(UsageError, match="3x3 with at most 2"):
         value_accuracy(make_random_player(), Rules(), is_quiet=True)
@@ -180,7 +161,7 @@ def test_stopped_work_counts(measure, sampled):
     ("words", "reason"),
     [
         (["--positions", "-1"], "at least 0"),
-        (["--positions", "9", "--min-walls", "-1"], "negative"),
+        (["--positions", "9", "--min-walls", "-1"], "min_walls"),
         (["--positions", "9", "--rules", "wallzero-4stone"], "4x4"),
         (["--positions", "9", "--min-walls", "12"], "meet only 0 positions"),
         (["--min-walls", "6"], "--min-walls"),

@@ -1,4 +1,4 @@
-"""Attention and ownership follow from the weights, whoever moves."""
+"""Attention and ownership follow from the weights, whoever moves; pictures have their colours."""
 
 import dataclasses
 import json
@@ -19,10 +19,13 @@ from train.network import NetworkConfig, Variables
 from train.runtime.errors import UsageError
 from wallgo_jax import observation
 from wallgo_jax.cli.sources import SourceRequest
-from wallgo_jax.formats import diagram, records
+from wallgo_jax.drawing.theme import LIGHT
+from wallgo_jax.formats import records
 from wallgo_jax.game.rules import Rules
+from wallgo_jax.game.state import State
 from wallgo_jax.notation import parse_moves
 from wallgo_jax.view.game_replay import Game, replay_moves
+from wallgo_jax.view.snapshot import NOBODY
 
 SVG = "{http://www.w3.org/2000/svg}"
 RULES = Rules(size=3, stones=1, start=((0, 0, 0), (2, 2, 1)), order=())
@@ -223,37 +226,24 @@ def complaint(draw, *arguments, **options) -> str:
     return str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ({"cell": "D1"}, "cell"),
-        ({"ply": 6}, "--ply 6"),
-        ({"out": Path("a.gif")}, ".gif"),
-        ({"source": "nothing"}, "'nothing'"),
-        ({"source": "playwallgo-3p", "ply": 0}, "3"),
-    ],
-)
-def test_wrong_attention_is_refused_in_one_line(run, record, tmp_path, change, said):
-    asked = {"run": run, "source": record, "ply": 1, "cell": "A1", "out": tmp_path / "a.svg"}
-    asked |= change
-    assert said in complaint(
-        draw_attention, str(asked.pop("run")), SourceRequest(asked.pop("source")), **asked
-    )
-
-
-def test_wrong_ownership_is_refused_in_one_line(run, record, game, tmp_path):
-    out, text = tmp_path / "o.svg", tmp_path / "position.txt"
-    text.write_text(diagram.draw(game.states[-1]))
-    for source, ply, word in ((record, -1, "--ply"), ("hkoi", 0, "ended"), (text, 0, "diagram")):
-        said = complaint(draw_ownership, str(run), SourceRequest(str(source)), ply=ply, out=out)
-        assert word in said
-
-
-def test_networks_without_the_part_are_refused(record, tmp_path):
-    run = str(save_run(tmp_path / "blind", blocks="R", ownership="false"))
-    source, out = SourceRequest(record), tmp_path / "a.svg"
-    assert "T block" in complaint(draw_attention, run, source, ply=0, cell="A1", out=out)
-    assert "ownership head" in complaint(draw_ownership, run, source, ply=0, out=out)
+def test_what_cannot_be_drawn_is_refused_in_one_line(run, record, tmp_path):
+    blind = save_run(tmp_path / "blind", blocks="R", ownership="false")
+    source, three, out = SourceRequest(record), SourceRequest("playwallgo-3p"), tmp_path / "a.svg"
+    for player, asked, ply, path, said in (
+        (run, source, 6, out, "--ply 6"),
+        (run, source, 1, Path("a.gif"), ".gif"),
+        (run, three, 0, out, "3"),
+        (blind, source, 0, out, "T block"),
+    ):
+        how = {"ply": ply, "cell": "A1", "out": path}
+        assert said in complaint(draw_attention, str(player), asked, **how)
+    hkoi = SourceRequest("hkoi")
+    for player, asked, ply, said in (
+        (run, source, -1, "--ply"),
+        (run, hkoi, 0, "ended"),
+        (blind, source, 0, "ownership head"),
+    ):
+        assert said in complaint(draw_ownership, str(player), asked, ply=ply, out=out)
 
 
 def test_wrong_boards_are_refused(weights, game):
@@ -263,3 +253,86 @@ def test_wrong_boards_are_refused(weights, game):
     batch = jax.tree.map(lambda x: np.stack([x, x]), state)
     with pytest.raises(ValueError, match="a batch"):
         attention.predicted_ownership(SMALL, weights, batch)
+
+
+# Pictures.
+
+
+def test_constant_maps_become_zeros():
+    even = np.full((3, 3), 1 / 9, np.float32)
+    rounded = even * (1 + 1e-7 * np.arange(9).reshape(3, 3)).astype(np.float32)
+    slope = np.arange(9, dtype=np.float32).reshape(3, 3)
+    zeros, also_zeros, stretched = pictures.normalised(np.stack([even, rounded, 2 + 3 * slope]))
+    assert not zeros.any() and not also_zeros.any()
+    np.testing.assert_allclose(stretched, slope / 8, rtol=1e-6)
+
+
+@pytest.fixture(scope="module")
+def raw() -> np.ndarray:
+    """[2, 2, 3, 3]: weights of two T blocks' two heads, drawn at random."""
+    weights = np.random.default_rng(0).random((2, 2, 9)).astype(np.float32)
+    return (weights / weights.sum(-1, keepdims=True)).reshape(2, 2, 3, 3)
+
+
+def attention_picture(raw, state: State, theme: str = "light"):
+    return pictures.attention_picture(raw, (1, 3), state, 3, name="seer", theme=theme)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_attention_as_svg(game, raw, theme):
+    picture = attention_picture(raw, game.states[2], theme)
+    root = ElementTree.fromstring(pictures.svg(picture))
+    assert len(list(root.iter(SVG + "svg"))) == 1 + 2 * (2 + 1)  # T blocks, heads and their mean
+    texts = [e.text for e in root.iter(SVG + "text")]
+    for caption in ("block 1 head 1: ", "block 3 head 2: ", "block 3 mean of heads: "):
+        assert sum(text.startswith(caption) for text in texts) == 1
+    assert {"0", "0.5", "1"} <= set(texts)  # the figures of the scale
+    assert "seer: attention of A2 · ply 2 · Red to move" in texts
+    frames = [e for e in root.iter(SVG + "rect") if e.get("stroke-width") == "5"]
+    assert len(frames) == 6
+
+
+def test_colours_follow_the_maps(game, raw):
+    maps = raw.reshape(4, 9)
+    picture = attention_picture(raw, game.states[2])
+    heads = [panel for panel in picture.panels if "mean" not in panel.caption]
+    for panel, values in zip(heads, maps, strict=True):
+        assert panel.colours[values.argmax()] == picture.theme.heat
+        assert panel.colours[values.argmin()] == picture.theme.tile
+    mean = raw[0].mean(0).reshape(9)
+    assert picture.panels[2].colours[mean.argmax()] == picture.theme.heat
+    assert picture.panels[2].notes == tuple(f"{100 * share:.2f} %" for share in mean)
+
+
+def ownership_picture(predicted, game: Game):
+    true = attention.true_ownership(game.states[-1])
+    return pictures.ownership_picture(
+        predicted, true, game.states[1], game.states[-1], error=0.25, name="seer"
+    )
+
+
+def test_ownership_as_svg(game):
+    shares = np.random.default_rng(0).random((3, 3, 3)).astype(np.float32)
+    picture = ownership_picture(shares / shares.sum(0), game)
+    root = ElementTree.fromstring(pictures.svg(picture))
+    assert len(list(root.iter(SVG + "svg"))) == 3
+    texts = [e.text for e in root.iter(SVG + "text")]
+    assert "predicted at ply 1 · mean squared error 0.250" in texts
+    assert "true at ply 5 · over, Blue won" in texts
+    assert {"Red's", "Blue's", "nobody's"} <= set(texts)
+    end, (red, blue, _) = picture.panels[1], picture.scales
+    assert len(set(end.colours[::3])) == len(set(end.colours[1::3])) == 1
+    assert end.colours[0] == red.colours[-1]  # column A: Red for sure
+    assert end.colours[1] == blue.colours[-1]
+    assert end.owners == ((0, 1.0), (1, 1.0), (1, 1.0)) * 3
+
+
+def test_nobodys_cells_are_hatched_and_undecided_ones_are_empty(game):
+    shares = np.zeros((3, 3, 3), np.float32)
+    shares[[0, 2], 0] = [[0.25], [0.75]]  # the first row is nobody's by 0.5
+    shares[:2, 1:] = 0.5  # Red's or Blue's, undecided
+    panel = ownership_picture(shares, game).panels[0]
+    assert panel.owners is not None
+    assert panel.owners[:3] == ((NOBODY, 0.5),) * 3
+    assert {strength for _, strength in panel.owners[3:]} == {0.0}
+    assert set(panel.colours[3:]) == {LIGHT.tile} and LIGHT.tile not in panel.colours[:3]

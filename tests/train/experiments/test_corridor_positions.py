@@ -268,20 +268,10 @@ def test_other_rules(rules, min_distance):
         assert (int(enemy[0]) in reached) == bool(one.is_connected)
 
 
-@pytest.mark.parametrize(
-    ("rules", "options", "said"),
-    [
-        (PRESETS["playwallgo-3p"], {}, "3 players"),
-        (Rules(size=4, stones=1, order=(0, 1)), {}, "size 4"),
-        (RULES, {"count": 3}, "count"),
-        (RULES, {"min_distance": 0}, "min_distance"),
-        (SMALL, {"min_distance": 24}, "lower min_distance"),
-        (Rules(size=9, walls=20), {}, "walls"),
-    ],
-)
-def test_refusals(rules, options, said):
-    with pytest.raises(ValueError, match=said):
-        make_corridors(rules, **{"count": 2, "seed": 0, **options})
+def test_boards_without_such_positions_are_refused():
+    for rules, least, said in ((Rules(size=9, walls=20), 10, "walls"), (SMALL, 24, "min_distance")):
+        with pytest.raises(ValueError, match=said):
+            make_corridors(rules, count=2, seed=0, min_distance=least)
 
 
 def test_file_comes_back(small, tmp_path):

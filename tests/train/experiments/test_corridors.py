@@ -4,17 +4,21 @@ import pytest
 
 from tests.support.learner import saved
 from tests.support.learner.commands import command, complaint
+from train.checkpoints.weights import weights_digest
 from train.config import RunConfig
 from train.experiments import corridors
-from train.experiments.corridors import TrunkAnswers, TrunkGroup
+from train.experiments.corridors import Trunk, TrunkAnswers
 from train.experiments.lib.work import Work
-from train.experiments.probe import CELL, ProbeResult, Trunk
+from train.experiments.probe import CELL, ProbeResult
 from train.experiments.scales import read_scales
 from train.network import Variables
 
 NETWORK = RunConfig().network
-LEARNED = Trunk("run", NETWORK, Variables({}, {}))
-NEW = Trunk("untrained", NETWORK, None)
+WEIGHTS = Variables({}, {})
+
+
+def trunk(trainings: int) -> Trunk:
+    return Trunk("R", NETWORK, (WEIGHTS,) * trainings)
 
 
 def answers(correct: int, wrong: int = 0) -> dict[int, ProbeResult]:
@@ -28,8 +32,8 @@ def answers(correct: int, wrong: int = 0) -> dict[int, ProbeResult]:
 def test_intervals_are_over_trainings_where_there_are_several():
     """Means over heads of 0.1, 0.2 and 0.3: standard error 0.1/√3, 4.303 of it."""
     heads = [[answers(1), answers(3)], [answers(4), answers(4)], [answers(5), answers(7)]]
-    asked = TrunkAnswers(TrunkGroup("R", [LEARNED] * 3), CELL, heads)
-    mean = asked.mean("accuracy")
+    asked = TrunkAnswers(trunk(3), CELL, heads)
+    mean = asked.mean("correct")
     assert mean.mean == pytest.approx(0.2)
     assert mean.high - mean.mean == pytest.approx(min(0.1 / 3**0.5 * 4.3027, 0.8), rel=1e-4)
     assert asked.unit == "3 trainings"
@@ -37,12 +41,12 @@ def test_intervals_are_over_trainings_where_there_are_several():
 
 def test_intervals_of_one_training_are_over_its_heads_and_called_that():
     """0.1 and 0.2: standard error 0.05, 12.706 of it."""
-    asked = TrunkAnswers(TrunkGroup("R", [LEARNED]), CELL, [[answers(2), answers(4)]])
-    mean = asked.mean("accuracy")
+    asked = TrunkAnswers(trunk(1), CELL, [[answers(2), answers(4)]])
+    mean = asked.mean("correct")
     assert (mean.mean, mean.low) == (pytest.approx(0.15), 0.0)
     assert mean.high == pytest.approx(0.15 + 0.05 * 12.7062, rel=1e-4)
     assert asked.unit == "2 heads of one training"
-    assert TrunkAnswers(TrunkGroup("R", [NEW]), CELL, [[answers(1)]] * 3).unit == "3 new weights"
+    assert TrunkAnswers(trunk(0), CELL, [[answers(1)]] * 3).unit == "3 new weights"
 
 
 def test_ranges_hold_about_equally_many():
@@ -50,7 +54,7 @@ def test_ranges_hold_about_equally_many():
         distance: ProbeResult(number, 0, 0, 0)
         for distance, number in ((5, 20), (6, 10), (7, 10), (8, 15), (9, 5), (12, 20), (20, 20))
     }
-    asked = TrunkAnswers(TrunkGroup("R", [LEARNED]), CELL, [[counts]])
+    asked = TrunkAnswers(trunk(1), CELL, [[counts]])
     assert corridors.bins_of([asked]) == [(5, 5), (6, 7), (8, 9), (10, 12), (13, 20)]
 
 
@@ -59,15 +63,11 @@ def test_runs_that_differ_in_name_and_seed_are_one_trunk(tmp_path):
     named = [*runs, "pretrained:wallzero-4stone"]
     scale = read_scales({"corridors": {"trunks": named, "blocks": []}})
     work = Work(scale, tmp_path)
-    first, second = corridors.trained_groups(work)
-    assert [trunk.name for trunk in first.trunks] == ["a", "b"]
-    assert first.trunks[0].digest != first.trunks[1].digest
-    assert second.name == "wallzero-4stone"
+    first, second = corridors.trained_trunks(work)
+    assert (first.name, second.name) == ("a", "wallzero-4stone")
+    assert len({*map(weights_digest, first.weights)}) == 2 and len(second.weights) == 1
     controls = corridors.controls_of([first, second])
-    assert [group.trunks[0].network for group in controls] == [
-        first.trunks[0].network,
-        second.trunks[0].network,
-    ]
+    assert [each.network for each in controls] == [first.network, second.network]
 
 
 def test_the_same_weights_by_two_names_are_refused(tmp_path):

@@ -2,6 +2,8 @@
 
 import dataclasses
 import datetime
+import json
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -9,9 +11,9 @@ from typing import Any, NamedTuple
 from rich.console import Group
 from rich.text import Text
 
-from train.experiments.lib.stats import Estimate
+from train.experiments.lib.stats import interval_kind
 from train.experiments.lib.work import Work
-from train.metrics.intervals import Interval, intervals_figure
+from train.experiments.scales import Scale
 from train.metrics.plot_style import save_figure
 from train.metrics.text_table import Table
 from train.runtime.files import plain_data, replace_bytes, replace_text, write_json
@@ -19,6 +21,7 @@ from wallgo_jax import render
 from wallgo_jax._version import __version__
 
 PAGE, DATA = "README.md", "result.json"
+_LEGEND = re.compile(r"[A-Z] [a-z]+(, [A-Z] [a-z]+)*\.")
 
 
 class Picture(NamedTuple):
@@ -32,23 +35,15 @@ class Picture(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Report:
-    """A finished experiment.
-
-    Attributes:
-      title: of the page.
-      text: paragraphs that say what was measured and how.
-      tables: in the order of the page.
-      pictures: in the order of the page.
-      data: figures for JSON, more than the tables show; named tuples become objects.
-      files: further ones of the folder, their text by name.
-    """
+    """A finished experiment: its page has text, tables and pictures in this order, its JSON title,
+    text, tables and data."""
 
     title: str
-    text: Sequence[str]
     tables: Sequence[Table]
-    pictures: Sequence[Picture]
-    data: Mapping[str, Any]
-    files: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    data: Mapping[str, Any]  # figures, more than the tables show; named tuples become objects
+    text: Sequence[str] = ()  # paragraphs that say what was measured and how
+    pictures: Sequence[Picture] = ()
+    files: Mapping[str, str] = dataclasses.field(default_factory=dict)  # further ones, their text
 
     def _repr_markdown_(self) -> str:
         parts = [f"### {self.title}", *self.text, *(table.markdown() for table in self.tables)]
@@ -59,29 +54,29 @@ class Report:
 
 
 def paragraphs(docstring: str | None) -> list[str]:
-    """The paragraphs of a module's docstring, with which its page begins."""
+    """The paragraphs of a module's docstring, without the legend of its shapes."""
     parts = (docstring or "").strip().split("\n\n")
+    parts = [part for part in parts if not _LEGEND.fullmatch(part)]
     return [each if each.startswith("- ") else " ".join(each.split()) for each in parts]
+
+
+def scale_line(scale: Scale) -> str:
+    """The settings of a scale but for its tables, in a sentence."""
+    plain = scale.model_dump(mode="json")
+    settings = [
+        f"`{key} = {json.dumps(value)}`"
+        for key, value in plain.items()
+        if "{" not in json.dumps(value)
+    ]
+    kind = f" Intervals are {interval_kind(plain['seeds'])}." if "seeds" in plain else ""
+    return f"The scale: {', '.join(settings)}.{kind}"
 
 
 def write_report(
     report: Report, directory: Path, *, command: str, scale: Mapping[str, Any], work: Work
 ) -> list[Path]:
-    """Write an experiment's page, figures and pictures.
-
-    Args:
-      report: the finished experiment.
-      directory: of the experiment.
-      command: that makes it again.
-      scale: the seed and the experiment's scale, JSON-ready.
-      work: the experiment's, for machines and hours.
-
-    Returns:
-      The files.
-
-    Raises:
-      UsageError: one cannot be written.
-    """
+    """Write an experiment's page, figures and pictures into its directory, with the command that
+    makes it again and its scale, which has the seed; returns the files."""
     written = [directory / PAGE, directory / DATA]
     for picture in report.pictures:
         paths = [directory / f"{picture.name}.{ending}" for ending in ("svg", "png")]
@@ -114,9 +109,3 @@ def write_report(
     fields = {field: plain_data(getattr(report, field)) for field in ("title", "text", "tables")}
     write_json(written[1], fields | {"made": origin, "data": plain_data(report.data)})
     return written
-
-
-def rates_figure(rows: Mapping[str, Estimate], *, title: str, x_label: str) -> Any:
-    """A dot and an interval for each named win rate, with a dashed line at one half."""
-    intervals = [Interval(name.replace("`", ""), *rate[:3]) for name, rate in rows.items()]
-    return intervals_figure(intervals, title=title, x_label=x_label, middle=0.5, is_share=True)

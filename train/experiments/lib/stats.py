@@ -87,14 +87,11 @@ def rate_over_games(rate: float, games: int) -> Estimate:
 
 
 def over_seeds(rates: Sequence[float], games: int) -> Estimate:
-    """The mean over seeds with Student's interval; of one seed, Wilson's over its games.
+    """The mean of a win rate for each seed with Student's interval; of one seed, Wilson's over its
+    games.
 
     The interval over seeds holds the chance of training and of the games; the one over games says
     nothing of how far another seed would differ.
-
-    Args:
-      rates: one win rate a seed, at least one.
-      games: of each.
     """
     if len(rates) == 1:
         return rate_over_games(float(rates[0]), games)._replace(number=1)
@@ -117,11 +114,6 @@ def by_game(values: np.ndarray, game: np.ndarray, games: int) -> np.ndarray:
     counts = np.bincount(game, minlength=games)
     sums = np.bincount(game, values.astype(float), minlength=games)
     return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
-
-
-def count_of(seeds: int) -> str:
-    """A number of seeds in words."""
-    return f"{seeds} seed{'' if seeds == 1 else 's'}"
 
 
 def interval_kind(seeds: int) -> str:

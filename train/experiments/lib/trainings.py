@@ -9,8 +9,7 @@ import itertools
 import json
 import shutil
 import statistics
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -27,12 +26,13 @@ from train.config import (
     config_to_dict,
     read_saved_config,
 )
-from train.experiments.lib.scale import TrainingScale
 from train.experiments.lib.stats import MatchCounts
-from train.experiments.lib.work import Work, counts_of, play_games
+from train.experiments.lib.work import Work, match_counts
+from train.experiments.scales import TrainingScale
 from train.loop import training
 from train.loop.start import code_of
 from train.metrics.rows import METRICS_FILE, elapsed_seconds, read_rows
+from train.players.basic import Player
 from train.players.registry import load_network, make_player
 from train.runtime.errors import UsageError
 from train.runtime.files import locked, writing
@@ -42,18 +42,13 @@ _CHECKPOINTS = 4
 
 
 class Variant(NamedTuple):
-    """A config with a name; its own name, seed and evaluation do not count.
-
-    `{seed}` in its `init_from` and `selfplay.opponent` stands for the seed. With `keeps_all` the
-    weights of every checkpoint are kept. `made_by` is what else decides the result, JSON-ready; it
-    is a part of its runs' names.
-    """
+    """A config with a name; its own name, seed and evaluation do not count."""
 
     name: str
-    config: RunConfig
+    config: RunConfig  # `{seed}` in `init_from` and `selfplay.opponent` stands for the seed
     evaluation: EvaluationConfig = NO_MATCHES
-    keeps_all: bool = False
-    made_by: Any = None
+    keeps_all: bool = False  # the weights of every checkpoint
+    made_by: Any = None  # what else decides the result, JSON-ready; a part of its runs' names
 
     def run_name(self, seed: int | str) -> str:
         """The directory of a training."""
@@ -72,6 +67,7 @@ class Variant(NamedTuple):
         """The config of a training."""
         config, every = self.config, self.iterations[0]
         opponent = config.selfplay.opponent.replace("{seed}", str(seed))
+        kept = every if self.keeps_all else 0
         return dataclasses.replace(
             config,
             selfplay=dataclasses.replace(config.selfplay, opponent=opponent),
@@ -79,9 +75,7 @@ class Variant(NamedTuple):
             seed=seed,
             init_from=config.init_from.replace("{seed}", str(seed)),
             evaluation=self.evaluation,
-            checkpoint=CheckpointConfig(
-                every=every, keep=1, keep_best=0, keep_every=every if self.keeps_all else 0
-            ),
+            checkpoint=CheckpointConfig(every=every, keep=1, keep_best=0, keep_every=kept),
         )
 
     def settings(self, seed: int) -> dict[str, Any]:
@@ -125,35 +119,25 @@ def merge_tables(fields: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[
 
 
 def changed_config(base: RunConfig, changes: Mapping[str, Any], *, where: str) -> RunConfig:
-    """A config with some of its keys changed; a table `rules` replaces the rules as a whole.
-
-    Raises:
-      UsageError: a key or a value is not allowed.
-    """
+    """A config with some of its keys changed; a table `rules` replaces the rules as a whole. A key
+    or a value that is not allowed is a UsageError that begins with `where`."""
     fields = config_to_dict(base)
     if "rules" in changes:
         fields["rules"] = None
     return config_from_dict(merge_tables(fields, changes), where=where)
 
 
-def base_config(scale: TrainingScale, *, where: str) -> RunConfig:
-    """The config that all variants of a scale share.
-
-    Raises:
-      UsageError: a key or a value is not allowed.
-    """
-    return config_for_matches(RunConfig(), scale.config, scale, where=where)
-
-
-def config_for_matches(
-    base: RunConfig, changes: Mapping[str, Any], scale: TrainingScale, *, where: str
+def base_config(
+    scale: TrainingScale,
+    *,
+    where: str,
+    base: RunConfig | None = None,
+    changes: Mapping[str, Any] | None = None,
 ) -> RunConfig:
-    """A config with some of its keys changed, if its players can meet as the scale says.
-
-    Raises:
-      UsageError: they cannot, or a key or a value is not allowed.
-    """
-    config = changed_config(base, changes, where=where)
+    """The config that the variants of a scale share, or a base with some of its keys changed; one
+    whose players cannot meet as the scale says is a UsageError."""
+    changes = scale.config if changes is None else changes
+    config = changed_config(base or RunConfig(), changes, where=where)
     if config.rules.players != 2:
         raise UsageError(f"{where}: rules must be for two players, who meet in matches")
     try:
@@ -164,11 +148,7 @@ def config_for_matches(
 
 
 def variant(name: str, base: RunConfig, changes: Mapping[str, Any], *, where: str) -> Variant:
-    """A base config with some of its keys changed, known by the weights that it names.
-
-    Raises:
-      UsageError: a key or a value is not allowed, or weights cannot be read.
-    """
+    """A base config with some of its keys changed, known by the weights that it names."""
     config = changed_config(base, changes, where=where)
     return Variant(name, config, made_by=named_weights(config) or None)
 
@@ -179,21 +159,9 @@ def weights_of(trained: TrainedNetwork) -> dict[str, str]:
     return {"source": trained.source, "weights": trained.digest}
 
 
-def digest_of(name: str) -> str:
-    """The checksum of a trained player's weights.
-
-    Raises:
-      UsageError: there is no such player, or it cannot be read.
-    """
-    return load_network(name).digest
-
-
-def named_weights(config: RunConfig, digest: Callable[[str], str] = digest_of) -> dict[str, str]:
-    """The checksums of the weights that a run's config names, by key; empty where it names none.
-
-    Raises:
-      UsageError: there is no such player, or it cannot be read.
-    """
+def named_weights(config: RunConfig) -> dict[str, str]:
+    """The checksums of the weights that a run's config names, by key; those that cannot be read are
+    a UsageError."""
     names = {
         "start_weights": config.start_weights,
         "init_from": config.init_from,
@@ -201,24 +169,19 @@ def named_weights(config: RunConfig, digest: Callable[[str], str] = digest_of) -
     }
     digests = {}
     for key, name in names.items():
-        if name:
-            try:
-                digests[key] = digest(name)
-            except UsageError as error:
-                raise UsageError(f"{key}: {error}") from None
+        try:
+            digests |= {key: load_network(name).digest} if name else {}
+        except UsageError as error:
+            raise UsageError(f"{key}: {error}") from None
     return digests
 
 
 def train_all(work: Work, variants: Sequence[Variant], *, seeds: int) -> dict[str, list[Trained]]:
-    """Train each variant with seeds 0, 1, ...; finished trainings are not repeated.
-
-    Raises:
-      KeyboardInterrupt: a training was interrupted and saved.
-      UsageError: a variant cannot be trained, or its run's directory holds another training.
-    """
-    trainings = [(variant, seed) for seed in range(seeds) for variant in variants]
+    """Train each variant with seeds 0, 1, ...; finished trainings are not repeated. One that is
+    interrupted is saved and raises KeyboardInterrupt; one that cannot be done is a UsageError."""
+    trainings = list(itertools.product(range(seeds), variants))
     # Refused first: runs of other settings are hours of work, and players are found by them.
-    for variant, seed in trainings:
+    for seed, variant in trainings:
         config = variant.run_config(seed)
         run = work.runs / config.name
         # A directory without a config was left before it was written.
@@ -229,60 +192,43 @@ def train_all(work: Work, variants: Sequence[Variant], *, seeds: int) -> dict[st
                     f"{run}: a training of other settings; choose another --out, or remove it"
                 )
     trained: dict[str, list[Trained]] = {variant.name: [] for variant in variants}
-    for variant, seed in trainings:
+    for seed, variant in trainings:
         trained[variant.name].append(train_variant(work, variant, seed, variant.settings(seed)))
     return trained
 
 
 def train_variant(work: Work, variant: Variant, seed: int, settings: Mapping[str, Any]) -> Trained:
-    """Train a variant with a seed, unless that is finished.
-
-    Args:
-      work: the experiment's.
-      variant: to train.
-      seed: of the training.
-      settings: by which the finished training is found.
-
-    Raises:
-      KeyboardInterrupt: the training was interrupted and saved.
-      UsageError: the variant cannot be trained.
-    """
+    """Train a variant with a seed, unless that is finished, which is found by the settings; what it
+    raises is as in `train_all`."""
     config = variant.run_config(seed)
     run = work.runs / config.name
 
     def train() -> list[Any]:
-        _remove_unbegun(run)
+        parts = (CONFIG_FILE, f"{store.WEIGHTS}/*", f"{store.RESUME}/*")
+        if run.is_dir() and not any(any(run.glob(part)) for part in parts):
+            # It was left before its config was written: the training starts anew.
+            with locked(run), writing(run):
+                shutil.rmtree(run)
         newest, is_left = store.newest_iteration(run, store.WEIGHTS), (run / store.RESUME).is_dir()
         is_finished = newest == config.iterations and not is_left
         if not is_finished and not training.train(config, work.runs, resume=run.is_dir()):
             raise KeyboardInterrupt
-        rows = read_rows(run / METRICS_FILE)
         # The replay of every run would fill a disk; the weights stay.
         shutil.rmtree(run / store.RESUME, ignore_errors=True)
         # Each variant has programs of its own, which would fill the memory.
         jax.clear_caches()
-
-        def total(*keys: str) -> float:
-            return sum(row.get(key) or 0.0 for row in rows for key in keys)
-
-        seconds, compiling = total("selfplay_seconds", "learn_seconds"), total("compile_seconds")
-        games, positions = int(total("games")), int(total("positions"))
-        code = [dict(each) for each in code_of(run)]
-        return [config.name, config.iterations, seconds, compiling, games, positions, code]
+        keys = ("selfplay_seconds", "learn_seconds", "compile_seconds", "games", "positions")
+        rows = read_rows(run / METRICS_FILE)
+        playing, learning, compiling, games, positions = (
+            sum(row.get(key) or 0.0 for row in rows) for key in keys
+        )
+        figures = [playing + learning, compiling, int(games), int(positions)]
+        return [config.name, config.iterations, *figures, [dict(each) for each in code_of(run)]]
 
     rows = read_rows(run / METRICS_FILE) if (run / METRICS_FILE).exists() else []
     before = max(elapsed_seconds(rows), default=0.0)
     piece = f"training-{config.name}"
     return Trained(*work.cached(piece, settings, train, seconds_before=before))
-
-
-def _remove_unbegun(run: Path) -> None:
-    """Remove a run's directory that was left before its config was written and that holds no
-    checkpoint, so that the training starts anew."""
-    checkpoints = [each for kind in (store.WEIGHTS, store.RESUME) for each in run.glob(f"{kind}/*")]
-    if run.is_dir() and not (run / CONFIG_FILE).exists() and not checkpoints:
-        with locked(run), writing(run):
-            shutil.rmtree(run)
 
 
 def player_of(work: Work, trained: Trained, simulations: int) -> str:
@@ -298,15 +244,8 @@ def round_robin(
     *,
     simulations: Mapping[str, int] | None = None,
 ) -> list[MatchCounts]:
-    """Play the meetings of the variants' players of each seed, each with every other.
-
-    Args:
-      work: the experiment's.
-      variants: at least two.
-      trained: their runs, one a seed.
-      scale: games, opening plies and simulations of the meetings.
-      simulations: of each variant's player, in place of the scale's.
-    """
+    """Play the meetings of the variants' players of each seed, each with every other; a variant may
+    have simulations in place of the scale's."""
     return [
         meet(work, pair, trained, seed, scale, simulations=simulations)
         for pair in itertools.combinations(variants, 2)
@@ -325,23 +264,17 @@ def meet(
 ) -> MatchCounts:
     """The games of two variants' players of a seed by the second one's rules, which the first has
     learned, too; the rest is as in `round_robin`."""
-    played, games, plies = pair[1].config.rules, scale.games, scale.opening_plies
-    budgets = [(simulations or {}).get(each.name, scale.simulations) for each in pair]
-    settings: dict[str, Any] = {
-        "trained": [each.settings(seed) for each in pair],
-        "simulations": budgets,
-        "games": games,
-        "opening_plies": plies,
-        "seed": work.seed,
-    }
+    played, names = pair[1].config.rules, [each.name for each in pair]
+    budgets = [(simulations or {}).get(name, scale.simulations) for name in names]
+    settings = {"trained": [each.settings(seed) for each in pair], "simulations": budgets}
     if played != pair[0].config.rules:
         settings["rules"] = played.to_dict()
 
-    def play() -> list[int]:
-        runs = zip((trained[each.name][seed] for each in pair), budgets, strict=True)
-        players = [make_player(player_of(work, run, budget), played) for run, budget in runs]
-        return counts_of(play_games(work, players, played, games=games, opening_plies=plies))
+    def players() -> list[Player]:
+        runs = zip((trained[name][seed] for name in names), budgets, strict=True)
+        return [make_player(player_of(work, run, budget), played) for run, budget in runs]
 
-    names = [each.name for each in pair]
+    sizes = {"games": scale.games, "opening_plies": scale.opening_plies}
     piece = f"match-{'-'.join(names)}-{seed}"
-    return MatchCounts(names[0], names[1], seed, *work.cached(piece, settings, play))
+    counts = match_counts(work, piece, settings, players, played, **sizes)
+    return MatchCounts(names[0], names[1], seed, *counts)

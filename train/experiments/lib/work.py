@@ -1,11 +1,9 @@
-"""An experiment's work: its scale, its finished pieces, its progress, and the games that it plays.
-
-G games, P players.
-"""
+"""An experiment's work: its scale, finished pieces, progress, and games; G games, P players."""
 
 import contextlib
 import dataclasses
 import datetime
+import functools
 import hashlib
 import json
 import time
@@ -24,11 +22,11 @@ from train.players.basic import Player
 from train.players.names import read_name, read_network_name
 from train.players.registry import make_player, network_config
 from train.ratings.pool import identity
-from train.review.own_games import own_rounds
+from train.review.own_games import play_own_games
 from train.review.player import make_analysis_player
 from train.runtime.devices import machine
 from train.runtime.errors import UsageError
-from train.runtime.files import read_json, replace_text, writing
+from train.runtime.files import read_json, write_lines
 from train.runtime.host import fetch
 from wallgo_jax.formats.records import Record
 from wallgo_jax.game.rules import Rules
@@ -54,17 +52,11 @@ def no_task(title: str, total: int, unit: str) -> Iterator[Task]:
 
 @dataclasses.dataclass(frozen=True)
 class Work:
-    """An experiment's work. Each finished piece is a file of its own, which the next call reuses.
+    """An experiment's work. Each finished piece is a file, which the next call reuses."""
 
-    Attributes:
-      scale: how much each experiment does, see `train.experiments.scales.Scales`.
-      directory: of all experiments, which share its folders of pieces and of trainings.
-      task: shows a bar.
-    """
-
-    scale: Any
-    directory: Path
-    task: TaskMaker = no_task
+    scale: Any  # how much each experiment does, see `train.experiments.scales.Scales`
+    directory: Path  # of all experiments, which share its folders of pieces and of trainings
+    task: TaskMaker = no_task  # shows a bar
     _used: dict[Path, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
 
     @property
@@ -78,11 +70,7 @@ class Work:
         return self.directory / RUNS
 
     def find(self, name: str, settings: Mapping[str, Any]) -> Any:
-        """The result of a finished piece, or None.
-
-        Raises:
-          UsageError: its file is damaged.
-        """
+        """The result of a finished piece, or None."""
         path = self._path(name, settings)
         if not path.exists():
             return None
@@ -99,15 +87,9 @@ class Work:
     ) -> Any:
         """The result of a finished piece, or of one that is made now.
 
-        Args:
-          name: the beginning of its file's name.
-          settings: all that decides the result, JSON-ready.
-          make: returns the result, JSON-ready.
-          seconds_before: time that interrupted calls have spent on it, of which `make` does the
-            rest.
-
-        Raises:
-          UsageError: a file is damaged or cannot be written.
+        `name` begins its file's name; `settings` are all that decides the result, and `make`
+        returns it, both JSON-ready; `seconds_before` is time that interrupted calls have spent.
+        A damaged file, or one that cannot be written, is a UsageError.
         """
         finished = self.find(name, settings)
         if finished is not None:
@@ -121,10 +103,7 @@ class Work:
             "day": datetime.datetime.now(datetime.UTC).date().isoformat(),
             "result": result,
         }
-        path = self._path(name, settings)
-        with writing(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
-        replace_text(path, f"{json.dumps(piece)}\n")
+        write_lines(self._path(name, settings), [json.dumps(piece)])
         return self.find(name, settings)
 
     @property
@@ -152,16 +131,9 @@ def play_games(
     positions: Positions | None = None,
     key: jax.Array | None = None,
 ) -> MatchResult:
-    """Play a match of two players, with a bar.
+    """Play a match of two players, with a bar; the result is from the side of the first.
 
-    Args:
-      work: the experiment's.
-      players: the first is the one whose side the result takes.
-      rules: of the games.
-      games: an even number.
-      opening_plies: random plies that both games of a pair start with.
-      positions: that games start from in place of random plies.
-      key: decides openings and draws; by default it follows from the names and the work's seed.
+    Openings and draws follow from the key, by default from the names and the work's seed.
     """
     opening = OpeningOptions(opening_plies, positions=positions)
     options = MatchOptions(games, min(games, _BATCH), opening)
@@ -172,9 +144,25 @@ def play_games(
         return play_meeting(players, rules, options, seed=work.seed, on_progress=on_progress)
 
 
-def counts_of(result: MatchResult) -> list[int]:
-    """Games won, drawn and lost by the first player."""
-    return [result.wins, result.draws, result.losses]
+def match_counts(
+    work: Work,
+    piece: str,
+    settings: Mapping[str, Any],
+    players: Callable[[], Sequence[Player]],
+    rules: Rules,
+    *,
+    games: int,
+    opening_plies: int,
+) -> list[int]:
+    """Games won, drawn and lost by the first of two players, who are made where they have to play;
+    `settings` are what decides the result besides games, opening plies and seed."""
+    sizes: dict[str, Any] = {"games": games, "opening_plies": opening_plies}
+
+    def play() -> list[int]:
+        result = play_games(work, players(), rules, **sizes)
+        return [result.wins, result.draws, result.losses]
+
+    return work.cached(piece, {**settings, **sizes, "seed": work.seed}, play)
 
 
 class SelfplayGames(NamedTuple):
@@ -227,44 +215,35 @@ def analysis_player(name: str, simulations: int) -> Player:
 
 
 def selfplay_games(work: Work, name: str, *, simulations: int, games: int) -> SelfplayGames:
-    """Games of a network against itself, played or from the cache.
-
-    They are played as self-play searches each ply in full: with Gumbel noise, from the rules' start
-    without random plies.
-
-    Args:
-      work: the experiment's.
-      name: of the network.
-      simulations: of each move.
-      games: at least 1.
-    """
+    """Games of a network against itself, played or from the cache: with Gumbel noise, each ply
+    searched in full, from the rules' start without random plies."""
     player = analysis_player(name, simulations)
-    options = dataclasses.asdict(player.search)
+    options, records = dataclasses.asdict(player.search), []
     digest = identity(player.name, make_player(player.name, player.rules), options)
     settings = {"player": digest, "rules": player.rules.to_dict(), "seed": work.seed}
-    records: list[Record] = []
+    how = {"simulations": simulations, "opening_plies": 0}
     with work.task(f"{name}@{simulations} against itself", games, "games") as on_progress:
+
+        def play(first: int, count: int) -> list[list[Any]]:
+            seed = int(np.random.SeedSequence([work.seed, first]).generate_state(1)[0]) % 2**31
+            played = play_own_games(
+                player,
+                games=count,
+                boards=count,
+                seed=seed,
+                on_progress=lambda over: on_progress(first + over),
+                **how,
+            )
+            return [[list(each.actions), list(each.result or ())] for each in played.records]
+
         for first in range(0, games, ROUND):
             count = min(ROUND, games - first)
-
-            def play(first: int = first, count: int = count) -> list[list[Any]]:
-                seed = int(np.random.SeedSequence([work.seed, first]).generate_state(1)[0])
-                (played,) = own_rounds(
-                    player,
-                    games=count,
-                    boards=count,
-                    simulations=simulations,
-                    opening_plies=0,
-                    seed=seed % 2**31,
-                    on_progress=lambda over: on_progress(first + over),
-                )
-                return [[list(each.actions), list(each.result or ())] for each in played.records]
-
-            how = settings | {"first": first, "games": count}
-            records += [
-                Record(rules=player.rules, actions=tuple(actions), result=tuple(result))
-                for actions, result in work.cached(f"games-{simulations}", how, play)
-            ]
+            part, make = settings | {"first": first, "games": count}, functools.partial(play, first)
+            records += work.cached(f"games-{simulations}", part, functools.partial(make, count))
             on_progress(len(records))
-    places = tuple(f"own game {number}" for number in range(1, len(records) + 1))
-    return SelfplayGames(player.rules, RecordedGames(tuple(records), places))
+    played = tuple(
+        Record(rules=player.rules, actions=tuple(actions), result=tuple(result))
+        for actions, result in records
+    )
+    places = tuple(f"own game {number}" for number in range(1, len(played) + 1))
+    return SelfplayGames(player.rules, RecordedGames(played, places))
