@@ -209,7 +209,7 @@ class Ablation:
             # Seconds of an iteration of the base in its last stage, as they were timed first.
             last = stage_at(base.config, base.config.iterations - 1)
             by_name = self._budget(base)["seconds_an_iteration"]
-            against = base.config, {last: by_name[f"search {last.simulations}"]}
+            against = base.config, {last: by_name[f"search {last}"]}
         with self.work.task(f"timing {change.name}", most, "iterations") as task:
             timed = pace.measure_pace(change.config, *against, on_progress=task)
         try:
