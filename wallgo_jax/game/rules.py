@@ -94,7 +94,8 @@ class Rules:
             total = placed + self.order.count(player)
             if total != self.stones:
                 raise ValueError(
-                    f"rules: start and order give player {player} {total} stones, not {self.stones}"
+                    f"rules: start and order give player {player} {total} stones, not "
+                    f"{self.stones}; name the player of each placement in order"
                 )
 
     def _check_tie(self) -> None:
