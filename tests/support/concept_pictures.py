@@ -3,7 +3,6 @@
 `python -m tests.support.concept_pictures` draws them into docs/images/.
 """
 
-from collections.abc import Callable
 from pathlib import Path
 
 import matplotlib
@@ -28,10 +27,6 @@ PLANES_A_ROW = 8
 LIGHT = theme.named("light")
 
 
-def position(state: State) -> str:
-    return render.svg(state)
-
-
 def slots(state: State) -> str:
     """The plays of the stone with the most of them, as arrows and walls."""
     legal = np.flatnonzero(actions.legal_slots(state))
@@ -42,10 +37,6 @@ def slots(state: State) -> str:
     return board.draw(
         snapshot, LIGHT, over=overlay.arrows(snapshot, LIGHT, weights, percents=False)
     )
-
-
-def search(state: State) -> str:
-    return train.make_player(f"{MODEL}@64").search(state).svg()
 
 
 def draw_planes(state: State, path: Path) -> None:
@@ -71,14 +62,14 @@ def main() -> None:
     matplotlib.use("agg")
     game = train.load_game(FOLDER / "game.txt")
     middle, end = game.states[PLY], game.states[-1]
-    drawn: dict[str, tuple[Callable[[State], str], State]] = {
-        "position": (position, middle),
-        "slots": (slots, middle),
-        "search": (search, middle),
-        "targets": (position, end),
+    drawn = {
+        "position": render.svg(middle),
+        "slots": slots(middle),
+        "search": train.make_player(f"{MODEL}@64").search(middle).svg(),
+        "targets": render.svg(end),
     }
-    for name, (draw, state) in drawn.items():
-        (FOLDER / f"concept_{name}.svg").write_text(draw(state), encoding="utf-8")
+    for name, svg in drawn.items():
+        (FOLDER / f"concept_{name}.svg").write_text(svg, encoding="utf-8")
     draw_planes(middle, FOLDER / "concept_planes.png")
 
 

@@ -26,26 +26,19 @@ def folder_of(name: str) -> str:
 @functools.cache
 def imports_of(name: str, text: str) -> tuple[str, ...]:
     """Dotted names that a module imports, lazily or not; `from a import b` gives `a.b`."""
-    return tuple(_imports_of(name, text))
-
-
-def _imports_of(name: str, text: str) -> Iterator[str]:
+    found: list[str] = []
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            found += (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             package = Path(name).parent.parts
             base = ".".join(package[: len(package) + 1 - node.level]) if node.level else ""
             module = ".".join(filter(None, (base, node.module)))
-            yield from (f"{module}.{alias.name}" for alias in node.names)
-        elif isinstance(node, ast.Call) and _last_name(node.func) == "import_module":
-            if node.args and isinstance(node.args[0], ast.Constant):
-                yield str(node.args[0].value)
-
-
-def _last_name(function: ast.expr) -> str:
-    """`c` of `a.b.c` or `c`."""
-    return getattr(function, "attr", getattr(function, "id", ""))
+            found += (f"{module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
+            function = getattr(node.func, "attr", getattr(node.func, "id", ""))
+            found += [str(node.args[0].value)] * (function == "import_module")
+    return tuple(found)
 
 
 def target_of(module: str, known: set[str]) -> str:
@@ -69,12 +62,6 @@ def file_edges(texts: dict[str, str]) -> set[tuple[str, str]]:
         for module in imports_of(name, text)
         if module.split(".")[0] in PACKAGES
     }
-
-
-def edges(texts: dict[str, str]) -> set[tuple[str, str]]:
-    """(importing folder, imported folder), a folder and itself left out."""
-    pairs = {(folder_of(a), folder_of(b)) for a, b in file_edges(texts)}
-    return {(a, b) for a, b in pairs if a != b}
 
 
 def libraries_of(texts: dict[str, str]) -> Iterator[tuple[str, str]]:

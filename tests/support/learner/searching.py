@@ -15,13 +15,12 @@ from train.search.engine import Choice, Root
 from train.search.evaluator import Evaluation, make_play
 from train.search.search import make_engine
 from train.search.tree import NO_CHILD, Node
-from wallgo_jax import PRESETS, Rules
+from wallgo_jax import Rules
 from wallgo_jax.board.geometry import DOWN, LEFT
 from wallgo_jax.game import actions, chance, referee
 from wallgo_jax.game.state import State, initial_state
 
 RED, BLUE = 0, 1
-STANDARD = PRESETS["wallzero-4stone"]
 DUEL = Rules(size=3, players=2, stones=1, start=(), order=(0, 1))
 # The same side moves twice running: two placements, and Red's first move after setup.
 FOUR_STONES = Rules(size=3, players=2, stones=2, start=(), order=(0, 1, 1, 0))

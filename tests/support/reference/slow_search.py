@@ -201,6 +201,3 @@ class SlowSearch:
         found = child.reward + (worth if child.same_side else -worth)
         node.returns.append(found)
         return found
-
-    def line_values(self) -> dict[int, float]:
-        return {slot: self.root.q(slot) for slot in self.root.children}
