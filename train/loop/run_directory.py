@@ -94,11 +94,11 @@ def _change(fields: Iterable[str], old: Any, new: Any, then: str, prefix: str = 
         a, b = getattr(old, field), getattr(new, field)
         if a == b:
             continue
+        if field == "mix":
+            field, a, b = "rules", rule_sets_in_words(a), rule_sets_in_words(b)
         if dataclasses.is_dataclass(a) and dataclasses.is_dataclass(b):
             inner = [each.name for each in dataclasses.fields(a)]
             return _change(inner, a, b, then, f"{prefix}{field}.")
-        if field == "mix":
-            field, a, b = "rules", rule_sets_in_words(a), rule_sets_in_words(b)
         a, b = (x.name if isinstance(x, Function) else x for x in (a, b))
         a, b = (list(x) if isinstance(x, tuple) else x for x in (a, b))
         return f"{prefix}{field} was {a!r} when {then} and is {b!r}"

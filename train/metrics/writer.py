@@ -172,9 +172,10 @@ class MetricsWriter:
         self._directory = directory
         with writing(directory):
             self.kept = keep_rows(path, done)
-            has_project = config is not None and config["tracking"]["wandb"]
-            wandb = [WandbRun(directory, config)] if has_project else []
-            self._mirrors = *wandb, TensorBoardFile(directory, self.kept)
+            self._mirrors: list[Any] = []
+            if config is not None and config["tracking"]["wandb"]:
+                self._mirrors.append(WandbRun(directory, config))
+            self._mirrors.append(TensorBoardFile(directory, self.kept))
             self._file = path.open("a", encoding="utf-8")
         self.rows_sum = sum_of(self.kept)
 
