@@ -169,8 +169,8 @@ def report(work: Work) -> Report:
     for line, points, distinct in zip(played, *networks.games(played, scale.games), strict=True):
         rates[openings.in_words(rules, line)] = stats.over_games(points), int(distinct)
     others = ("placed by the players", None, scale.games)
-    for name, *asked in ((f"book of {len(book)}", book, scale.book_games), others):
-        points, distinct = networks.games(*asked)
+    for name, cells, count in ((f"book of {len(book)}", book, scale.book_games), others):
+        points, distinct = networks.games(cells, count)
         rates[name] = stats.over_games(points.ravel()), int(distinct.sum())
     searched = int(best.is_searched.sum())
     data = {"setups": len(best.is_searched), "searched": searched, "games": rates}
