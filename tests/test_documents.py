@@ -18,7 +18,7 @@ from train.cli.commands import GROUPS
 from train.cli.experiment import Ablation, Experiment
 from train.cli.run import Run
 from train.config import read_config
-from train.experiments.scales import read_scales
+from train.experiments.lib.scales import read_scales
 from wallgo_jax.cli import command_line as game_program
 from wallgo_jax.cli.commands import Convert, Replay, Show
 

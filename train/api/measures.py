@@ -25,7 +25,7 @@ from train.checkpoints.weights import TrainedNetwork
 from train.config import RunConfig
 from train.experiments.catalogue import EXPERIMENTS, run_experiment
 from train.experiments.lib.pages import Report
-from train.experiments.scales import Scales, read_scales
+from train.experiments.lib.scales import Scales, read_scales
 from train.metrics.intervals import Interval, intervals_figure
 from train.players import registry
 from train.runtime.errors import UsageError, usage_errors

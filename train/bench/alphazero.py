@@ -3,14 +3,13 @@
 Koyamada et al., "Pgx: Hardware-Accelerated Parallel Game Simulators for Reinforcement Learning"
 (2023), section on AlphaZero: a scan over plies; each searches all boards with
 `mctx.gumbel_muzero_policy` as it comes, evaluates leaves by a residual network over the game's own
-observation, and restarts finished games. The trunk is the config's with all its blocks residual;
-the heads are the example's.
+observation, and restarts finished games. The network here has the width and the number of blocks of
+the config; its blocks are residual ones of two 3x3 convolutions.
 
-B boards, A actions.
+B boards, A actions, F channels.
 """
 
-import dataclasses
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -18,14 +17,13 @@ import numpy as np
 
 from train.bench.games import pgx_env
 from train.bench.timing import CHECKSUM, Benchmark, compile_traced, count_set, make_call_bench
-from train.network import MASKED, make_network
-from train.network.blocks import RESIDUAL, parse_blocks
+from train.network import MASKED
+from train.network.blocks import parse_blocks
 from train.network.config import NetworkConfig
 from train.search import mctx_engine
 from train.search.config import SearchConfig
 from train.search.engine import Root
 from train.search.tree import Step
-from wallgo_jax.planes import Channel
 
 LOOP, GAME = "pgx AlphaZero", "othello"
 _PLIES = 8
@@ -40,13 +38,9 @@ def make_bench(network: NetworkConfig, simulations: int, boards: int) -> Benchma
     """
     env, step = pgx_env(GAME)
     choose = mctx_engine.make_gumbel(SearchConfig(simulations=simulations), explores=True)
-    states = jax.jit(jax.vmap(env.init))(jax.random.split(jax.random.key(9), boards))
-    weights, evaluate_planes = make_residual_network(
-        network, states.observation.shape[1:], env.num_actions
-    )
 
     def evaluate(weights: Any, states: Any) -> tuple[jax.Array, jax.Array]:
-        logits, value = evaluate_planes(weights, states.observation)
+        logits, value = apply(weights, states.observation)
         return jnp.where(states.legal_action_mask, logits, MASKED), value
 
     def play(weights: Any, action: jax.Array, states: Any) -> Step:
@@ -61,7 +55,8 @@ def make_bench(network: NetworkConfig, simulations: int, boards: int) -> Benchma
     def iteration(weights: Any, states: Any, key: jax.Array) -> tuple[Any, dict[str, jax.Array]]:
         def ply(states: Any, key: jax.Array) -> tuple[Any, tuple[jax.Array, ...]]:
             search_key, reset_key = jax.random.split(key)
-            root = Root(*evaluate(weights, states), states, states.legal_action_mask)
+            logits, value = evaluate(weights, states)
+            root = Root(logits, value, states, states.legal_action_mask)
             chosen = choose(search_key, root, lambda action, at: play(weights, action, at))
             after = jax.vmap(step)(states, chosen.slot, jax.random.split(reset_key, boards))
             return after, (states.observation, chosen.policy, chosen.value, after.terminated)
@@ -74,6 +69,8 @@ def make_bench(network: NetworkConfig, simulations: int, boards: int) -> Benchma
         positions = boards * calls * _PLIES
         return sums | {"positions": positions, "evaluations": positions * (simulations + 1)}
 
+    states = jax.jit(jax.vmap(env.init))(jax.random.split(jax.random.key(9), boards))
+    weights = init(jax.random.key(0), network, states.observation.shape[1:], env.num_actions)
     program, stats = compile_traced(
         lambda: jax.jit(iteration).trace(weights, states, jax.random.key(0))
     )
@@ -87,26 +84,59 @@ def make_bench(network: NetworkConfig, simulations: int, boards: int) -> Benchma
     )
 
 
-def make_residual_network(config: NetworkConfig, shape: tuple[int, ...], actions: int) -> Any:
-    """Weights, and (weights, observations bool[B, H, W, C]) -> logits float32[B, A] and value
-    float32[B] for the player to move, of a network for observations of a shape [H, W, C]."""
-    blocks = RESIDUAL * len(parse_blocks(config.blocks))
-    config = dataclasses.replace(config, blocks=blocks, mover_first=False, ownership=False)
-    trunk = make_network(config, tuple(Channel("turn", i) for i in range(shape[-1])))
-    key, cells, width = jax.random.key(0), shape[0] * shape[1], config.width
-    shapes = (width, 2), (cells * 2, actions), (width, 1), (cells, width), (width, 1)
-    keys = jax.random.split(key, len(shapes))
-    normal = [
-        np.sqrt(2 / sizes[0]) * jax.random.normal(key, sizes)
-        for key, sizes in zip(keys, shapes, strict=True)
-    ]
+Convolution = tuple[jax.Array, jax.Array, jax.Array]
+"""A kernel, then a scale and a shift of each channel, as a batch norm is at inference."""
 
-    def evaluate(weights: Any, observation: jax.Array) -> tuple[jax.Array, jax.Array]:
-        variables, (policy, logits, value, hidden, out) = weights
-        features = trunk.features(variables, observation)
-        policy, value = (
-            jax.nn.relu(features @ layer).reshape(len(features), -1) for layer in (policy, value)
-        )
-        return policy @ logits, jnp.tanh(jax.nn.relu(value @ hidden) @ out)[:, 0]
 
-    return (trunk.init(key), normal), evaluate
+class Weights(NamedTuple):
+    """A residual network."""
+
+    stem: Convolution
+    blocks: list[tuple[Convolution, Convolution]]
+    policy: Convolution
+    policy_out: jax.Array  # float32[H * W * 2, A]
+    value: Convolution
+    value_hidden: jax.Array  # float32[H * W, F]
+    value_out: jax.Array  # float32[F, 1]
+
+
+def init(key: jax.Array, config: NetworkConfig, shape: tuple[int, ...], actions: int) -> Weights:
+    """New weights for observations [H, W, C] of that shape."""
+    blocks, features = len(parse_blocks(config.blocks)), config.width
+    keys = iter(jax.random.split(key, 2 * blocks + 6))
+    height, width, channels = shape
+
+    def matrix(*sizes: int) -> jax.Array:
+        return np.sqrt(2 / np.prod(sizes[:-1])) * jax.random.normal(next(keys), sizes)
+
+    def conv(size: int, inputs: int, outputs: int) -> Convolution:
+        return matrix(size, size, inputs, outputs), jnp.ones(outputs), jnp.zeros(outputs)
+
+    return Weights(
+        conv(3, channels, features),
+        [(conv(3, features, features), conv(3, features, features)) for _ in range(blocks)],
+        conv(1, features, 2),
+        matrix(height * width * 2, actions),
+        conv(1, features, 1),
+        matrix(height * width, features),
+        matrix(features, 1),
+    )
+
+
+def apply(weights: Weights, observation: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Evaluate observations [B, H, W, C]: logits float32[B, A] and value float32[B], for the player
+    to move."""
+
+    def conv(layer: Convolution, x: jax.Array) -> jax.Array:
+        kernel, scale, shift = layer
+        names = ("NHWC", "HWIO", "NHWC")
+        x = jax.lax.conv_general_dilated(x, kernel, (1, 1), "SAME", dimension_numbers=names)
+        return x * scale[None, None, None] + shift[None, None, None]
+
+    x = jax.nn.relu(conv(weights.stem, observation.astype(jnp.float32)))
+    for first, second in weights.blocks:
+        x = jax.nn.relu(x + conv(second, jax.nn.relu(conv(first, x))))
+    policy = jax.nn.relu(conv(weights.policy, x)).reshape(x.shape[0], -1)
+    value = jax.nn.relu(conv(weights.value, x)).reshape(x.shape[0], -1)
+    hidden = jax.nn.relu(value @ weights.value_hidden)
+    return policy @ weights.policy_out, jnp.tanh(hidden @ weights.value_out)[:, 0]

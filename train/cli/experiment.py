@@ -78,7 +78,7 @@ class Experiment:
         """Returns the exit code."""
         from train.api.progress import follow
         from train.experiments.catalogue import run_experiment
-        from train.experiments.scales import read_scales, with_players
+        from train.experiments.lib.scales import read_scales, with_players
 
         scale, task = read_scales(self.config), functools.partial(follow, True)
         if self.players:
@@ -126,8 +126,8 @@ class Ablation:
         from train.api.progress import follow
         from train.experiments import ablation
         from train.experiments.changes import read_changes
+        from train.experiments.lib.scales import read_scales, validated
         from train.experiments.lib.work import Work
-        from train.experiments.scales import read_scales, validated
         from train.runtime.display import Display
 
         minutes, seeds = (5.0, 1) if self.screening else (10.0, 6)

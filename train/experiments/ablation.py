@@ -22,9 +22,9 @@ from train.experiments import pace
 from train.experiments.changes import Change
 from train.experiments.lib import stats, trainings
 from train.experiments.lib.pages import PAGE, Report, Table, write_report
+from train.experiments.lib.scales import Count, Pairs, Plies, Scale
 from train.experiments.lib.trainings import Trained, Variant
 from train.experiments.lib.work import Work, play_games
-from train.experiments.scales import Count, Pairs, Plies, Scale
 from train.loop.selfplay import make_bootstrap, stage_at
 from train.loop.start import code_in_words, start_of
 from train.loop.train_step import make_step

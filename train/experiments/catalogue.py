@@ -24,8 +24,8 @@ from train.experiments import (
 )
 from train.experiments.lib import pages
 from train.experiments.lib.pages import PAGE, Report, write_report
+from train.experiments.lib.scales import Scales
 from train.experiments.lib.work import TaskMaker, Work
-from train.experiments.scales import Scales
 from train.runtime.files import check_writable, locked
 
 EXPERIMENTS: Mapping[str, Callable[[Work], Report]] = {

@@ -23,7 +23,7 @@ from pydantic import Field
 
 from train.config import RunConfig, config_from_dict, config_to_dict, read_config
 from train.experiments.lib import trainings
-from train.experiments.scales import Scale, validated
+from train.experiments.lib.scales import Scale, validated
 from train.runtime.errors import UsageError
 from train.runtime.files import read_toml
 

@@ -16,11 +16,11 @@ from train.config import RunConfig, config_to_dict
 from train.config.rule_sets import RuleSet, read_rule_sets
 from train.experiments.lib import stats, trainings
 from train.experiments.lib.pages import Report, Table
+from train.experiments.lib.scales import MixedScale
 from train.experiments.lib.stats import MatchCounts
 from train.experiments.lib.trainings import Trained, Variant
 from train.experiments.lib.work import Work, match_counts
 from train.experiments.pace import iterations_within, measure_pace
-from train.experiments.scales import MixedScale
 from train.players.basic import Player
 from train.players.registry import make_player
 from train.runtime.errors import UsageError

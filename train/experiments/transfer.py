@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 from train.config import EvaluationConfig, RunConfig
 from train.experiments.lib import stats, trainings
 from train.experiments.lib.pages import Picture, Report, Table
+from train.experiments.lib.scales import TransferCase, TransferScale
 from train.experiments.lib.stats import Estimate, MatchCounts
 from train.experiments.lib.trainings import Trained, Variant
 from train.experiments.lib.work import Work
-from train.experiments.scales import TransferCase, TransferScale
 from train.learning.optimizer import frozen_steps
 from train.loop.run_directory import RESULT_FILE
 from train.metrics.intervals import Curve, curves_figure

@@ -39,8 +39,8 @@ def test_peers_play_whole_games():
 def test_the_network_of_pgx_has_the_blocks_of_the_config():
     """A block string tells blocks once and how often they are repeated."""
     network = NetworkConfig(blocks="R3(RRT)", width=8)
-    made = jax.eval_shape(lambda: alphazero.make_residual_network(network, (3, 3, 2), 9)[0])
-    assert len(made[0].params["blocks"]) == 10
+    made = jax.eval_shape(lambda key: alphazero.init(key, network, (3, 3, 2), 9), jax.random.key(0))
+    assert len(made.blocks) == 10
 
 
 def test_peers_without_pgx_are_refused(monkeypatch):

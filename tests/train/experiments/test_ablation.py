@@ -19,9 +19,9 @@ from train.experiments.ablation import Ablation, AblationOptions
 from train.experiments.changes import read_changes
 from train.experiments.lib import trainings
 from train.experiments.lib import work as work_lib
+from train.experiments.lib.scales import read_scales
 from train.experiments.lib.work import Work
 from train.experiments.pace import Pace
-from train.experiments.scales import read_scales
 from train.loop.run_directory import STARTS_FILE
 from train.loop.selfplay import stage_at
 from train.runtime.errors import NotFiniteError

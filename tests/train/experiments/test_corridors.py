@@ -14,9 +14,9 @@ from train.checkpoints.weights import weights_digest
 from train.config import RunConfig
 from train.experiments import corridors, probe
 from train.experiments.corridors import Trunk, TrunkAnswers, probe_runs, probe_tables
+from train.experiments.lib.scales import read_scales
 from train.experiments.lib.work import Work
 from train.experiments.probe import BOARD, CELL, READS, ProbeResult, verdict
-from train.experiments.scales import read_scales
 from train.network import Variables
 from train.network.build import channels_of, observer_for
 from wallgo_jax.game.rules import Rules

@@ -20,8 +20,8 @@ from train.experiments import (
     openings,
     plays,
 )
+from train.experiments.lib.scales import read_scales
 from train.experiments.lib.work import SelfplayGames
-from train.experiments.scales import read_scales
 from train.players.registry import load_network
 from train.search.config import SearchConfig
 from wallgo_jax.formats.records import Record

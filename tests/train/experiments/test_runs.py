@@ -13,9 +13,9 @@ from train.config import RunConfig, config_to_dict
 from train.experiments import adversary, transfer
 from train.experiments.blocks import block_variants
 from train.experiments.lib import trainings
+from train.experiments.lib.scales import Scales, TransferCase, read_scales
 from train.experiments.lib.trainings import Variant, train_all
 from train.experiments.lib.work import Work
-from train.experiments.scales import Scales, TransferCase, read_scales
 from train.metrics.rows import METRICS_FILE
 from train.runtime.errors import UsageError
 

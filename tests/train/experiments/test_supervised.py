@@ -10,8 +10,8 @@ import train
 from tests.support.learner import tiny
 from train.checkpoints.exported import write_model
 from train.experiments import supervised
+from train.experiments.lib.scales import read_scales
 from train.experiments.lib.work import Work
-from train.experiments.scales import read_scales
 from train.network.build import network_for
 from train.solver.exact_player import tables_of
 from train.solver.tablebase import optimal_slots, value_of

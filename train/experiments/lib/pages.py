@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 from rich.console import Group
 from rich.text import Text
 
+from train.experiments.lib.scales import Scale
 from train.experiments.lib.stats import interval_kind
 from train.experiments.lib.work import Work
-from train.experiments.scales import Scale
 from train.metrics.plot_style import save_figure
 from train.metrics.text_table import Table
 from train.runtime.files import plain_data, replace_bytes, replace_text, write_json

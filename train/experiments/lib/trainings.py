@@ -26,9 +26,9 @@ from train.config import (
     config_to_dict,
     read_saved_config,
 )
+from train.experiments.lib.scales import TrainingScale
 from train.experiments.lib.stats import MatchCounts
 from train.experiments.lib.work import Work, match_counts
-from train.experiments.scales import TrainingScale
 from train.loop import training
 from train.loop.start import code_of
 from train.metrics.rows import METRICS_FILE, elapsed_seconds, read_rows

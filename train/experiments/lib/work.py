@@ -54,7 +54,7 @@ def no_task(title: str, total: int, unit: str) -> Iterator[Task]:
 class Work:
     """An experiment's work. Each finished piece is a file, which the next call reuses."""
 
-    scale: Any  # how much each experiment does, see `train.experiments.scales.Scales`
+    scale: Any  # how much each experiment does, see `train.experiments.lib.scales.Scales`
     directory: Path  # of all experiments, which share its folders of pieces and of trainings
     task: TaskMaker = no_task  # shows a bar
     _used: dict[Path, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
