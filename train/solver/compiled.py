@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from train.solver import claims, contest
+from train.solver import claims, contest, symmetry
 from train.solver.claims import Graph
 from train.solver.contest import Contest
 
@@ -90,7 +90,7 @@ def _register() -> Any:
     import numba
     from numba import extending
 
-    for module in (contest, claims):
+    for module in (contest, claims, symmetry):
         for name, function in inspect.getmembers(module, inspect.isfunction):
             if function.__module__ == module.__name__ and name not in _OWN:
                 extending.register_jitable(function)
