@@ -68,8 +68,8 @@ def compile_search() -> tuple[Callable[..., None], Callable[..., int]]:
 
 
 def compile_recursive(
-    make: Callable[[Any], Callable[..., int]], helpers: Sequence[Callable[..., Any]]
-) -> Callable[..., int]:
+    make: Callable[[Any], Callable[..., Any]], helpers: Sequence[Callable[..., Any]]
+) -> Callable[..., Any]:
     """A function that calls itself, from what makes it of a decorator, and what else it calls."""
     numba = _register()
     for function in helpers:

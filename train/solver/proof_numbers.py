@@ -98,7 +98,8 @@ class Claim:
         `train.solver.claims`; a proof of the other side's claim tells.
         """
         self._claim.counts[1] = self._claim.counts[0] + nodes
-        key = tuple(map(int, _key(self._claim, contest)))
+        first, second = _key(self._claim, contest)
+        key = int(first), int(second)
         proof, disproof = _first_numbers(self._claim, contest, key)
         if proof and disproof:
             proof, disproof = self._search(self._claim, contest, key, NEVER, NEVER)
@@ -131,7 +132,8 @@ class Claim:
         for player, cell in zip(order, (*fixed, *placed), strict=False):
             sets[player] |= 1 << cell
         mover = int(order[len(fixed) + len(placed)])
-        return Contest(self._claim.down, self._claim.right, *sets, 0, 0, 0, 0, 0, mover)
+        first, second = sets
+        return Contest(self._claim.down, self._claim.right, first, second, 0, 0, 0, 0, 0, mover)
 
 
 def _make_search(compile_function: Callable[[Any], Any]) -> Callable[..., tuple[int, int]]:

@@ -28,7 +28,7 @@ def range_of(claims: dict[tuple[int, int], Claim], board: Board) -> tuple[int, i
         contest = late.reduce(board, player, geometry_of(rules))
         proven = [claims[player, target].decide(contest, 1_000_000) for target in (DRAW, WIN)]
         assert None not in proven
-        least.append(sum(proven) - 1)
+        least.append(sum(map(bool, proven)) - 1)
     return least[0], -least[1]
 
 
@@ -96,8 +96,8 @@ def turned(board: Board, symmetry: int, size: int) -> Board:
             if is_open >> cell & 1:
                 low, high = sorted((place[cell], place[other]))
                 sets[high - low == 1] |= 1 << low
-    stones = tuple(tuple(place[cell] for cell in own) for own in board.stones)
-    return Board(*sets, stones, board.player)
+    first, second = (tuple(place[cell] for cell in own) for own in board.stones)
+    return Board(sets[0], sets[1], (first, second), board.player)
 
 
 @pytest.mark.parametrize("rules", [LARGE, dataclasses.replace(TWO, size=4)])
