@@ -1,1 +1,1 @@
-"""Solves small boards exactly: by tables on 3x3, by alpha-beta search up to 4x4."""
+"""Solves small boards exactly: by tables, by alpha-beta search, by proof numbers up to 5x5."""

@@ -17,8 +17,8 @@ import numpy as np
 from train.runtime.errors import UsageError
 from train.solver import compiled
 from train.solver.boards import DRAW, LOSS, WIN, Board, LegalPlay, plays
-from train.solver.contest import ends, flood, nearer, popcount, step, walls_at
-from wallgo_jax.board.geometry import NUM_SYMMETRIES, turn_cell
+from train.solver.contest import flood, nearer, popcount, step, turns
+from train.solver.symmetry import Turns, canonical, make_turns
 from wallgo_jax.game.rules import MOVER_LOSES, Rules
 
 NODE_LIMIT = 3_000_000
@@ -36,9 +36,7 @@ class _Solver(NamedTuple):
     size: int
     needs_room: bool  # whether a stone must walk
     tie: int  # value of a level end for the player who moved
-    down: Any  # int[8, 2 ** cells], a set of vertical openings turned by each symmetry, see `_key`
-    right: Any  # int[8, 2 ** cells], of horizontal ones
-    cell: Any  # int[8, cells], each cell turned
+    turns: Turns
     known: Any  # int -> int, the bounds of positions by `_key`
     nodes: Any  # int[2], the nodes of the last call, and the most that it may have
 
@@ -64,12 +62,10 @@ class AlphaBeta:
             is_compiled = compiled.is_available(rules.size)
         self._find: Callable[..., int] = _compiled_search() if is_compiled else _search
         self._make_known: Callable[[], Any] = compiled.make_dict if is_compiled else dict
-        tables = (*_make_turns(rules.size), [0, node_limit])
-        down, right, cell, nodes = map(np.array, tables) if is_compiled else tables
+        turns = make_turns(rules.size, is_compiled=is_compiled)
+        nodes = (np.array if is_compiled else list)([0, node_limit])
         tie, known = LOSS if MOVER_LOSES in rules.tie else DRAW, self._make_known()
-        self._solver = _Solver(
-            rules.size, rules.stay_needs_room, tie, down, right, cell, known, nodes
-        )
+        self._solver = _Solver(rules.size, rules.stay_needs_room, tie, turns, known, nodes)
 
     @property
     def nodes(self) -> int:
@@ -214,31 +210,13 @@ def _can_walk(down: int, right: int, own: int, other: int, size: int) -> bool:
 def _ordered(solver: _Solver, down: int, right: int, own: int, other: int) -> list[int]:
     """The boards after each play, as `_unpack` reads them, the largest lead in `nearer` cells
     first."""
-    cells, boards = solver.size**2, [0]
-    reached = ends(down, right, own, own | other, solver.size)
-    if solver.needs_room and not _can_walk(down, right, own, other, solver.size):
-        reached = 0
-    while reached:
-        end = reached & -reached
-        reached ^= end
-        below, beside = walls_at(down, right, end, solver.size)
-        while below | beside:
-            after_down, after_right = down, right
-            if below:
-                after_down = down & ~(below & -below)
-                below &= below - 1
-            else:
-                after_right = right & ~(beside & -beside)
-                beside &= beside - 1
+    cells, boards = solver.size**2, [0 for _ in range(0)]
+    if not solver.needs_room or _can_walk(down, right, own, other, solver.size):
+        for end, row, column in turns(down, right, own, own | other, solver.size):
+            after_down, after_right = down & ~row, right & ~column
             lead = nearer(after_down, after_right, end, other, solver.size) + cells
-            board = ((lead << cells | after_down) << cells | after_right) << cells | end
-            place = len(boards) - 1
-            boards.append(0)
-            while place >= 0 and boards[place] < board:
-                boards[place + 1] = boards[place]
-                place -= 1
-            boards[place + 1] = board
-    boards.pop()
+            boards.append(((lead << cells | after_down) << cells | after_right) << cells | end)
+    boards.sort(reverse=True)
     return boards
 
 
@@ -251,47 +229,5 @@ def _unpack(play: int, cells: int) -> tuple[int, int, int]:
 def _key(solver: _Solver, down: int, right: int, own: int, other: int) -> int:
     """One number for a board and its symmetries."""
     cells = solver.size**2
-    first, second, least = popcount(own - 1), popcount(other - 1), -1
-    for turn in range(NUM_SYMMETRIES):
-        walls = solver.down[turn][down] | solver.right[turn][right]
-        stones = solver.cell[turn][first] * cells + solver.cell[turn][second]
-        key = walls * cells**2 + stones
-        if least < 0 or key < least:
-            least = key
-    return least
-
-
-@functools.cache
-def _make_turns(size: int) -> tuple[list[list[int]], list[list[int]], list[list[int]]]:
-    """For each symmetry three tables: the image of each set of vertical openings and of each set of
-    horizontal ones, as one number with the horizontal ones in the higher bits, and the image of
-    each cell."""
-    cells = size**2
-    downs, rights, places = [], [], []
-    for symmetry in range(NUM_SYMMETRIES):
-        place = [
-            row * size + column
-            for row, column in (turn_cell(symmetry, size, *divmod(c, size)) for c in range(cells))
-        ]
-        below = [_turned_opening(place, cell, cell + size, cells) for cell in range(cells - size)]
-        beside = [
-            _turned_opening(place, cell, cell + 1, cells) if cell % size < size - 1 else 0
-            for cell in range(cells)
-        ]
-        downs.append(_by_set(below))
-        rights.append(_by_set(beside))
-        places.append(place)
-    return downs, rights, places
-
-
-def _turned_opening(place: list[int], first: int, second: int, cells: int) -> int:
-    low, high = sorted((place[first], place[second]))
-    return 1 << (low + cells if high - low == 1 else low)
-
-
-def _by_set(images: list[int]) -> list[int]:
-    """For every set, as a number, the union of the images of its members."""
-    union = [0]
-    for image in images:
-        union += [known | image for known in union]
-    return union
+    walls, first, second = canonical(solver.turns, down, right, own, other)
+    return walls * cells**2 + (first - cells) * cells + second - cells

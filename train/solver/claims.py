@@ -20,9 +20,8 @@ from train.solver.contest import (
     after_wait,
     after_wall,
     bounds,
-    ends,
     expected_score,
-    walls_at,
+    turns,
 )
 
 NEVER = 1 << 40
@@ -107,35 +106,25 @@ def node_of(graph: Graph, contest: Contest, claimant: int, geometry: Geometry) -
     return node
 
 
-def expand(graph: Graph, node: int, claimant: int, geometry: Geometry) -> None:
-    """Add the distinct contests after each ply of the player to move; a wait is the last."""
-    first = graph.used[_EDGES]
-    graph.start[node], graph.count[node] = first, 0
-    contest, size = contest_at(graph, node), geometry.size
+def children(contest: Contest, claimant: int, geometry: Geometry) -> list[Contest]:
+    """The contests after each ply of the player to move; a wait is the last."""
     own = contest.second if contest.player else contest.first
     stones = contest.first | contest.second
-    left = own
-    while left:
-        stone = left & -left
-        left ^= stone
-        reached = ends(contest.down, contest.right, stone, stones, size)
-        while reached:
-            end = reached & -reached
-            reached ^= end
-            moved = own & ~stone | end
-            below, beside = walls_at(contest.down, contest.right, end, size)
-            while below | beside:
-                is_row = below != 0
-                wall = below & -below if is_row else beside & -beside
-                if is_row:
-                    below ^= wall
-                else:
-                    beside ^= wall
-                after = after_wall(contest, moved, wall, is_row, claimant, geometry)
-                add_edge(graph, node, node_of(graph, after, claimant, geometry))
+    after = [
+        after_wall(contest, moved, row, column, claimant, geometry)
+        for moved, row, column in turns(contest.down, contest.right, own, stones, geometry.size)
+    ]
     can_wait, waited = after_wait(contest, claimant)
     if can_wait:
-        add_edge(graph, node, node_of(graph, waited, claimant, geometry))
+        after.append(waited)
+    return after
+
+
+def expand(graph: Graph, node: int, claimant: int, geometry: Geometry) -> None:
+    """Add the distinct contests after each ply of the player to move."""
+    graph.start[node], graph.count[node] = graph.used[_EDGES], 0
+    for after in children(contest_at(graph, node), claimant, geometry):
+        add_edge(graph, node, node_of(graph, after, claimant, geometry))
 
 
 def add_edge(graph: Graph, node: int, child: int) -> None:

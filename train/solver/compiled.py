@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from train.solver import claims, contest
+from train.solver import claims, contest, symmetry
 from train.solver.claims import Graph
 from train.solver.contest import Contest
 
@@ -68,8 +68,8 @@ def compile_search() -> tuple[Callable[..., None], Callable[..., int]]:
 
 
 def compile_recursive(
-    make: Callable[[Any], Callable[..., int]], helpers: Sequence[Callable[..., Any]]
-) -> Callable[..., int]:
+    make: Callable[[Any], Callable[..., Any]], helpers: Sequence[Callable[..., Any]]
+) -> Callable[..., Any]:
     """A function that calls itself, from what makes it of a decorator, and what else it calls."""
     numba = _register()
     for function in helpers:
@@ -90,7 +90,7 @@ def _register() -> Any:
     import numba
     from numba import extending
 
-    for module in (contest, claims):
+    for module in (contest, claims, symmetry):
         for name, function in inspect.getmembers(module, inspect.isfunction):
             if function.__module__ == module.__name__ and name not in _OWN:
                 extending.register_jitable(function)

@@ -96,9 +96,24 @@ def ends(down: int, right: int, stone: int, stones: int, size: int) -> int:
     return (step(down, right, once, size) & free) | once | stone
 
 
-def walls_at(down: int, right: int, cell: int, size: int) -> tuple[int, int]:
-    """The openings of a cell, as sets of vertical and of horizontal openings."""
-    return down & (cell | cell >> size), right & (cell | cell >> 1)
+def turns(down: int, right: int, own: int, stones: int, size: int) -> list[tuple[int, int, int]]:
+    """A player's stones after each turn among all stones, and its wall: the vertical opening that
+    it closes as a set, or the horizontal one."""
+    found = [(0, 0, 0) for _ in range(0)]
+    left = own
+    while left:
+        stone = left & -left
+        left ^= stone
+        reached = ends(down, right, stone, stones, size)
+        while reached:
+            end = reached & -reached
+            reached ^= end
+            below, beside = down & (end | end >> size), right & (end | end >> 1)
+            while below | beside:
+                row, column = below & -below, 0 if below else beside & -beside
+                below, beside = below ^ row, beside ^ column
+                found.append((own & ~stone | end, row, column))
+    return found
 
 
 def settle(contest: Contest, part: int, claimant: int, size: int) -> Contest:
@@ -178,30 +193,14 @@ def cheap_turn(
 
     Turns that do not part the region come first.
     """
+    plies = turns(down, right, stones, stones, size)
     for parts in range(2):
-        left = stones
-        while left:
-            stone = left & -left
-            left ^= stone
-            reached = ends(down, right, stone, stones, size)
-            while reached:
-                end = reached & -reached
-                reached ^= end
-                moved = stones & ~stone | end
-                below, beside = walls_at(down, right, end, size)
-                while below | beside:
-                    is_row = below != 0
-                    wall = below & -below if is_row else beside & -beside
-                    after_down, after_right, other = down, right, wall << 1
-                    if is_row:
-                        below ^= wall
-                        after_down, other = down & ~wall, wall << size
-                    else:
-                        beside ^= wall
-                        after_right = right & ~wall
-                    paid = wall_cost(after_down, after_right, moved, wall, other, size)
-                    if paid == (cost if parts else JOINED):
-                        return True, after_down, after_right, moved
+        for moved, row, column in plies:
+            after_down, after_right = down & ~row, right & ~column
+            other = row << size | column << 1
+            paid = wall_cost(after_down, after_right, moved, row | column, other, size)
+            if paid == (cost if parts else JOINED):
+                return True, after_down, after_right, moved
     return False, down, right, stones
 
 
@@ -260,11 +259,10 @@ def bounds(contest: Contest, geometry: Geometry) -> tuple[int, int]:
         score = final_score(contest, geometry)
         return score, score
     size, down, right = geometry.size, contest.down, contest.right
-    contested = flood(down, right, contest.first, geometry.everywhere, size)
     second = flood(down, right, contest.second, geometry.everywhere & ~contest.first, size)
     first = flood(down, right, contest.first, geometry.everywhere & ~contest.second, size)
-    low = fortress(contest, contested & ~second, second, 0, geometry)
-    return low, -fortress(contest, contested & ~first, first, 1, geometry)
+    low = fortress(contest, first & ~second, second, 0, geometry)
+    return low, -fortress(contest, second & ~first, first, 1, geometry)
 
 
 def fortress(contest: Contest, safe: int, rest: int, player: int, geometry: Geometry) -> int:
@@ -304,12 +302,14 @@ def nearer(down: int, right: int, own: int, other: int, size: int) -> int:
     return popcount(mine) - popcount(theirs)
 
 
-def walled(contest: Contest, moved: int, wall: int, is_row: bool, geometry: Geometry) -> Contest:
-    """The contest after the player's stones moved and a wall was built; regions are not settled."""
-    player = contest.player
-    return Contest(
-        contest.down & ~wall if is_row else contest.down,
-        contest.right if is_row else contest.right & ~wall,
+def after_wall(
+    contest: Contest, moved: int, row: int, column: int, claimant: int, geometry: Geometry
+) -> Contest:
+    """The contest after one of the `turns` of the player to move."""
+    size, player = geometry.size, contest.player
+    after = Contest(
+        contest.down & ~row,
+        contest.right & ~column,
         contest.first if player else moved,
         moved if player else contest.second,
         contest.lead,
@@ -319,16 +319,8 @@ def walled(contest: Contest, moved: int, wall: int, is_row: bool, geometry: Geom
         contest.pays,
         1 - player,
     )
-
-
-def after_wall(
-    contest: Contest, moved: int, wall: int, is_row: bool, claimant: int, geometry: Geometry
-) -> Contest:
-    """The contest after the player's stones moved and a wall was built."""
-    size = geometry.size
-    after = walled(contest, moved, wall, is_row, geometry)
-    other = wall << size if is_row else wall << 1
-    part = flood(after.down, after.right, wall, geometry.everywhere, size)
+    other = row << size | column << 1
+    part = flood(after.down, after.right, row | column, geometry.everywhere, size)
     if part & other:
         return after
     after = settle(after, part, claimant, size)

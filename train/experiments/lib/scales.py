@@ -262,6 +262,11 @@ class ExactScale(Scale):
 
     boards: Annotated[tuple[dict[str, Any], ...], Field(min_length=1)]  # tables of rules
     node_limit: Count  # of one question to alpha-beta search
+    asked: Annotated[
+        tuple[Literal["draw", "win"], ...], AfterValidator(_distinct)
+    ]  # of larger ones
+    minutes: Annotated[float, Field(gt=0, allow_inf_nan=False)]  # of one question to proof numbers
+    entries: Count  # of their table, at 24 bytes each
 
 
 class SupervisedScale(Scale):
