@@ -1,8 +1,7 @@
 """Questions to proof numbers end after their minutes, go on, and are kept once decided."""
 
-from train.experiments.scales import read_scales
-
 from train.experiments import exact
+from train.experiments.lib.scales import read_scales
 from train.experiments.lib.work import Work
 from train.solver.boards import WIN
 

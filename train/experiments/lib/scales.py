@@ -322,7 +322,7 @@ def read_scales(source: Path | Mapping[str, Any] | None = None) -> Scales:
     is_file = isinstance(source, Path)
     shipped = Path(__file__).with_name("cpu.toml")  # in an installed package, else of a clone
     if not shipped.exists():
-        shipped = Path(__file__).parents[2] / "configs/study/cpu.toml"
+        shipped = Path(__file__).parents[3] / "configs/study/cpu.toml"
     fields, given = read_toml(shipped), read_toml(source) if is_file else source or {}
     for key, value in given.items():
         is_table = isinstance(value, Mapping) and isinstance(fields.get(key), dict)
