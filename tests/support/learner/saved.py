@@ -5,7 +5,8 @@ from pathlib import Path
 import numpy as np
 
 from tests.support.learner import tiny
-from train.checkpoints.store import save_checkpoint
+from train.checkpoints.checkpoint import write_checkpoint
+from train.checkpoints.store import RESUME, WEIGHTS
 from train.config import RunConfig, config_to_dict
 from train.network.build import network_for
 
@@ -14,8 +15,10 @@ def save_run(directory: Path, *, seeds: dict[int, int], config: RunConfig | None
     """A run directory with checkpoints {iteration: seed of its weights}, and nothing to resume."""
     config = config or tiny.config()
     network = network_for(config.network, config.rules.players)
-    fields = config_to_dict(config) | {"checkpoint": {"keep": 9}}
+    about = {"config": config_to_dict(config), "win_rate": None}
     for iteration, seed in seeds.items():
-        weights = tiny.new_weights(network, seed)
-        save_checkpoint(directory, iteration, weights, {"nothing": np.zeros(1)}, fields)
+        trees = {WEIGHTS: ("weights", tiny.new_weights(network, seed))}
+        trees[RESUME] = "run", {"nothing": np.zeros(1)}
+        for kind, (item, tree) in trees.items():
+            write_checkpoint(directory / kind / str(iteration), item, tree, **about)
     return directory
