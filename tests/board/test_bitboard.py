@@ -297,3 +297,15 @@ def test_sets_packed_together():
     assert np.asarray(bitboard.pack_sets(single)).tolist() == [[5, 0], [0, 1 << 16], [0, 0]]
     mask = np.asarray(bitboard.sets_to_mask(single, 7))
     assert [np.flatnonzero(row).tolist() for row in mask] == [[0, 2], [48], []]
+
+
+def test_halves_are_the_same_string_of_bits():
+    words = jnp.array([0x00010002, 0x80000000, 0xFFFF0000], jnp.uint32)
+    halves = jax.jit(bitboard.halves)(words)
+    assert halves.dtype == jnp.uint16
+    assert halves.tolist() == [2, 1, 0, 0x8000, 0, 0xFFFF]
+    for length in (33, 80, 96):
+        mask = jax.jit(bitboard.bits_to_mask, static_argnums=1)(halves, length)
+        assert np.flatnonzero(mask).tolist() == [
+            b for b in [1, 16, 63, *range(80, 96)] if b < length
+        ]

@@ -202,3 +202,8 @@ def test_masks_after_the_end(sample):
 def test_dtypes(sample):
     dtypes = jax.tree.map(lambda leaf: leaf.dtype, sample.seen)
     assert dtypes == Seen(np.uint32, np.bool_, np.bool_, np.bool_, np.int32, np.int32)
+
+
+def test_public_mask_is_the_slow_referees_list(sample):
+    for i in running(sample):
+        assert np.flatnonzero(sample.seen.actions[i]).tolist() == sample.plies[i].legal

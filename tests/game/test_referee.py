@@ -10,7 +10,7 @@ from tests.support.game.board_text import go, place
 from tests.support.game.comparison import walls_of_words
 from wallgo_jax.game import referee
 from wallgo_jax.game import state as state_lib
-from wallgo_jax.game.rules import Rules
+from wallgo_jax.game.rules import PRESETS, Rules
 
 BOTH_ORDERS = (("region", "mover_loses"), ("mover_loses", "region"))
 
@@ -379,3 +379,14 @@ def test_reward_of_picks_the_player():
     rewards = jnp.arange(6.0).reshape(2, 3)
     assert referee.reward_of(rewards, jnp.array([2, 0])).tolist() == [2.0, 3.0]
     assert float(referee.reward_of(rewards[1], jnp.int32(1))) == 4.0
+
+
+@pytest.mark.parametrize("players", [4])
+def test_illegal_action_pays_every_other_player_its_share(players):
+    rules = PRESETS[f"playwallgo-{players}p"]
+    for offender in range(players):
+        played = [48 * 53 + 4 + cell for cell in range(offender)]
+        shown = harness.replay([rules], [[*played, -1]], grid=7)
+        expected = [1 / (players - 1)] * players
+        expected[offender] = -1.0
+        assert shown.rewards[offender, 0].tolist() == pytest.approx(expected)

@@ -73,3 +73,10 @@ def test_tiles_are_taken_where_they_are_faster():
 def test_odd_planes_are_made_even():
     x, kernel = given(MIN_BOARDS, 5, 5, 13, 32)
     assert f"f32[{MIN_BOARDS},5,5,14]" in primitives(ours, x, kernel)
+
+
+@pytest.mark.parametrize(
+    ("length", "cells"), [(3, [3]), (5, [3, 2]), (7, [4, 3]), (8, [4, 4]), (9, [3, 3, 3])]
+)
+def test_tiles_are_even(length, cells):
+    assert [len(tile.write) for tile in convolutions.tiles(length)] == cells

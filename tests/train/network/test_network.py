@@ -21,6 +21,7 @@ from train.network import (
     slot_logits,
 )
 from train.network.heads import pool
+from train.network.restnet import mover_first
 from wallgo_jax import PRESETS
 from wallgo_jax import planes as planes_lib
 from wallgo_jax.game import actions, chance, referee
@@ -338,3 +339,17 @@ def test_each_block_costs_the_same_on_a_cpu():
 
     first, second, third = (operations(number * "W") for number in (1, 2, 3))
     assert third - second == pytest.approx(second - first, rel=0.001)
+
+
+def test_mover_first_leaves_red_and_turns_blue():
+    planes = np.asarray(_planes(7, 3))
+    shown = np.asarray(jax.jit(mover_first, static_argnums=1)(planes, CHANNELS))
+    stones = [CHANNELS.index(planes_lib.Channel("stone", p)) for p in (0, 1)]
+    red_board, blue_board = 0, 1
+    for mine, own in ((0, 0), (1, 1)):
+        np.testing.assert_array_equal(
+            shown[red_board, ..., stones[mine]], planes[red_board, ..., stones[own]]
+        )
+        np.testing.assert_array_equal(
+            shown[blue_board, ..., stones[mine]], planes[blue_board, ..., stones[1 - own]]
+        )

@@ -148,3 +148,16 @@ def test_mctx_is_not_loaded_for_the_native_engine():
         "assert 'mctx' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, env=compiling.environment())
+
+
+def test_visits_add_up():
+    """Each simulation visits one slot of the root; a node's visits are one more than its slots'."""
+    found = _found("native")
+    np.testing.assert_array_equal(found.root_visits, found.choice.tree.root_visits)
+    assert (found.root_visits.sum(axis=1) == GUMBEL.simulations).all()
+    by_node = np.zeros(found.node_visits.shape, int)
+    np.add.at(by_node, (found.edges.board, found.edges.node), found.edges.visits)
+    over = found.positions.terminated.copy()
+    over[:, 0] = False
+    counted = (found.node_visits > 0) & ~over
+    np.testing.assert_array_equal(by_node[counted] + 1, found.node_visits[counted])

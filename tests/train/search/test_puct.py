@@ -21,6 +21,7 @@ from train.search.puct import (
     make_puct_slot,
     reduced_qvalues,
     root_reduction,
+    scaled_qvalues,
     unscaled_qvalues,
 )
 from train.search.tree import Node
@@ -188,3 +189,37 @@ def test_moves_are_drawn_by_visits_up_to_a_ply(plies):
             share = np.bincount(slot, minlength=policy.shape[1]) / boards
             assert np.abs(share - policy[half].mean(axis=0)).max() < 0.1
             assert len(set(slot.tolist())) > 5
+
+
+def test_values_are_scaled_between_those_known():
+    """Two visited slots at 1/2 and -1/2, the node itself at 1/10; then one that is worth less than
+    the node, and one that is worth the same."""
+    visits = [[2, 1, 0], [1, 0, 0], [1, 0, 0]]
+    qvalues = [[0.5, -0.5, 0.0], [-0.3, 0.0, 0.0], [0.2, 0.0, 0.0]]
+    node = node_of(np.zeros((3, 3)), visits, qvalues=qvalues)
+    node = node._replace(value=jnp.array([0.1, 0.1, 0.2]))
+    # In the second a slot without visits counts as the least, -3/10, not as the node's value.
+    expected = [[1.0, 0.0, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]
+    np.testing.assert_allclose(jax.jit(scaled_qvalues)(node), expected, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("visits", "slot"),
+    [
+        # N = 1, the weight 2: 1.2, 0.6, 0.2.
+        ([0, 0, 0, 0], 0),
+        # N = 4, the weight 4: 1 + 2.4 / 3, 1.2 / 2, 0.4.
+        ([2, 1, 0, 0], 0),
+        # N = 9, the weight 6: 1 + 3.6 / 9, 1.8, 0.6.
+        ([8, 0, 0, 0], 1),
+        # N = 10, the weight 6.32: 1 + 3.79 / 9, 1.90 / 2, 0.63.
+        ([8, 1, 0, 0], 0),
+    ],
+)
+def test_slot_of_the_largest_score_by_hand(visits, slot):
+    """Priors 0.6, 0.3, 0.1, and a slot that is illegal; values 1 for the first, once it is visited,
+    and 0 for the others. The weight is 2 sqrt(N), divided by a slot's visits and one."""
+    logits = np.array([[np.log(0.6), np.log(0.3), np.log(0.1), MASKED]])
+    node = node_of(logits, [visits], qvalues=[[1.0, 0.0, 0.0, 9.0]])
+    config = SearchConfig(c_init=2.0, c_base=1e9, first_play="mctx")
+    assert jax.jit(make_puct_slot(config))(None, node).tolist() == [slot]

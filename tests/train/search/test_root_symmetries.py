@@ -11,12 +11,14 @@ import scipy.special
 
 from tests.support.learner import tiny
 from tests.support.learner.searching import random_evaluator, random_ply
+from train.network.build import network_for
 from train.search import search as search_lib
 from train.search.config import SearchConfig
 from train.search.engine import Choice
 from train.search.evaluator import (
     SYMMETRY_ORDER,
     Evaluation,
+    evaluator_for,
     make_symmetric_evaluator,
 )
 from wallgo_jax.game import actions, symmetry
@@ -137,3 +139,11 @@ def test_searches_begin_with_the_mean_and_look_at_leaves_once(monkeypatch):
     expected = evaluator_of(8)((), states)
     np.testing.assert_allclose(found.prior, expected.logits, rtol=1e-5, atol=1e-5)
     np.testing.assert_array_equal(found.slot, np.asarray(expected.logits).argmax(axis=1))
+
+
+def test_a_network_sees_turned_copies_alike():
+    config = tiny.config().network
+    variables = tiny.new_weights(network_for(config, 2))
+    evaluate = jax.jit(make_symmetric_evaluator(evaluator_for(config, tiny.RULES), 8))
+    states = some_states()
+    assert_equal_when_turned(functools.partial(evaluate, variables), states, (3, 6))

@@ -22,17 +22,20 @@ from tests.support.learner.searching import (
     game_of,
     legal_slots,
     random_ply,
+    repeat,
     stack,
 )
 from train.config.heuristics import HeuristicsConfig
+from train.network import NetworkConfig
+from train.network.build import network_for
 from train.players.heuristics import make_heuristic_evaluator
 from train.search.config import SearchConfig
 from train.search.engine import Budget
-from train.search.evaluator import Evaluation
+from train.search.evaluator import Evaluation, evaluator_for
 from train.search.search import SearchResult, make_search
 from wallgo_jax import PRESETS, Rules
 from wallgo_jax.game import actions, referee
-from wallgo_jax.game.state import State, initial_state
+from wallgo_jax.game.state import Position, State, initial_state
 
 GRID, BOARDS = 3, 28
 step = jax.jit(referee.step)
@@ -186,3 +189,24 @@ def test_the_search_is_the_same_with_64_bit_types(kind):
         wide = found()
     chex.assert_trees_all_equal_shapes_and_dtypes(plain, wide)
     chex.assert_trees_all_close(plain, wide, atol=1e-6)
+
+
+def test_tree_holds_positions_only():
+    """No observation, no public mask: neither at a node nor anywhere in the search's program."""
+    rules = PRESETS["wallzero-4stone"]
+    config = NetworkConfig(width=8)
+    evaluate = evaluator_for(config, rules)
+    states = repeat(initial_state(rules), 2)
+    root_shapes = jax.eval_shape(lambda s: s.position, states)
+    assert isinstance(root_shapes, Position)
+    node_bytes = sum(
+        int(np.prod(leaf.shape[1:])) * leaf.dtype.itemsize for leaf in jax.tree.leaves(root_shapes)
+    )
+    assert node_bytes == 60
+    search = make_search(evaluate, SearchConfig(simulations=4), explores=True)
+    program = jax.make_jaxpr(search)(network_for(config, 2).shapes, states, jax.random.key(0))
+    assert "2597" not in str(program)
+    nodes = 5
+    stored = [f"[2,{nodes},7,7", f"[2,{nodes},49"]
+    assert not any(shape in str(program) for shape in stored)
+    assert f"[2,{nodes},208]" in str(program)

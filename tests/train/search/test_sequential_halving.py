@@ -135,3 +135,19 @@ def test_all_of_the_largest_are_found_and_none_that_is_near_them():
         [True] * 3,
         [False, True, False],
     ]
+
+
+def test_completed_values_by_hand():
+    """Two slots of 3 and 1 visits, one without any; the raw value is 0.5, the prior is even."""
+    node = node_of(np.zeros((1, 3)), np.array([[3, 1, 0]]), np.array([0.5]), [[0.6, -0.2, 0.0]])
+    mixed = (0.5 + 4 * (0.6 - 0.2) / 2) / 5
+    values = np.array([0.6, -0.2, mixed])
+    complete = jax.jit(completed_values, static_argnums=1)
+    for config, expected in (
+        (SearchConfig(), 0.1 * 53 * (values + 0.2) / 0.8),
+        (SearchConfig(least_spread=1.6), 0.1 * 53 * (values + 0.2) / 1.6),
+        (SearchConfig(rescale_values=False), 0.1 * 53 * values),
+        (SearchConfig(value_scale=1.0, rescale_values=False), 53 * values),
+        (SearchConfig(visit_offset=0.0, rescale_values=False), 0.3 * values),
+    ):
+        np.testing.assert_allclose(complete(node, config)[0], expected, rtol=1e-5)
