@@ -146,9 +146,11 @@ class SearchReport:
 
     @property
     def win_chances(self) -> list[float]:
-        """Each player's; of two players those after the best move, as reviews say them."""
+        """Each player's, 1 in sum; of two players those after the best move, as reviews say them."""
         values = self.best_values if len(self._one().values) == 2 else self.values
-        return self.chance(values, is_searched=self._is_searched).tolist()
+        chances = self.chance(values, is_searched=self._is_searched)
+        # Values of more than two may lie below what a loser gets, which counts as no chance.
+        return (chances / chances.sum()).tolist()
 
     @property
     def best(self) -> str:

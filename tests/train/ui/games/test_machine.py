@@ -55,6 +55,9 @@ def test_chances_are_those_of_the_best_move_and_hints_go_by_visits():
     assert equal["ideas"][0]["line"] == ["C3", "D4"], "the search's choice"
     three = report(THREE, values=np.array([1.0, -0.5, -0.5]))
     assert wire.evaluation_view(three)["chances"] == [1.0, 0.0, 0.0], "a loss is minus a half"
+    # The value of a bound may lie below a loss.
+    three = report(THREE, values=np.array([-0.7, 0.55, 0.15]))
+    assert sum(wire.evaluation_view(three)["chances"]) == pytest.approx(1, abs=1e-3)
     # Without visits the policy is all that is known.
     unseen = {"visits": np.zeros(2, int), "best_values": np.array([-0.1, 0.1])}
     view = wire.evaluation_view(report(TWO, root_visits=np.array(1), **unseen))
