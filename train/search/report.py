@@ -146,7 +146,7 @@ class SearchReport:
 
     @property
     def win_chances(self) -> list[float]:
-        """Each player's, 1 in sum; of two players those after the best move, as reviews say them."""
+        """Each player's, 1 in sum; of two players those after the best move, as in reviews."""
         values = self.best_values if len(self._one().values) == 2 else self.values
         chances = self.chance(values, is_searched=self._is_searched)
         # Values of more than two may lie below what a loser gets, which counts as no chance.
