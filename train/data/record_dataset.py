@@ -13,7 +13,7 @@ import numpy as np
 
 from train.data.outcomes import Outcome
 from train.data.replay import NextPly, Sample
-from train.runtime.errors import UsageError
+from train.runtime.errors import UsageError, usage_errors
 from train.runtime.host import fetch
 from wallgo_jax.formats import records
 from wallgo_jax.formats.records import Record
@@ -120,10 +120,8 @@ def _replayed(
 
 
 def _complain(recorded: RecordedGames, game: int) -> None:
-    try:
+    with usage_errors(recorded.places[game]):
         records.replay(recorded.records[game])
-    except ValueError as error:
-        raise UsageError(f"{recorded.places[game]}: {error}") from None
     raise UsageError(f"{recorded.places[game]}: goes on after its end")
 
 

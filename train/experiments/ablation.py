@@ -29,7 +29,7 @@ from train.loop.selfplay import make_bootstrap, stage_at
 from train.loop.start import code_in_words, start_of
 from train.loop.train_step import make_step
 from train.players.registry import make_player
-from train.runtime.errors import NotFiniteError, UsageError
+from train.runtime.errors import NotFiniteError, UsageError, usage_errors
 from train.runtime.files import check_writable, locked
 
 _HEADS = ("change", "against", "win rate", "95 % interval", "verdict", "by seed", "iterations")
@@ -118,15 +118,13 @@ class Ablation:
 
     def _check(self, change: Change) -> None:
         rules = change.config.rules
-        try:
+        with usage_errors(f"ablation: {change.name}"):
             if rules.players != 2:
                 raise UsageError(f"the rules are for {rules.players} players, a match is for 2")
             check_opening(rules, max(self.options.opening_plies))
             make_bootstrap(change.config)
             start_of(change.config, self.work.directory, resume=False)
             make_step(Variant(change.name, change.config).run_config(0))
-        except UsageError as error:
-            raise UsageError(f"ablation: {change.name}: {error}") from None
 
     def _do(
         self, results: Mapping[str, ChangeResult], change: Change, seed: int, said: str
@@ -212,11 +210,9 @@ class Ablation:
             against = base.config, {last: by_name[f"search {last}"]}
         with self.work.task(f"timing {change.name}", most, "iterations") as task:
             timed = pace.measure_pace(change.config, *against, on_progress=task)
-        try:
+        with usage_errors(f"change {change.name!r}"):
             budget = 60 * self.options.minutes
             iterations = pace.iterations_within(change.config, timed.seconds, budget)
-        except UsageError as error:
-            raise UsageError(f"change {change.name!r}: {error}") from None
         by_stage = {
             f"{'search' if stage else 'bootstrap'} {stage}": seconds
             for stage, seconds in timed.seconds.items()

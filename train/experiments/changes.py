@@ -24,7 +24,7 @@ from pydantic import Field
 from train.config import RunConfig, config_from_dict, config_to_dict, read_config
 from train.experiments.lib import trainings
 from train.experiments.lib.scales import Scale, validated
-from train.runtime.errors import UsageError
+from train.runtime.errors import UsageError, usage_errors
 from train.runtime.files import read_toml
 
 BASE = "base"
@@ -121,10 +121,8 @@ def read_changes(path: Path, only: Sequence[str] = ()) -> tuple[Change, ...]:
 
     chosen = [change for name, change in changes.items() if name in wanted]
     for place, change in enumerate(chosen):
-        try:
+        with usage_errors(f"ablation: {change.name}"):
             weights = trainings.named_weights(change.config)
-        except UsageError as error:
-            raise UsageError(f"ablation: {change.name}: {error}") from None
         chosen[place] = change._replace(weights=weights)
     return tuple(chosen)
 

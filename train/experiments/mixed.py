@@ -23,7 +23,7 @@ from train.experiments.lib.work import Work, match_counts
 from train.experiments.pace import iterations_within, measure_pace
 from train.players.basic import Player
 from train.players.registry import make_player
-from train.runtime.errors import UsageError
+from train.runtime.errors import usage_errors
 from wallgo_jax.game.rules import Rules
 
 AS_ONE, AS_ALL = "mixed-as-one", "mixed-as-all"
@@ -70,11 +70,9 @@ def _variants(
     network = dataclasses.replace(base.network, planes=planes, playable=True)
     # `mix` stands for a list in `rules`, whose first entry the run keeps there.
     mix = {"rules": rule_sets[0].rules, "mix": tuple(rule_sets), "grid": 0}
-    try:
+    with usage_errors("mixed: config"):
         both = dataclasses.replace(base, **mix, network=network)
         alone = {each.name: specialist_config(base, each.rules) for each in rule_sets}
-    except ValueError as error:
-        raise UsageError(f"mixed: config: {error}") from None
     lengths = _lengths(work, both, alone)
 
     def variant(name: str, config: RunConfig) -> Variant:

@@ -25,7 +25,7 @@ from train.metrics.intervals import Curve, curves_figure
 from train.metrics.rows import METRICS_FILE, read_rows
 from train.network.build import network_for
 from train.players.registry import load_network, make_player
-from train.runtime.errors import UsageError
+from train.runtime.errors import UsageError, usage_errors
 from train.runtime.files import read_json
 
 SCRATCH, WARM, FROZEN = "scratch", "warm", "frozen"
@@ -65,7 +65,7 @@ def _check(scale: TransferScale, base: RunConfig, case: TransferCase) -> None:
     """Refuse a case that cannot be trained with a UsageError."""
     where = f"transfer: {case.name}"
     config_of = functools.partial(trainings.base_config, scale, where=where)
-    try:
+    with usage_errors(where):
         if case.source:
             source = load_network(case.source).config
             base = dataclasses.replace(base, network=source.network)
@@ -75,8 +75,6 @@ def _check(scale: TransferScale, base: RunConfig, case: TransferCase) -> None:
         network = network_for(config.network, config.rules.players, size=config.grid_side)
         learner = dataclasses.replace(config.learner, freeze=case.freeze)
         frozen_steps(network.shapes.params, learner)
-    except (UsageError, ValueError) as error:
-        raise UsageError(f"{where}: {str(error).removeprefix(f'{where}: ')}") from None
     if source.rules.players != config.rules.players:
         raise UsageError(f"{where}: its source learns games of {source.rules.players} players")
 

@@ -22,7 +22,7 @@ from train.config.rule_sets import rule_sets_in_words
 from train.functions import KEYS, Function
 from train.metrics.rows import METRICS_FILE
 from train.runtime.devices import lost_process_message
-from train.runtime.errors import NotFiniteError, ProcessLostError, UsageError
+from train.runtime.errors import NotFiniteError, ProcessLostError, UsageError, usage_errors
 from train.runtime.files import CannotWriteError, reason_of, write_json
 from train.runtime.provenance import provenance
 
@@ -122,10 +122,8 @@ def resumed_config(directory: Path) -> RunConfig:
       UsageError: there is none, or the directory's name is not allowed.
     """
     saved = read_saved_config(directory)
-    try:
+    with usage_errors(str(directory)):
         return dataclasses.replace(saved, name=plain_path(directory).name)
-    except ValueError as error:
-        raise UsageError(f"{directory}: {error}") from None
 
 
 def plain_path(directory: Path) -> Path:

@@ -16,7 +16,7 @@ from train.data.selfplay import PlayoutCapSearch, make_selfplay, toss_coins
 from train.loop.numbers import unchecked
 from train.players import registry
 from train.players.basic import Player
-from train.runtime.errors import UsageError
+from train.runtime.errors import UsageError, usage_errors
 from train.runtime.fields import is_off
 from train.runtime.host import fetch
 from train.search.config import boosts_at, simulations_at
@@ -94,13 +94,11 @@ def make_bootstrap(config: RunConfig) -> Search:
       UsageError: there is no such player, it needs weights, or it cannot play the rules.
     """
     name, known = config.selfplay.bootstrap_player, config.heuristics
-    try:
+    with usage_errors("selfplay.bootstrap_player"):
         # All but the exact player are the same for all rules.
         first, *_ = [registry.make_teacher(name, x, heuristics=known) for x in config.learned]
         if config.mix and registry.read_name(name).kind == "exact":
             raise UsageError(f"player {name!r}: solves one rule set, not several at once")
-    except UsageError as error:
-        raise UsageError(f"selfplay.bootstrap_player: {error}") from None
     return first
 
 

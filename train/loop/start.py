@@ -27,7 +27,7 @@ from train.players import registry
 from train.players.basic import Player
 from train.players.networks import in_words
 from train.runtime.display import Display
-from train.runtime.errors import UsageError
+from train.runtime.errors import UsageError, usage_errors
 from train.runtime.files import read_json, write_json, writing
 
 FOLDER = "opponent"
@@ -66,14 +66,12 @@ def start_of(config: RunConfig, directory: Path, *, resume: bool) -> Start | Non
     name = getattr(config, key)
     if not name or (resume and has_checkpoint(directory)):
         return None
-    try:
+    with usage_errors(key):
         trained = registry.load_network(name)
         if key == "start_weights":
             _check_same(config, trained)
             return Start(trained.variables, trained.source, _stages(trained), ())
         return _carry(config, trained)
-    except UsageError as error:
-        raise UsageError(f"{key}: {error}") from None
 
 
 def note_start(directory: Path, start: Start | None, display: Display) -> None:
@@ -115,10 +113,8 @@ def load_opponent(
                 f"{kept}: the weights that the run plays against are gone, and {name!r} may have "
                 "others by now: put the folder back, or start a new run"
             )
-    try:
+    with usage_errors("selfplay.opponent"):
         return registry.make_frozen_opponent(name, config.rules, kept=kept)
-    except UsageError as error:
-        raise UsageError(f"selfplay.opponent: {error}") from None
 
 
 def keep_opponent(directory: Path, opponent: Player | None) -> None:
@@ -143,12 +139,10 @@ def _carry(config: RunConfig, trained: TrainedNetwork) -> Start:
     network = network_for(config.network, players, size=config.grid_side)
     fresh = jax.jit(network.init)(first_key(config.seed))
     before, after = trained.config.network, config.network
-    try:
+    with usage_errors(where):
         variables, parts = carry_over(
             trained.variables, fresh, before=before, after=after, players=players
         )
-    except UsageError as error:
-        raise UsageError(f"{where}: {error}") from None
     return Start(variables, trained.source, _stages(trained), parts)
 
 

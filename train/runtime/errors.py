@@ -44,9 +44,13 @@ def one_line(text: object) -> str:
 
 
 @contextlib.contextmanager
-def usage_errors() -> Iterator[None]:
-    """Turn the ValueErrors of the package's own checks into UsageErrors of the same line."""
+def usage_errors(where: str = "") -> Iterator[None]:
+    """Turn the ValueErrors of the package's own checks into UsageErrors of the same line, behind
+    the place that they are about, unless they open with it."""
     try:
         yield
     except ValueError as error:
-        raise error if isinstance(error, UsageError) else UsageError(message_of(error)) from None
+        if isinstance(error, UsageError) and not where:
+            raise
+        start = f"{where}: " if where else ""
+        raise UsageError(start + message_of(error).removeprefix(start)) from None

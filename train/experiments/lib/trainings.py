@@ -34,7 +34,7 @@ from train.loop.start import code_of
 from train.metrics.rows import METRICS_FILE, elapsed_seconds, read_rows
 from train.players.basic import Player
 from train.players.registry import load_network, make_player
-from train.runtime.errors import UsageError
+from train.runtime.errors import UsageError, usage_errors
 from train.runtime.files import locked, writing
 
 NO_MATCHES = EvaluationConfig(every=0, opponents=(), anchors=())
@@ -140,10 +140,8 @@ def base_config(
     config = changed_config(base or RunConfig(), changes, where=where)
     if config.rules.players != 2:
         raise UsageError(f"{where}: rules must be for two players, who meet in matches")
-    try:
+    with usage_errors(where):
         check_opening(config.rules, scale.opening_plies)
-    except UsageError as error:
-        raise UsageError(f"{where}: {error}") from None
     return config
 
 
@@ -169,10 +167,8 @@ def named_weights(config: RunConfig) -> dict[str, str]:
     }
     digests = {}
     for key, name in names.items():
-        try:
+        with usage_errors(key):
             digests |= {key: load_network(name).digest} if name else {}
-        except UsageError as error:
-            raise UsageError(f"{key}: {error}") from None
     return digests
 
 
