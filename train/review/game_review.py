@@ -62,6 +62,7 @@ class GameReview:
     """For each position, float32[H, W, P + 1], chances of the final owners, nobody last; None
     without a head for them."""
     snapshots: tuple[Snapshot, ...]  # T + 1 positions
+    reports: tuple[SearchReport, ...]  # T + 1, what the search says of them
 
     def __repr__(self) -> str:
         scores = ", ".join("-" if each is None else f"{each:.0f} %" for each in self.accuracy)
@@ -264,7 +265,8 @@ def review_game(
     if game.is_over:
         reports.append(report_finished_game(game.states[-1], tuple(game.rewards)))
     values = np.array([report.best_values for report in reports], np.float64)
-    chances, owners = player.chance(values), tuple(report.owners for report in reports)
+    chances = np.array([report.win_chances for report in reports])
+    owners = tuple(report.owners for report in reports)
     afters = [float(chances[ply + 1, mover]) for ply, mover in enumerate(game.movers)]
     if not is_pair:
         # A search gives the chance of the player to move alone, so the move is searched by itself
@@ -295,4 +297,5 @@ def review_game(
         chances=chances,
         owners=None if any(each is None for each in owners) else owners,  # type: ignore[arg-type]
         snapshots=snapshots,
+        reports=tuple(reports),
     )

@@ -91,7 +91,7 @@ def _note(move: ReviewedMove, players: int) -> str:
 def _panel(review: GameReview, siblings: Siblings | None) -> str:
     parts = [
         '<h2 id="verdict">start</h2><p id="why"></p>',
-        "<h3>best moves now</h3>",
+        f"<h3>best moves now, by {review.simulations} simulations</h3>",
         '<table id="candidates"><tbody></tbody></table>',
         '<p id="line"></p>',
         '<p><label><input type="checkbox" id="show-best" checked> best move</label> ',

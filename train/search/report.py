@@ -146,11 +146,14 @@ class SearchReport:
 
     @property
     def win_chances(self) -> list[float]:
-        """Each player's, 1 in sum; of two players those after the best move, as in reviews."""
-        values = self.best_values if len(self._one().values) == 2 else self.values
-        chances = self.chance(values, is_searched=self._is_searched)
-        # Values of more than two may lie below what a loser gets, which counts as no chance.
-        return (chances / chances.sum()).tolist()
+        """Each player's after the best move, 1 in sum."""
+        one = self._one()
+        chances = self.chance(one.best_values, is_searched=self._is_searched)
+        # Values of more than two may lie below what a loser gets, which counts as no chance. The
+        # mover's is what the search knows, so the others share the rest.
+        others = np.arange(len(chances)) != int(one.mover)
+        chances[others] *= (1 - chances[~others]) / max(chances[others].sum(), 1e-9)
+        return chances.tolist()
 
     @property
     def best(self) -> str:

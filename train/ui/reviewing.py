@@ -100,6 +100,9 @@ class Reviewer:
             return
         for node, move in zip(line[1:], review.moves, strict=True):
             node.mark = MARKS.get(move.grade.name, "")
+        for node, report in zip(line, review.reports, strict=True):
+            if not node.snapshot.is_over:
+                node.note(report)  # The page has one chance for a position, that of the review.
         name = secrets.token_urlsafe(9)
         self._reviews[name] = Reviewed(page, json.dumps(review.to_dict()) + "\n")
         while len(self._reviews) > MAX_REVIEWS:

@@ -159,10 +159,12 @@ def _rules(rules: Rules) -> dict[str, Any]:
 
 
 def _node(node: Node) -> list[Any]:
-    """[number, parent's number, move, mover, first player's chance to win or None, mark]."""
-    parent = None if node.parent is None else node.parent.number
-    chance = None if node.report is None else round(node.report.win_chances[0], 3)
-    return [node.number, parent, node.text, node.mover, chance, node.mark]
+    """[number, parent's number, move, mover, first player's chance to win or None, mark,
+    simulations behind the chance]."""
+    parent, report = None if node.parent is None else node.parent.number, node.report
+    chance = None if report is None else round(report.win_chances[0], 3)
+    simulations = 0 if report is None else report.simulations
+    return [node.number, parent, node.text, node.mover, chance, node.mark, simulations]
 
 
 def position_view(snapshot: Snapshot) -> dict[str, Any]:

@@ -171,7 +171,7 @@ def test_hint_evaluation_and_territory(open_page):
     page.click("#hint")
     page.wait_for_selector("#ideas li")
     shown = page.inner_text("#ideas")
-    assert "the most visited first" in shown and "1 visit" in shown
+    assert "256 simulations, the most visited first" in shown and "1 visit" in shown
     assert "Red 50\u202f%" in shown
     assert "R 50\u202f%" in page.locator(".over text").all_text_contents()
     assert page.locator(".over polygon").count() > 1
@@ -254,6 +254,10 @@ def test_a_review_opens(open_page):
     frame = page.frame_locator("#review-frame")
     frame.get_by_text("accuracy", exact=True).wait_for()
     assert frame.locator("svg").count()
+    told = [re.findall(r"\d+", each) for each in frame.locator("#moves small").all_inner_texts()]
+    listed = page.locator("#moves small").all_inner_texts()
+    assert [re.findall(r"\d+", each) for each in listed[1:]] == told, "the start has one, too"
+    assert page.locator("#moves small").first.get_attribute("title").endswith("by 4 simulations")
     with page.expect_download() as kept:
         page.click("#review-figures")
     figures = json.loads(kept.value.path().read_text())

@@ -7,13 +7,16 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from tests.support.learner.reports import report_of
 from tests.support.play import PlainMachine
 from train.runtime.errors import UsageError
+from train.runtime.host import fetch
 from train.ui import reviewing, wire
 from train.ui.games.game_session import ANALYSE, GameSession
 from train.ui.games.game_tree import GameTree
 from train.ui.reviewing import MAX_REVIEWS, Reviewer, game_of, reviewed_line
 from wallgo_jax.game.rules import PRESETS
+from wallgo_jax.game.state import initial_state
 from wallgo_jax.notation import parse_action
 from wallgo_jax.view.game_replay import replay_moves
 
@@ -74,7 +77,7 @@ NO_MARK = SimpleNamespace(grade=SimpleNamespace(name="good"))
 
 
 class Found:
-    moves = ()
+    moves, reports = (), (report_of(fetch(initial_state(RULES)), 0, 0.2, simulations=256),) * 2
     accuracy = (87.6, None)
 
     def to_dict(self):
@@ -90,6 +93,9 @@ def test_a_finished_review_is_kept_and_the_oldest_is_dropped(monkeypatch):
     )
     assert session.review.accuracy == (88, None)
     assert session.tip.mark == "??"
+    view = wire.game_view(session, "game")
+    assert [node[4::2] for node in view["nodes"]] == [[0.6, 256]] * 2, "as the review says"
+    assert view["evaluation"]["chances"] == [0.6, 0.4]
     assert reviewer.find(names[0]) is None
     assert reviewer.find(names[-1]) == ("<p>dark", '{"moves": 1}\n')
 
@@ -106,6 +112,7 @@ def test_a_review_says_what_it_does_and_how_far_it_is(monkeypatch):
         return Found()
 
     monkeypatch.setattr(Found, "moves", [NO_MARK] * 2)
+    monkeypatch.setattr(Found, "reports", Found.reports[:1] * 3)
     reviewed(monkeypatch, session, search)
     assert [each["text"].removeprefix("Reviewing 3 positions: ") for each in told[:3]] == [
         "compiling the search",

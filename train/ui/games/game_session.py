@@ -364,8 +364,7 @@ class GameSession:
         pause = asyncio.sleep(PACE_SECONDS if is_move else 0)
         search = self.machine.search(self.tree.rules, node, level)
         report, _ = await asyncio.gather(search, pause)
-        if node.report is None or node.report.simulations <= report.simulations:
-            node.report = report
+        node.note(report)
         # People may have changed everything since.
         if is_move and node is self.tip and self.is_machines_turn:
             self._move(node, int(report.action))

@@ -47,6 +47,11 @@ class Node:
         """The ply that leads here in human notation; empty at the root."""
         return "" if self.action is None else format_action(self.action, grid=self.snapshot.grid)
 
+    def note(self, report: SearchReport) -> None:
+        """Keep a search of the position, unless a deeper one is known."""
+        if self.report is None or self.report.simulations <= report.simulations:
+            self.report = report
+
 
 class GameTree:
     """A tree of positions and the one that is looked at.

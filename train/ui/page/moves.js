@@ -1,15 +1,15 @@
 // The moves in notation: the main line, and variations set in below the move that they replace.
 
 import { LETTERS } from "./geometry.js";
-import { disc, make, percent } from "./html.js";
+import { count, disc, make, percent } from "./html.js";
 
 const MARKS = { "?!": "inaccuracy", "?": "mistake", "??": "blunder" };
 
 // Nodes as objects with children, by number.
 export function readTree(view) {
   const nodes = new Map();
-  for (const [number, parent, move, mover, chance, mark] of view.nodes) {
-    nodes.set(number, { number, parent, move, mover, chance, mark, children: [], depth: 0 });
+  for (const [number, parent, move, mover, chance, mark, simulations] of view.nodes) {
+    nodes.set(number, { number, parent, move, mover, chance, mark, simulations, children: [], depth: 0 });
   }
   for (const node of nodes.values()) {
     if (node.parent === null) continue;
@@ -52,7 +52,7 @@ function variation(view, node, on) {
 
 function button(view, node, words, on) {
   const chance = node.chance === null || view.seats.length > 2 ? null
-    : make("small", { title: "Red's chance to win" }, `${LETTERS[0]} ${percent(node.chance)}`);
+    : make("small", { title: `Red's chance to win, by ${count(node.simulations, "simulation")}` }, `${LETTERS[0]} ${percent(node.chance)}`);
   return make("button", {
     "aria-current": node.number === view.current ? "step" : null,
     class: view.mode === "play" && node.number === view.tip ? "tip" : "",

@@ -64,7 +64,8 @@ export function drawEvaluation(bar, view, isShown) {
     return;
   }
   const words = chances.map((chance, player) => `${COLOURS[player]} ${percent(chance)}`);
-  bar.setAttribute("aria-label", `win chances: ${words.join(", ")}`);
+  bar.title = result ? "" : `by ${count(evaluation.simulations, "simulation")}`;
+  bar.setAttribute("aria-label", `win chances: ${words.join(", ")} ${bar.title}`);
   // Four words do not fit on a phone.
   const names = chances.length > 2 ? LETTERS : COLOURS;
   bar.replaceChildren(...chances.map((chance, player) => {
@@ -91,7 +92,7 @@ export function drawIdeas(box, view, ideas, on) {
     return;
   }
   const alone = (idea) => () => on.preview(idea), colour = COLOURS[view.position.player];
-  box.replaceChildren(make("h2", {}, "Hint ", make("small", {}, view.evaluation.order)), make("ol", {}, ...ideas.map((idea) => make("li", {
+  box.replaceChildren(make("h2", {}, "Hint ", make("small", {}, `${count(view.evaluation.simulations, "simulation")}, ${view.evaluation.order}`)), make("ol", {}, ...ideas.map((idea) => make("li", {
     onmouseenter: alone(idea), onmouseleave: alone(null), onfocusin: alone(idea), onfocusout: alone(null),
   },
     make("button", { disabled: !view.mayPlay, onclick: () => on.play(idea.line[0]), title: "play this move" }, idea.line[0]),

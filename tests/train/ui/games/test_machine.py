@@ -43,6 +43,11 @@ def report(rules, **changes):
     return report_of(fetch(initial_state(rules)), C3, -0.1, **fields | changes)
 
 
+def of_players(values):
+    """Each player's value, of the position and after its best move."""
+    return dict.fromkeys(("values", "best_values"), np.array(values))
+
+
 def test_chances_are_those_of_the_best_move_and_hints_go_by_visits():
     view = wire.evaluation_view(report(TWO))
     assert view["chances"] == [0.6, 0.4]
@@ -53,11 +58,14 @@ def test_chances_are_those_of_the_best_move_and_hints_go_by_visits():
     assert view["ideas"][1]["line"] == ["C3", "D4"]
     equal = wire.evaluation_view(report(TWO, visits=np.array([9, 9])))
     assert equal["ideas"][0]["line"] == ["C3", "D4"], "the search's choice"
-    three = report(THREE, values=np.array([1.0, -0.5, -0.5]))
+    three = report(THREE, **of_players([1.0, -0.5, -0.5]))
     assert wire.evaluation_view(three)["chances"] == [1.0, 0.0, 0.0], "a loss is minus a half"
     # The value of a bound may lie below a loss.
-    three = report(THREE, values=np.array([-0.7, 0.55, 0.15]))
+    three = report(THREE, **of_players([-0.7, 0.55, 0.15]))
     assert sum(wire.evaluation_view(three)["chances"]) == pytest.approx(1, abs=1e-3)
+    three = report(THREE, **of_players([0.4, -0.7, 0.3]))
+    mover = float(three.chance(0.4))
+    assert wire.evaluation_view(three)["chances"] == pytest.approx([mover, 0, 1 - mover], abs=1e-3)
     # Without visits the policy is all that is known.
     unseen = {"visits": np.zeros(2, int), "best_values": np.array([-0.1, 0.1])}
     view = wire.evaluation_view(report(TWO, root_visits=np.array(1), **unseen))
