@@ -293,6 +293,8 @@ class GameSession:
         self._update()
 
     def _update(self) -> None:
+        if self.hint != self.tree.current.number:
+            self.hint = None  # A position that is looked at again has no hint until it is asked.
         self._set_clocks()
         self._notify()
         self._go_on()

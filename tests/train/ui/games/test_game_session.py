@@ -140,6 +140,17 @@ async def test_hint_searches_deeper_than_a_glance_and_says_so_while_somebody_wai
     assert {each["text"] for each in told if each} == {"Searches with 256 simulations"}
 
 
+@in_a_session(PERSON, PERSON)
+async def test_a_hint_goes_with_its_position_and_does_not_come_back(session):
+    session.ask_hint()
+    await until(session, lambda: session.tree.current.report is not None)
+    assert wire.game_view(session, "game")["hint"]
+    session.play("D4")
+    session.take_back()
+    assert session.tree.current is session.tree.root
+    assert not wire.game_view(session, "game")["hint"]
+
+
 class FailingMachine(PlainMachine):
     """Raises an error in place of each answer."""
 
