@@ -126,6 +126,34 @@ def test_typed_moves_wait_for_their_turn(open_page, monkeypatch):
     assert page.inner_text("#typed-waits") == ""
 
 
+LOSES_NEW_GAMES = """
+const send = WebSocket.prototype.send;
+WebSocket.prototype.send = function (text) {
+  if (!window.isSlow || JSON.parse(text).type !== "new") send.call(this, text);
+};"""
+
+
+def test_a_new_board_is_there_at_once(open_page):
+    page = open_page(script=LOSES_NEW_GAMES)
+    start(page, "person", "person")
+    place(page, "C3")
+    wait_for_moves(page, 1)
+    page.click("#new")
+    page.select_option("#setup-rules", "custom")
+    page.wait_for_selector("#setup-start:enabled")
+    page.fill("#custom-size", "5")
+    page.wait_for_selector("#setup-start:disabled")
+    page.wait_for_selector("#setup-start:enabled")
+    page.evaluate("window.isSlow = true")
+    page.click("#setup-start")
+    assert page.locator(".hit").count() == 25
+    assert page.locator(".stones g").count() == 0
+    page.locator("[data-cell='3']").click()
+    assert page.inner_text("#advice") == ""
+    page.wait_for_selector("#activity:visible")
+    assert page.get_attribute("#game-panel", "inert") is not None
+
+
 NO_SERVER = "window.WebSocket = class extends EventTarget { send() {} };"
 
 

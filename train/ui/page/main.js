@@ -8,7 +8,7 @@ import { COLOURS } from "./geometry.js";
 import { $, readStore, writeStore } from "./html.js";
 import { drawMoves, readTree, step } from "./moves.js";
 import * as panels from "./panels.js";
-import { Picker } from "./picker.js";
+import { Picker, emptyPosition } from "./picker.js";
 import { Puzzles } from "./puzzles.js";
 import { drawReview, expectReview, isReviewing } from "./review.js";
 import { drawRules } from "./rules.js";
@@ -21,17 +21,18 @@ const app = {
   isAway: true,  // from the loss of a connection to the first view of the next
   wanted: "",  // the game that was asked for
   began: performance.now(),  // when a game was asked for that is not there yet; null once it is
+  awaited: 7,  // size of its board; null where the board of before stays
   offer: null,
   showsBar: readStore("bar", false), showsLand: readStore("land", false),
 };
 
 const picker = new Picker($("#board"), {
   play: onPlay, changed: draw, say, status: () => (app.view ? statusText() : ""),
-  cell: (cell) => { if (editor.isOpen) editor.toggleStone(cell); return editor.isOpen; },
+  cell: (cell) => { if (editor.isOpen) editor.toggleStone(cell); return editor.isOpen || app.awaited !== null; },
   edge: (place) => { if (editor.isOpen) editor.toggleWall(place); },
 });
 const setup = new Setup({
-  start: (fields) => begin("new", fields),
+  start: (fields, size) => begin("new", fields, size),
   check: (rules) => connection.send("rules", { rules }),
 });
 const puzzles = new Puzzles({
@@ -44,7 +45,7 @@ const editor = new Editor({
   start: (position, mode) => {
     closeEditor();
     const keeps = app.view.rules.players === editor.preset.players;
-    begin("new", { position, mode, seats: keeps ? app.view.seats : undefined });
+    begin("new", { position, mode, seats: keeps ? app.view.seats : undefined }, editor.preset.size);
   },
   close: closeEditor,
 });
@@ -72,17 +73,18 @@ function onWelcome(message) {
   openGame(location.hash.slice(1) || app.view?.game || "");
 }
 
-// Asks for another game: the first one of its rules takes seconds to set up.
-function begin(type, fields) {
+// Asks for another game: the first one of its rules takes seconds to set up, and until then its board is empty.
+function begin(type, fields, size = app.view?.position.size ?? app.awaited) {
   app.began = performance.now();
-  connection.send(type, fields);
+  app.awaited = connection.send(type, fields) ? size : null;
+  draw();
 }
 
 // Each tab has the game of its address; the server sets one up anew that it does not know any more.
 function openGame(game) {
   const copy = app.view?.game === game ? app.view.copy : keptGame(game)?.copy;
   app.wanted = game;
-  begin("open", { game, copy });
+  begin("open", { game, copy }, app.view?.game === game ? null : undefined);
 }
 
 function onGame(view) {
@@ -95,10 +97,9 @@ function onGame(view) {
   app.view = view;
   app.nodes = readTree(view);
   app.received = performance.now();
-  if (isNew || isAway) app.began = null;
+  if (isNew || isAway) app.began = app.awaited = null;
   if (isNew) {
     app.typed = [];
-    for (const part of document.querySelectorAll("[inert]")) part.inert = false;
     history.replaceState(null, "", `#${view.game}`);
     if (view.evaluates !== wantsEvaluation()) sendShow();
     holdGame(view.game);
@@ -136,8 +137,13 @@ function sendShow() { connection.send("show", { evaluation: wantsEvaluation() })
 // Drawing.
 
 function draw() {
-  const { view } = app;
-  if (!view) return;
+  const { view, awaited } = app;
+  tick();
+  if (awaited !== null) {
+    picker.draw({ position: emptyPosition(awaited), active: false });
+    for (const words of [$("#status"), $("#advice")]) words.textContent = "";
+  }
+  if (awaited !== null || !view) return;
   const ideas = editor.isOpen ? null : panels.hintsOf(view);
   if (editor.isOpen) {
     picker.draw({ position: editor.scene(), active: false, allEdges: true });
@@ -157,7 +163,6 @@ function draw() {
     showsChances: view.puzzle?.state !== "open",
   });
   drawControls();
-  tick();
   if (editor.isOpen) editor.draw();
 }
 
@@ -189,6 +194,9 @@ function drawControls() {
 function tick() {
   const { view } = app, passed = (performance.now() - app.received) / 1000;
   const setUp = { text: "Setting up the game", seconds: (performance.now() - app.began) / 1000, share: null };
+  // Not at once: what has the focus would lose it.
+  const isClosed = !view || (app.awaited !== null && setUp.seconds > 1);
+  for (const part of document.querySelectorAll("header nav, #game-panel")) part.inert = isClosed;
   if (app.began !== null && $("#lost").hidden) panels.drawActivity($("#activity"), setUp, 0);
   else panels.drawActivity($("#activity"), view?.activity ?? null, passed);
   if (!view || !$("#lost").hidden) return;
@@ -233,7 +241,7 @@ function complain(text) {
   if (!$("#typed").value) $("#typed").value = app.sent;
   app.sent = "";
   app.typed = [];
-  app.began = null;
+  app.began = app.awaited = null;
   app.wanted = "";
   picker.refuse();
   draw();
@@ -362,4 +370,4 @@ addEventListener("hashchange", () => {
 });
 setInterval(tick, 100);
 drawRules($("#pictures"));
-picker.draw();  // The empty board, until there is a game.
+draw();

@@ -7,7 +7,7 @@ import { $, disc, make, readStore, writeStore } from "./html.js";
 const CUSTOM = "custom";  // where presets have their number
 
 export class Setup {
-  // on has start(fields of a `new` message), and check(rules), whose answer comes to `checked`.
+  // on has start(fields of a `new` message, size of the board), and check(rules), whose answer comes to `checked`.
   constructor(on) {
     this.dialog = $("#setup");
     this.presets = [];
@@ -20,7 +20,7 @@ export class Setup {
     $("#setup form").addEventListener("submit", (event) => {
       event.preventDefault();
       this.dialog.close();
-      on.start(this.read());
+      on.start(this.read(), this.preset.size);
     });
   }
 
