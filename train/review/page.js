@@ -20,12 +20,13 @@ function sayMove(move) {
   say("#why", move.grade + ": " + colour + " " + chances + best);
 }
 
-function sayCandidates(candidates) {
+function sayCandidates(move) {
   const body = document.querySelector("#candidates tbody");
-  const visits = candidates.reduce((sum, each) => sum + each.visits, 0) || 1;
+  const candidates = move ? move.candidates : [];
+  body.parentElement.tHead.hidden = !move;
   body.replaceChildren(...candidates.slice(0, REVIEW.shown).map((each) => {
-    const row = document.createElement("tr"), share = percent(each.visits / visits);
-    const cells = [named(each.move), percent(each.win_chance), share + " of visits"];
+    const row = document.createElement("tr"), colour = REVIEW.colours[move.mover];
+    const cells = [named(each.move), colour + " " + percent(each.win_chance), each.visits];
     row.append(...cells.map((text) => {
       const cell = document.createElement("td");
       cell.textContent = text;
@@ -56,7 +57,7 @@ function mark(at) {
 
 shown = (at) => {
   sayMove(at > 0 ? REVIEW.moves[at - 1] : null);
-  sayCandidates(at < REVIEW.moves.length ? REVIEW.moves[at].candidates : []);
+  sayCandidates(REVIEW.moves[at]);
   mark(at);
 };
 for (const box of [showBest, showOwners])

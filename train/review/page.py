@@ -89,10 +89,13 @@ def _note(move: ReviewedMove, players: int) -> str:
 
 
 def _panel(review: GameReview, siblings: Siblings | None) -> str:
+    heads = ("move", "chance to win", "visits")
+    candidates = "".join(f'<th scope="col">{name}</th>' for name in heads)
     parts = [
         '<h2 id="verdict">start</h2><p id="why"></p>',
         f"<h3>best moves now, by {review.simulations} simulations</h3>",
-        '<table id="candidates"><tbody></tbody></table>',
+        f'<div id="candidates"><table><thead><tr>{candidates}</tr></thead>',
+        "<tbody></tbody></table></div>",
         '<p id="line"></p>',
         '<p><label><input type="checkbox" id="show-best" checked> best move</label> ',
         ""
@@ -106,13 +109,13 @@ def _panel(review: GameReview, siblings: Siblings | None) -> str:
 
 
 def _summary(review: GameReview) -> str:
-    heads = "".join(f'<th title="{name}">{MARKS[name]}</th>' for name in LIMITS)
+    heads = "".join(f'<th scope="col" title="{name}">{MARKS[name]}</th>' for name in LIMITS)
     rows = ""
     for player, (name, accuracy) in enumerate(zip(review.names, review.accuracy, strict=True)):
         disc = f'<b class="disc p{player}">{LETTERS[player]}</b>'
         counts = "".join(f"<td>{review.count_of(player, grade)}</td>" for grade in LIMITS)
         score = "–" if accuracy is None else f"{accuracy:.0f} %"
-        rows += f"<tr><th>{disc} {escape(name)}</th><td>{score}</td>{counts}</tr>"
+        rows += f'<tr><th scope="row">{disc} {escape(name)}</th><td>{score}</td>{counts}</tr>'
     losses = ", ".join(f"{MARKS[name]} {100 * least:.0f} %" for name, least in LIMITS.items())
     calibrated = "" if review.calibration.simulations is None else ", calibrated"
     return (

@@ -197,13 +197,16 @@ def test_hint_evaluation_and_territory(open_page):
     start(page, "person", "person")
     play_four(page)
     page.click("#hint")
-    page.wait_for_selector("#ideas li")
+    page.wait_for_selector("#ideas tbody")
     shown = page.inner_text("#ideas")
-    assert "256 simulations, the most visited first" in shown and "1 visit" in shown
+    assert "256 simulations, the most visited first" in shown
+    heads = page.locator("#ideas th[scope=col]").all_inner_texts()
+    assert heads == ["move", "chance to win", "visits"]
+    assert page.inner_text("#ideas tr:has(th[scope=row]) td:last-child") == "1"
     assert "Red 50\u202f%" in shown
     assert "R 50\u202f%" in page.locator(".over text").all_text_contents()
     assert page.locator(".over polygon").count() > 1
-    page.hover("#ideas li:nth-child(2)")
+    page.hover("#ideas tbody:nth-of-type(2)")
     assert page.locator(".over polygon").count() <= 1
     page.click("#bar")
     page.wait_for_selector("#evaluation .part")
@@ -212,6 +215,10 @@ def test_hint_evaluation_and_territory(open_page):
     page.wait_for_selector(".land g")
     page.locator("#ideas button").first.click()
     wait_for_moves(page, 5)
+    page.click("#takeback")
+    wait_for_moves(page, 4)
+    assert page.is_hidden("#ideas"), "a hint is of the position as it was asked for"
+    assert page.locator(".over text").count() == 0
 
 
 def test_analysis_keeps_variations(open_page):
@@ -335,7 +342,7 @@ def test_a_whole_game_of_custom_rules_against_machines_by_clicks(open_page):
         page.select_option(f"#seat-{player}", seat)
     page.click("#setup-start")
     page.wait_for_function("() => document.querySelectorAll('.hit').length === 25")
-    assert "custom (5×5, 1 stone each)" in page.inner_text("#rules")
+    wait_for_text(page, "#rules", "custom (5×5, 1 stone each)")
     assert page.locator("#players li").count() == 3
     turns = 0
     while wait_for_turn(page):
@@ -398,7 +405,7 @@ def test_axe_finds_nothing_and_nothing_is_too_wide(
     play_four(page)
     for shown in ("#bar", "#land", "#hint"):
         page.click(shown)
-    page.wait_for_selector("#ideas li")
+    page.wait_for_selector("#ideas tbody")
     cell(page, "B6").click()
     cell(page, "B5").click()
     assert_is_sound(page, "board")
@@ -427,5 +434,5 @@ def test_axe_finds_nothing_and_nothing_is_too_wide(
     page.wait_for_selector("#puzzle-told.shown")
     assert_is_sound(page, "puzzle")
     page.goto(f"{address}/{review.removeprefix('/')}")
-    page.wait_for_selector("#candidates tr")
+    page.wait_for_selector("#candidates tbody tr")
     assert_is_sound(page, "page of a review")

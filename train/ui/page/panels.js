@@ -92,14 +92,18 @@ export function drawIdeas(box, view, ideas, on) {
     return;
   }
   const alone = (idea) => () => on.preview(idea), colour = COLOURS[view.position.player];
-  box.replaceChildren(make("h2", {}, "Hint ", make("small", {}, `${count(view.evaluation.simulations, "simulation")}, ${view.evaluation.order}`)), make("ol", {}, ...ideas.map((idea) => make("li", {
-    onmouseenter: alone(idea), onmouseleave: alone(null), onfocusin: alone(idea), onfocusout: alone(null),
-  },
-    make("button", { disabled: !view.mayPlay, onclick: () => on.play(idea.line[0]), title: "play this move" }, idea.line[0]),
-    make("b", { title: "chance to win" }, `${colour} ${percent(idea.winChance)}`),
-    idea.visits ? make("span", { class: "quiet" }, count(idea.visits, "visit")) : null,
-    idea.line.length > 1 ? make("span", { class: "line" }, "then ",
-      ...idea.line.slice(1, 1 + FOLLOWING).map((move) => make("span", {}, `${move} `))) : null))));
+  const about = `${count(view.evaluation.simulations, "simulation")}, ${view.evaluation.order}`;
+  const heads = ["move", "chance to win", "visits"].map((name) => make("th", { scope: "col" }, name));
+  box.replaceChildren(make("h2", {}, "Hint ", make("small", {}, about)), make("table", {},
+    make("thead", {}, make("tr", {}, ...heads)), ...ideas.map((idea) => make("tbody", {
+      onmouseenter: alone(idea), onmouseleave: alone(null), onfocusin: alone(idea), onfocusout: alone(null),
+    },
+    make("tr", {},
+      make("th", { scope: "row" },
+        make("button", { disabled: !view.mayPlay, onclick: () => on.play(idea.line[0]), title: "play this move" }, idea.line[0])),
+      make("td", {}, make("b", {}, `${colour} ${percent(idea.winChance)}`)), make("td", {}, String(idea.visits))),
+    idea.line.length > 1 ? make("tr", {}, make("td", { class: "line", colspan: heads.length }, "then ",
+      ...idea.line.slice(1, 1 + FOLLOWING).map((move) => make("span", {}, `${move} `)))) : null))));
 }
 
 // How the game ended: who won, cells, their ratio, plies.
