@@ -3,6 +3,8 @@ const SHAPES = ["M-1-1h2v2h-2z", "M-1.1 0a1.1 1.1 0 1 0 2.2 0a1.1 1.1 0 1 0-2.2 
                 "M0-1.4L1.4 0L0 1.4L-1.4 0z", "M0-1.3L1.3 1H-1.3z"];
 const showBest = document.querySelector("#show-best");
 const showOwners = document.querySelector("#show-owners");
+// Where the page of play shows this one, it names its theme.
+document.documentElement.dataset.theme = new URLSearchParams(location.search).get("theme");
 const percent = (chance) => Math.round(100 * chance) + " %";
 
 // A word joiner in the arrow, so that no line break parts a move.

@@ -5,24 +5,11 @@ import functools
 import re
 from pathlib import Path
 
-from wallgo_jax.drawing.theme import DARK, LIGHT, Theme, variables
+from wallgo_jax.drawing.theme import DARK, LIGHT, rule
 
 PAGE = Path(__file__).parent / "page"
 """The folder of the page's files."""
 _IMPORT = re.compile(r'(?<=from ")\./([\w-]+\.js)(?=";)')
-
-
-def colours() -> str:
-    """The style sheet of the package's palette, which readers of all colours can tell apart."""
-    dark = (
-        f'@media (prefers-color-scheme: dark) {{ :root:not([data-theme="light"]) {_rule(DARK)} }}'
-    )
-    return f':root {_rule(LIGHT)}\n{dark}\n:root[data-theme="dark"] {_rule(DARK)}\n'
-
-
-def _rule(theme: Theme) -> str:
-    values = "; ".join(f"{name}: {colour}" for name, colour in variables(theme).items())
-    return f"{{ color-scheme: {theme.name}; {values} }}"
 
 
 def module(name: str) -> str:
@@ -41,7 +28,7 @@ def _address(name: str) -> str:
 def widget_style() -> str:
     """The style sheet of the widget: the page's board in the notebook's light or dark theme."""
     dark = ':is([data-jp-theme-light="false"], .vscode-dark) .wallgo'
-    colours_of = f".wallgo {_rule(LIGHT)}\n{dark} {_rule(DARK)}"
+    colours_of = f".wallgo {rule(LIGHT)}\n{dark} {rule(DARK)}"
     # Nested, the rules of the board reach nothing else in the notebook.
     board, widget = ((PAGE / f"{x}.css").read_text(encoding="utf-8") for x in ("board", "widget"))
     return "\n".join([colours_of, widget, f".wallgo {{\n{board}}}"])

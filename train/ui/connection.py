@@ -78,7 +78,7 @@ class Connection:
             ending, text = saving.write_game(session)
             await self._send({"type": "saved", "name": f"wallgo.{ending}", "text": text})
         elif kind == "review":
-            self._server.reviewer.start(session, theme=message.theme)
+            self._server.reviewer.start(session)
         else:
             _ACTIONS[kind](session, message)
 

@@ -45,7 +45,6 @@ class Message(BaseModel):
     text: str = ""
     puzzle: str = ""
     evaluation: bool = False
-    theme: Literal["auto", "light", "dark"] = "auto"
 
 
 class GameServer:

@@ -17,7 +17,6 @@ from train.ui.games.game_tree import Node, path_to
 from train.ui.games.levels import HINT
 from train.ui.games.machine import Machine
 from train.ui.games.saving import names_of
-from wallgo_jax.drawing.theme import AUTO
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.view.game_replay import Game
 
@@ -57,7 +56,7 @@ class Reviewer:
         """A finished review by its name."""
         return self._reviews.get(name)
 
-    def start(self, session: GameSession, *, theme: str = AUTO) -> None:
+    def start(self, session: GameSession) -> None:
         """Begin to review a game, see `reviewed_line`.
 
         Raises:
@@ -71,13 +70,11 @@ class Reviewer:
         positions = sum(not node.snapshot.is_over for node in line)
         status = ReviewStatus(line[-1].number, time.monotonic(), positions)
         session.set_review(status)
-        task = asyncio.get_running_loop().create_task(self._run(session, line, status, theme))
+        task = asyncio.get_running_loop().create_task(self._run(session, line, status))
         self._running.add(task)
         task.add_done_callback(self._running.discard)
 
-    async def _run(
-        self, session: GameSession, line: list[Node], status: ReviewStatus, theme: str
-    ) -> None:
+    async def _run(self, session: GameSession, line: list[Node], status: ReviewStatus) -> None:
         loop, sent = asyncio.get_running_loop(), 0.0
 
         def on_share(share: float) -> None:
@@ -90,7 +87,7 @@ class Reviewer:
         try:
             async with self._turn:
                 review = await asyncio.to_thread(self._review, session, line, on_share)
-                page = await asyncio.to_thread(draw_review, review, theme=theme)
+                page = await asyncio.to_thread(draw_review, review)
         except ValueError as error:
             session.set_review(status._replace(error=str(error)))
             return

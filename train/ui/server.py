@@ -22,6 +22,7 @@ from train.ui import assets
 from train.ui.connection import Connection
 from train.ui.game_server import GameServer
 from train.ui.games.machine import Machine
+from wallgo_jax.drawing import theme
 from wallgo_jax.game.rules import Rules
 
 MAX_MESSAGE_BYTES = 1 << 20
@@ -118,7 +119,7 @@ async def _index(request: web.Request) -> web.FileResponse:
 
 
 async def _colours(request: web.Request) -> web.Response:
-    return web.Response(text=assets.colours(), content_type="text/css")
+    return web.Response(text=theme.style(), content_type="text/css")
 
 
 async def _review(request: web.Request) -> web.Response:

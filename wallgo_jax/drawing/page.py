@@ -14,7 +14,7 @@ from string import Template
 from typing import NamedTuple
 
 from wallgo_jax.drawing import animation, board, curve
-from wallgo_jax.drawing.theme import AUTO, DARK, LIGHT, Theme, named, of_variables, variables
+from wallgo_jax.drawing.theme import AUTO, of_variables, style
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.notation import COLOURS, LETTERS, format_action
 from wallgo_jax.view import captions
@@ -73,7 +73,7 @@ def draw(
     names = players or COLOURS[: game.rules.players]
     return _PAGE.substitute(
         title=escape(f"WallGo: {' – '.join(names)}"),
-        colours=_colours(theme),
+        colours=style(theme),
         style="" if chances is None else f"{curve.STYLE}{extras.style}",
         kind="" if chances is None else "has-chances",
         seats=" ".join(_seat(player, name) for player, name in enumerate(names)),
@@ -116,7 +116,7 @@ def draw_position(
     caption = captions.step_text(snapshot)
     return _PAGE.substitute(
         title=escape(f"WallGo: {caption}"),
-        colours=_colours(theme),
+        colours=style(theme),
         style="",
         kind="",
         seats=" ".join(_seat(player, COLOURS[player]) for player in range(snapshot.players)),
@@ -129,17 +129,6 @@ def draw_position(
         panel="",
         script="",
     )
-
-
-def _colours(theme: str) -> str:
-    if theme != AUTO:
-        return _rule(named(theme))
-    return f"{_rule(LIGHT)}\n  @media (prefers-color-scheme: dark) {{ {_rule(DARK)} }}"
-
-
-def _rule(theme: Theme) -> str:
-    values = "; ".join(f"{name}: {colour}" for name, colour in variables(theme).items())
-    return f":root {{ color-scheme: {theme.name}; {values} }}"
 
 
 def _seat(player: int, name: str) -> str:

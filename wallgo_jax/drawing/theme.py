@@ -111,6 +111,28 @@ def variables(theme: Theme) -> dict[str, str]:
     return colours
 
 
+def style(name: str = AUTO) -> str:
+    """CSS of a page's colours; those of AUTO follow the system, unless the page's root has
+    `data-theme`, the name of a theme.
+
+    Raises:
+      ValueError: for an unknown name.
+    """
+    if name != AUTO:
+        return f":root {rule(named(name))}"
+    system = f':root:not([data-theme="light"]) {rule(DARK)}'
+    return (
+        f":root {rule(LIGHT)}\n@media (prefers-color-scheme: dark) {{ {system} }}\n"
+        f':root[data-theme="dark"] {rule(DARK)}'
+    )
+
+
+def rule(theme: Theme) -> str:
+    """The declarations of a theme's variables in CSS, in braces."""
+    values = "; ".join(f"{name}: {colour}" for name, colour in variables(theme).items())
+    return f"{{ color-scheme: {theme.name}; {values} }}"
+
+
 def of_variables() -> Theme:
     """Return a theme whose colours are CSS variables: the page decides what they are."""
     named_by = {

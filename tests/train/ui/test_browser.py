@@ -280,7 +280,7 @@ def play_four(page):
 
 
 def test_a_review_opens(open_page):
-    page = open_page()
+    page = open_page(color_scheme="dark")
     start(page, "person", "person")
     assert page.is_disabled("#review")
     play_four(page)
@@ -299,8 +299,14 @@ def test_a_review_opens(open_page):
     assert [move["move"] for move in figures["moves"]] == ["A1", "A7", "G1", "G7"]
     page.click("#review-close")
     assert re.search(r"R \d+\s%\s+B \d+\s%", page.inner_text("#review-box").replace("\n", " "))
-    page.click("#review-open")
-    page.wait_for_selector("#review-dialog[open]")
+    colour = "getComputedStyle(document.body).backgroundColor"
+    for theme in ("light", "dark", "auto"):
+        page.select_option("#theme", theme)
+        page.click("#review-open")
+        page.wait_for_selector("#review-dialog[open]")
+        frame.locator(f"html[data-theme={theme}]").wait_for()
+        assert frame.locator("body").evaluate(f"() => {colour}") == page.evaluate(colour), theme
+        page.click("#review-close")
 
 
 def test_puzzles_are_solved(open_page):

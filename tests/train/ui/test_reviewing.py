@@ -56,7 +56,7 @@ def test_in_analysis_the_line_that_is_looked_at_is_reviewed():
 def reviewed(monkeypatch, session, review, times=1, **options):
     """The names of reviews of a session by a stub, and what the session says in the end."""
     monkeypatch.setattr(Reviewer, "_review", lambda self, session, line, on_share: review(on_share))
-    monkeypatch.setattr(reviewing, "draw_review", lambda found, theme: f"<p>{theme}")
+    monkeypatch.setattr(reviewing, "draw_review", lambda found: "<p>")
 
     async def body():
         reviewer, names = Reviewer(PlainMachine()), []
@@ -88,16 +88,14 @@ def test_a_finished_review_is_kept_and_the_oldest_is_dropped(monkeypatch):
     session = session_of("A1")
     found = Found()
     found.moves = [type("Move", (), {"grade": type("Grade", (), {"name": "blunder"})})]
-    reviewer, names = reviewed(
-        monkeypatch, session, lambda on: found, MAX_REVIEWS + 1, theme="dark"
-    )
+    reviewer, names = reviewed(monkeypatch, session, lambda on: found, MAX_REVIEWS + 1)
     assert session.review.accuracy == (88, None)
     assert session.tip.mark == "??"
     view = wire.game_view(session, "game")
     assert [node[4::2] for node in view["nodes"]] == [[0.6, 256]] * 2, "as the review says"
     assert view["evaluation"]["chances"] == [0.6, 0.4]
     assert reviewer.find(names[0]) is None
-    assert reviewer.find(names[-1]) == ("<p>dark", '{"moves": 1}\n')
+    assert reviewer.find(names[-1]) == ("<p>", '{"moves": 1}\n')
 
 
 def test_a_review_says_what_it_does_and_how_far_it_is(monkeypatch):

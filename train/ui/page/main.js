@@ -316,7 +316,7 @@ const actions = {
   "puzzles-open": () => puzzles.open(),
   review: () => {
     expectReview();
-    connection.send("review", { theme: theme.value });
+    connection.send("review");
   },
   mode: () => connection.send("mode", { mode: app.view.mode === "play" ? "analyse" : "play" }),
   resign: () => { if (confirm("Resign this game?")) connection.send("resign"); },

@@ -33,9 +33,8 @@ export function drawReview(view, nodes) {
 }
 
 function openReview(review) {
-  const address = `reviews/${review.name}`;
-  $("#review-frame").src = `${address}.html`;
-  $("#review-tab").href = `${address}.html`;
+  const address = `reviews/${review.name}`, page = `${address}.html?theme=${$("#theme").value}`;
+  $("#review-frame").src = $("#review-tab").href = page;
   $("#review-figures").href = `${address}.json`;
   if (!dialog.open) dialog.showModal();
 }
