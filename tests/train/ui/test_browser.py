@@ -379,11 +379,26 @@ def test_a_whole_game_of_custom_rules_against_machines_by_clicks(open_page):
     assert page.inner_text("#players").count("you") == 1
 
 
+CUT_CHOICES = """[...document.querySelectorAll("#setup select, header select")].flatMap((select) =>
+  [...select.options].filter((option) => {
+    const alone = select.cloneNode();
+    alone.append(option.cloneNode(true));
+    Object.assign(alone.style, { width: "auto", maxWidth: "none", flex: "none" });
+    select.after(alone);
+    const wanted = alone.offsetWidth;
+    alone.remove();
+    return wanted > select.offsetWidth;
+  }).map((option) => option.text))"""
+"""Options that a box of the dialog would cut, had it chosen them."""
+
+
 def assert_is_sound(page, shown):
     """Axe finds nothing, and nothing is wider than the window."""
     found = axe.Axe().run(page).response["violations"]
     told = [(each["id"], [node["html"][:200] for node in each["nodes"]]) for each in found]
     assert told == [], shown
+    cut = "moves => moves.filter(m => m.scrollWidth > m.clientWidth).map(m => m.textContent)"
+    assert page.eval_on_selector_all("#moves button", cut) == [], shown
     # A phone's window grows with what is too wide for it.
     width = page.viewport_size["width"]
     assert page.evaluate("document.documentElement.scrollWidth") <= width, shown
@@ -406,6 +421,7 @@ def test_axe_finds_nothing_and_nothing_is_too_wide(
     assert_is_sound(page, "new game")
     width = page.viewport_size["width"]
     assert page.evaluate("document.querySelector('#setup').scrollWidth") <= width
+    assert page.evaluate(CUT_CHOICES) == []
     page.keyboard.press("Escape")
     start(page, "person", "person")
     play_four(page)
@@ -433,6 +449,12 @@ def test_axe_finds_nothing_and_nothing_is_too_wide(
     assert_is_sound(page, "review")
     review = page.get_attribute("#review-tab", "href")
     page.click("#review-close")
+    cell(page, "B6").click()
+    cell(page, "B5").click()
+    page.locator('[data-side="1"]').click()
+    wait_for_moves(page, 5)
+    page.wait_for_selector("#moves button:last-child small")
+    assert_is_sound(page, "a long move with its chance")
     page.click("#puzzles-open")
     page.click('#puzzles-all [aria-label="puzzle 1"]')
     page.wait_for_selector("#puzzle:not([hidden])")

@@ -57,7 +57,7 @@ function button(view, node, words, on) {
     "aria-current": node.number === view.current ? "step" : null,
     class: view.mode === "play" && node.number === view.tip ? "tip" : "",
     onclick: () => on.go(node.number),
-  }, make("i", {}, words ? "0." : `${node.depth}.`), words ? null : disc(node.mover), ` ${words ?? node.move}`,
+  }, make("i", {}, words ? "0." : `${node.depth}.`), words ? null : disc(node.mover), " ", make("span", {}, words ?? node.move),
   node.mark ? make("b", { class: "mark", title: MARKS[node.mark] }, node.mark) : null, " ",
   on.showsChances ? chance : null);
 }

@@ -29,7 +29,7 @@ export class Setup {
     this.level = level;
     this.chosen ??= presets[0];
     $("#setup-rules").replaceChildren(...presets.map((preset, index) => make("option", { value: index },
-      `${preset.name}: ${preset.players} players, ${preset.stones} stones each`)),
+      `${preset.name}: ${preset.players} × ${preset.stones} stones`)),
     make("option", { value: CUSTOM }, "custom rules …"));
     const wanted = presets.findIndex((preset) => preset.name === readStore("rules", ""));
     $("#setup-rules").value = Math.max(0, wanted);
@@ -110,7 +110,7 @@ export class Setup {
 
 export function levelText(level) {
   const { name, rating } = level;
-  if (!rating) return `${name} · not measured`;
+  if (!rating) return name;
   const margin = Math.round(Math.max(rating.high - rating.elo, rating.elo - rating.low));
   return `${name} · Elo ${rating.elo}${margin ? ` ± ${margin}` : ""}`;
 }
