@@ -27,8 +27,7 @@ from train.ratings import pool
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
 from train.search.config import MAX_SIMULATIONS, SearchConfig, as_player
-from train.search.report import SearchReport
-from train.search.reporting import make_reporting_search
+from train.search.report import SearchReport, make_reporting_search
 from train.solver.exact_player import NAME as EXACT
 from wallgo_jax.env import WallGo
 from wallgo_jax.game.rules import Rules

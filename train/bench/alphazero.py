@@ -22,8 +22,7 @@ from train.network.blocks import parse_blocks
 from train.network.config import NetworkConfig
 from train.search import mctx_engine
 from train.search.config import SearchConfig
-from train.search.engine import Root
-from train.search.tree import Step
+from train.search.tree import Root, Step
 
 LOOP, GAME = "pgx AlphaZero", "othello"
 _PLIES = 8

@@ -26,7 +26,6 @@ from train.runtime.devices import (
 )
 from train.search import mctx_engine
 from train.search.config import SearchConfig
-from train.search.engine import Root
 from train.search.evaluator import (
     Evaluation,
     Evaluator,
@@ -36,7 +35,7 @@ from train.search.evaluator import (
     make_play,
 )
 from train.search.search import Search, SearchResult, make_search
-from train.search.tree import Step
+from train.search.tree import Root, Step
 from wallgo_jax import observation
 from wallgo_jax.game import actions, referee
 from wallgo_jax.game.rules import Rules

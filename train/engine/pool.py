@@ -14,18 +14,28 @@ import chex
 import jax
 import jax.numpy as jnp
 
-from train.engine.subtree import NOWHERE, keep_subtree, walk
 from train.network import MASKED
 from train.players.basic import Player
 from train.search.config import SearchConfig
-from train.search.evaluator import Evaluator, make_play, make_symmetric_evaluator
-from train.search.report import MOST_LINES, SearchReport, report_search
-from train.search.reporting import EvaluateHeads, evaluate_allowed, make_selection
+from train.search.evaluator import Evaluation, Evaluator, make_play, make_symmetric_evaluator
+from train.search.report import (
+    MOST_LINES,
+    EvaluateHeads,
+    SearchReport,
+    evaluate_allowed,
+    report_search,
+)
+from train.search.search import make_selection
 from train.search.sequential_halving import mask_logits
 from train.search.simulation import visit_leaf
-from train.search.tree import Tree, init_tree, root_view
+from train.search.tree import NO_CHILD, ROOT, Choice, Tree, init_tree, root_view
 from wallgo_jax.board.fusion import fusion_barrier
 from wallgo_jax.game.state import State, Variant
+
+NOWHERE = -1
+"""Stands for a node that a tree does not have."""
+END = -1
+"""Fills a path behind its last slot."""
 
 
 class Pool(NamedTuple):
@@ -164,18 +174,90 @@ def grow(
 @functools.partial(jax.jit, static_argnums=0)
 def report(how: Searching, variables: Any, pool: Pool, rows: jax.Array) -> SearchReport:
     """The reports of trees int32[B]."""
-    selection = make_selection(how.config)
-    slot, policy = selection.result(root_view(pool.tree, rows), pool.base[rows])
+    root, tree = root_view(pool.tree, rows), pool.tree
+    slot, policy = make_selection(how.config).result(root, pool.base[rows])
     variant = jax.tree.map(lambda x: x[rows], pool.variant)
-    states = State(variant, pool.tree.positions[rows, 0])
+    states = State(variant, tree.positions[rows, ROOT])
     return report_search(
-        pool.tree,
-        variant,
-        pool.scores[rows],
-        slot,
-        policy,
-        how.config,
+        Choice(slot, policy, root.value, tree),
+        states,
+        Evaluation(root.logits, pool.scores[rows]),
         heads=how.evaluate_heads and how.evaluate_heads(variables, states),
         lines=MOST_LINES,
         boards=rows,
     )
+
+
+def walk(tree: Tree, path: jax.Array) -> jax.Array:
+    """int32[]: the node of one board where a path int32[L] of slots leads from the root; NOWHERE if
+    there is none. END stands behind the last slot."""
+    node = jnp.int32(ROOT)
+    for slot in path:
+        child = tree.children[node, slot].astype(jnp.int32)
+        further = jnp.where((child == NO_CHILD) | (node == NOWHERE), NOWHERE, child)
+        node = jnp.where(slot == END, node, further)
+    return node
+
+
+def keep_subtree(tree: Tree, node: jax.Array) -> tuple[Tree, jax.Array]:
+    """The tree of a node int32[] of one board and all below it, and how many nodes these are.
+
+    Kept nodes stay in order, so that a node still comes after its parent. Node 2 becomes the root:
+
+        0 --a-- 1                       0 --a-- 1        nodes 2 and 3 of before
+        |
+        +---b-- 2 --a-- 3       ->
+        |
+        +---c-- 4
+
+    Args:
+      tree: of one board, arrays [N, ...] and [A].
+      node: becomes the root; its visits, values and prior stay, those of its step are dropped.
+    """
+    nodes = len(tree.parents)
+    numbers = jnp.arange(nodes)
+    is_kept = _is_below(tree, node)
+    count = is_kept.sum()
+    # The number of each kept node in the new tree, and the node of each number.
+    renumbered = jnp.where(is_kept, jnp.cumsum(is_kept) - 1, NO_CHILD)
+    places = jnp.where(is_kept, renumbered, nodes)
+    source = jnp.zeros(nodes, jnp.int32).at[places].set(numbers, mode="drop")
+
+    def move(array: jax.Array) -> jax.Array:
+        is_there = (numbers < count).reshape(-1, *[1] * (array.ndim - 1))
+        return jnp.where(is_there, array[source], jnp.zeros((), array.dtype))
+
+    def without_step(array: jax.Array) -> jax.Array:
+        return move(array).at[ROOT].set(0)
+
+    children = renumbered[move(tree.children)]
+    visits, qvalues = move(tree.visits), without_step(tree.qvalues)
+    at_root = children[ROOT]
+    is_seen = at_root != NO_CHILD
+    moved = Tree(
+        logits=move(tree.logits),
+        children=children.astype(tree.children.dtype),
+        positions=jax.tree.map(move, tree.positions),
+        # The new root's parent is not kept, so it becomes ROOT, as it should.
+        parents=jnp.where(numbers < count, renumbered[move(tree.parents)], ROOT),
+        visits=visits,
+        raw_values=move(tree.raw_values),
+        values=move(tree.values),
+        rewards=without_step(tree.rewards),
+        discounts=without_step(tree.discounts),
+        qvalues=qvalues,
+        root_visits=jnp.where(is_seen, visits[at_root], 0),
+        root_qvalues=jnp.where(is_seen, qvalues[at_root], 0.0),
+        is_modelled=jax.tree.map(move, tree.is_modelled),
+    )
+    return moved, count
+
+
+def _is_below(tree: Tree, node: jax.Array) -> jax.Array:
+    """bool[N]: the node, and those from which the way up leads to it."""
+    nodes = len(tree.parents)
+    above: Any = jnp.where(jnp.arange(nodes) == node, node, tree.parents)
+    # Each round doubles the steps upward; the node and the old root lead to themselves.
+    for _ in range((nodes - 1).bit_length()):
+        above = above[above]
+    return (above == node) & (tree.visits > 0)

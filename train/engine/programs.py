@@ -15,8 +15,7 @@ import numpy as np
 
 from train.engine import pool as pool_lib
 from train.engine.options import EngineOptions
-from train.engine.pool import Pool, make_pool, searching_of
-from train.engine.subtree import END
+from train.engine.pool import END, Pool, make_pool, searching_of
 from train.players.basic import Player
 from train.runtime.host import fetch
 from train.runtime.memory import MemoryEstimate, check_fits, device_memory, tree_bytes

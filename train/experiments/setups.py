@@ -34,7 +34,7 @@ from train.ratings.pool import identity
 from train.runtime.batches import in_batches
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
-from train.search.reporting import make_reporting_search
+from train.search.report import make_reporting_search
 from wallgo_jax.drawing import contact_sheet, theme
 from wallgo_jax.drawing.contact_sheet import Panel
 from wallgo_jax.formats import records

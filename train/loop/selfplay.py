@@ -20,7 +20,6 @@ from train.runtime.errors import UsageError, usage_errors
 from train.runtime.fields import is_off
 from train.runtime.host import fetch
 from train.search.config import boosts_at, simulations_at
-from train.search.engine import Budget
 from train.search.evaluator import WithOpponentVariables, evaluator_for
 from train.search.search import (
     PriorBoost,
@@ -29,6 +28,7 @@ from train.search.search import (
     cast_own_weights,
     make_search,
 )
+from train.search.tree import Budget
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import State, Variant, make_variant
 

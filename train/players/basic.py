@@ -15,7 +15,7 @@ from train.network import MASKED
 from train.search.calibration import Calibration
 from train.search.config import SearchConfig
 from train.search.puct import draw_at
-from train.search.reporting import EvaluateHeads
+from train.search.report import EvaluateHeads
 from train.search.search import Search, SearchResult
 from wallgo_jax.game import actions, chance, referee
 from wallgo_jax.game.rules import Rules

@@ -20,7 +20,7 @@ from train.network.build import network_for, observer_for
 from train.players.basic import Act, Player, act_by
 from train.search.config import MAX_SIMULATIONS, SearchConfig, as_player
 from train.search.evaluator import Evaluator, evaluator_for, make_symmetric_evaluator
-from train.search.reporting import EvaluateHeads
+from train.search.report import EvaluateHeads
 from train.search.search import Search, SearchResult, cast_own_weights, make_search
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import State, initial_state

@@ -18,8 +18,7 @@ from train.engine.pool import searching_of
 from train.network import MASKED
 from train.players.basic import Player
 from train.runtime.host import fetch
-from train.search.report import SearchReport
-from train.search.reporting import make_reporting_search
+from train.search.report import SearchReport, make_reporting_search
 from train.search.sequential_halving import halving_schedule
 from train.search.tree import ROOT
 from wallgo_jax.game import actions

@@ -38,6 +38,8 @@ from wallgo_jax.game.terrain import BoardAnalysis
 SYMMETRY_ORDER = (0, 2, 1, 3, 4, 5, 6, 7)
 """The symmetries as they are taken: the first 1, 2, 4 and 8 are groups, so the mean over them is
 the same for a board and for that board turned by any of them."""
+Numbers = np.ndarray | jax.Array
+"""An array on the host; records of device arrays keep their type when they are fetched."""
 SAME_SIDE, OTHER_SIDE, GAME_OVER = 1.0, -1.0, 0.0
 """Discounts of a step, by the side that moves after it."""
 
@@ -208,10 +210,7 @@ def _step_for_each(
     mover: jax.Array, rewards: jax.Array, after: Position, evaluation: Evaluation
 ) -> Step:
     """A step whose returns are each player's own: rewards at the end, values before it."""
-    players = rewards.shape[1]
-    # The evaluation begins with the player to move.
-    order = (jnp.arange(players, dtype=jnp.int32)[None] - after.player[:, None]) % players
-    values = jnp.take_along_axis(evaluation.value, order, axis=1)
+    values = by_player(evaluation.value, after.player)
     returns = jnp.where(after.terminated[:, None], rewards, values)
     return Step(
         reward=referee.reward_of(returns, mover),
@@ -222,6 +221,14 @@ def _step_for_each(
         returns=returns,
         is_modelled=None,
     )
+
+
+def by_player(shares: Numbers, mover: Numbers) -> jax.Array:
+    """[B, ..., P]: numbers of players from the movers [B] on, turned so that player 0 is first."""
+    players = shares.shape[-1]
+    place = (jnp.arange(players)[None] - jnp.asarray(mover, jnp.int32)[:, None]) % players
+    place = place.reshape(len(place), *[1] * (shares.ndim - 2), players)
+    return jnp.take_along_axis(jnp.asarray(shares), place, axis=-1)
 
 
 def value_of(value: jax.Array, mover: jax.Array, player: jax.Array) -> jax.Array:

@@ -31,7 +31,6 @@ from train.runtime.devices import backend
 from train.search.arrays.entries import read
 from train.search.arrays.words import unpack
 from train.search.config import SearchConfig
-from train.search.engine import Budget, Choice, Choose, Root, simulations_of, where_explored
 from train.search.sequential_halving import (
     NO_CHANCE,
     completed_values,
@@ -43,7 +42,23 @@ from train.search.sequential_halving import (
     visits_due,
 )
 from train.search.simulation import backup, copy_to_root, expand, select_leaf, simulate
-from train.search.tree import NO_CHILD, ROOT, Node, Play, Select, Step, Tree, init_tree, root_view
+from train.search.tree import (
+    NO_CHILD,
+    ROOT,
+    Budget,
+    Choice,
+    Choose,
+    Node,
+    Play,
+    Root,
+    Select,
+    Step,
+    Tree,
+    init_tree,
+    root_view,
+    simulations_of,
+    where_explored,
+)
 
 _ROWS_AT_ONCE = 256
 """Rows that a CPU steps and evaluates at once: more would not stay in its cache."""

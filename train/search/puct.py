@@ -30,10 +30,21 @@ import jax.numpy as jnp
 from train.network import MASKED
 from train.runtime.fields import is_off
 from train.search.config import SearchConfig
-from train.search.engine import Budget, Choice, Choose, Root, simulations_of, where_explored
-from train.search.sequential_halving import first_largest, slot_below
+from train.search.sequential_halving import Selection, first_largest, slot_below
 from train.search.simulation import simulate
-from train.search.tree import Node, Play, Select, init_tree, root_view
+from train.search.tree import (
+    Budget,
+    Choice,
+    Choose,
+    Node,
+    Play,
+    Root,
+    Select,
+    init_tree,
+    root_view,
+    simulations_of,
+    where_explored,
+)
 
 _LEAST_SPREAD, _TIE_BREAK = 1e-8, 1e-7
 """mctx's: values closer together than the first are not spread further; the largest noise."""
@@ -58,7 +69,26 @@ def make_puct(
         draw the move; else nothing but ties is drawn and the move is the most visited.
       has_model: as in `init_tree`.
     """
-    return make_puct_choice(config, _make_grow(config, budgets, has_model), budgets)
+    most = max(each.simulations for each in budgets)
+    below = make_puct_slot(config)
+
+    def grow(key: jax.Array, root: Root, play: Play) -> tuple[jax.Array, jax.Array, Any]:
+        tree = init_tree(
+            root.logits, root.value, root.position, nodes=most + 1, has_model=has_model
+        )
+        tree_key, count = jax.random.split(key, 3)[2], simulations_of(budgets, root.budget)
+        reduction = where_explored(
+            budgets,
+            root.budget,
+            jnp.float32(root_reduction(config, explores=True)),
+            jnp.float32(root_reduction(config, explores=False)),
+        )
+        at_root = make_puct_slot(config, reduction=reduction)
+        tree = simulate(tree, tree_key, at_root=at_root, below=below, play=play, count=count)
+        searched = root_view(tree)
+        return searched.slot_visits, searched.value, tree
+
+    return make_puct_choice(config, grow, budgets)
 
 
 def make_puct_choice(config: SearchConfig, grow: Grow, budgets: Sequence[Budget]) -> Choose:
@@ -92,29 +122,6 @@ def make_puct_choice(config: SearchConfig, grow: Grow, budgets: Sequence[Budget]
     return choose
 
 
-def _make_grow(config: SearchConfig, budgets: Sequence[Budget], has_model: bool) -> Grow:
-    most = max(each.simulations for each in budgets)
-    below = make_puct_slot(config)
-
-    def grow(key: jax.Array, root: Root, play: Play) -> tuple[jax.Array, jax.Array, Any]:
-        tree = init_tree(
-            root.logits, root.value, root.position, nodes=most + 1, has_model=has_model
-        )
-        tree_key, count = jax.random.split(key, 3)[2], simulations_of(budgets, root.budget)
-        reduction = where_explored(
-            budgets,
-            root.budget,
-            jnp.float32(root_reduction(config, explores=True)),
-            jnp.float32(root_reduction(config, explores=False)),
-        )
-        at_root = make_puct_slot(config, reduction=reduction)
-        tree = simulate(tree, tree_key, at_root=at_root, below=below, play=play, count=count)
-        searched = root_view(tree)
-        return searched.slot_visits, searched.value, tree
-
-    return grow
-
-
 def root_reduction(config: SearchConfig, *, explores: bool) -> float:
     """By how much a slot of the root that is not visited falls behind the node at most: by nothing
     where noise shall be tried, as KataGo has it (`rootFpuReductionMax`)."""
@@ -126,12 +133,32 @@ def make_puct_slot(
     config: SearchConfig, *, reduction: jax.Array | float = FIRST_PLAY_REDUCTION
 ) -> Select:
     """`puct_slot` with a config's weights and its rule of first plays; `reduction` is KataGo's."""
-    qvalues: QValues = {
+    qvalues = first_play_values(config, reduction)
+    return functools.partial(puct_slot, c_init=config.c_init, c_base=config.c_base, qvalues=qvalues)
+
+
+def first_play_values(config: SearchConfig, reduction: jax.Array | float) -> QValues:
+    """The values of slots by a config's rule of first plays."""
+    return {
         "mctx": scaled_qvalues,
         "minizero": unscaled_qvalues,
         "katago": functools.partial(reduced_qvalues, reduction=reduction),
     }[config.first_play]
-    return functools.partial(puct_slot, c_init=config.c_init, c_base=config.c_base, qvalues=qvalues)
+
+
+def select_by_visits(config: SearchConfig) -> Selection:
+    """The choices of a PUCT search without noise; its policy is the prior before any visit."""
+    select = functools.partial(make_puct_slot(config), None)
+
+    def result(node: Node, before: Any) -> tuple[jax.Array, jax.Array]:
+        del before
+        visits = node.slot_visits.astype(jnp.float32)
+        total = visits.sum(axis=1, keepdims=True)
+        prior = jax.nn.softmax(node.logits, axis=1)
+        policy = jnp.where(total > 0, visits / jnp.maximum(total, 1.0), prior)
+        return most_visited(node.slot_visits, node.logits), policy
+
+    return Selection(lambda node, before, due: select(node), select, result)
 
 
 def puct_slot(

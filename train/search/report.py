@@ -6,6 +6,7 @@ B boards, A slots, K lines, D plies of a line, P players, H W cells.
 import dataclasses
 import functools
 import html
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -18,8 +19,17 @@ from train.runtime.errors import UsageError
 from train.search.arrays.entries import Boards
 from train.search.calibration import Calibration
 from train.search.config import SearchConfig
-from train.search.sequential_halving import completed_values
-from train.search.tree import NO_CHILD, ROOT, Node, Tree, root_view
+from train.search.evaluator import (
+    Evaluation,
+    Evaluator,
+    Numbers,
+    by_player,
+    make_play,
+    make_symmetric_evaluator,
+)
+from train.search.search import make_engine
+from train.search.sequential_halving import expected_values
+from train.search.tree import NO_CHILD, ROOT, Choice, Play, Root, Tree, init_tree, root_view
 from wallgo_jax.game import actions as actions_lib
 from wallgo_jax.game.actions import NO_ACTION
 from wallgo_jax.game.rules import Rules
@@ -31,8 +41,8 @@ LINES, MOST_LINES, LINE_PLIES = 6, 24, 8
 """K where nothing else is asked for, K for all that a search has visited, D."""
 _SHOWN = 8
 _LEAST_ARROW = 0.01
-Numbers = np.ndarray | jax.Array
-"""An array on the host; records of device arrays keep their type when they are fetched."""
+EvaluateHeads = Callable[[Any, State], Output]
+"""(variables, states [B]) -> the outputs of all heads."""
 
 
 class Candidate(NamedTuple):
@@ -257,51 +267,35 @@ class SearchReport:
 
 
 def report_search(
-    tree: Tree,
-    variant: Variant,
-    scores: jax.Array,
-    slot: jax.Array,
-    policy: jax.Array,
-    config: SearchConfig,
+    choice: Choice,
+    states: State,
+    evaluation: Evaluation,
     *,
-    logits: jax.Array | None = None,
     heads: Output | None = None,
     lines: int = LINES,
     boards: Boards = None,
 ) -> SearchReport:
-    """Make the report of searched trees, without the fields that name a search.
+    """Make the report of searches, without the fields that name a search.
 
     Args:
-      tree: its positions are those of the game.
-      variant: [B].
-      scores: float32[B, P], the roots as evaluated, the player to move first.
-      slot: int32[B], the search's choice.
-      policy: float32[B, A], of the search.
-      config: weighs values as the search did.
-      logits: float32[B, A], the roots as evaluated; by default those of the trees.
+      choice: of an engine of trees, whose positions are those of the game.
+      states: [B], the roots.
+      evaluation: of the roots, as the searches began.
       heads: outputs of the network's further heads at the roots.
       lines: K at most.
       boards: int32[B], the trees that are reported; all in turn by default.
     """
-    root = root_view(tree, boards)
-    root = root if logits is None else root._replace(logits=logits)
-    rows, each = slice(None) if boards is None else boards, jnp.arange(len(slot))
-    states = State(variant, tree.positions[rows, ROOT])
-    legal, seen, mover = root.logits > MASKED, root.slot_visits > 0, states.position.player
-    completed = jnp.where(seen, root.slot_qvalues, _values_of(root, config))
+    root = root_view(choice.tree, boards)._replace(logits=evaluation.logits)
+    each, variant, mover = jnp.arange(len(choice.slot)), states.variant, states.position.player
+    legal, seen, scores = root.logits > MASKED, root.slot_visits > 0, evaluation.value
+    completed = expected_values(root)
     # A choice without visits leads, and no share of a policy outweighs a visit.
-    rank = (root.slot_visits + 0.5 * policy).at[each, slot].set(jnp.inf)
+    rank = (root.slot_visits + 0.5 * choice.policy).at[each, choice.slot].set(jnp.inf)
     slots = jax.lax.top_k(rank, min(lines, rank.shape[1]))[1].astype(jnp.int32)
     is_shown = jnp.take_along_axis(seen, slots, axis=1).at[:, 0].set(True)
-    moves = jnp.where(is_shown[..., None], lines_below(tree, variant, slots, boards), NO_ACTION)
-    owners, margin = None, None
-    if heads is not None and heads.ownership is not None:
-        owners = owners_by_player(jax.nn.softmax(heads.ownership, axis=-1), mover)
-        cells = owners[..., :-1].sum(axis=(1, 2))
-        margin = cells[:, 0] - cells[:, 1:].max(axis=1)
-    if heads is not None and heads.margin is not None and scores.shape[1] == 2:
-        lead = heads.margin * variant.size.astype(jnp.float32) ** 2
-        margin = jnp.where(mover == 0, lead, -lead)
+    moves = lines_below(choice.tree, variant, slots, boards)
+    moves = jnp.where(is_shown[..., None], moves, NO_ACTION)
+    owners, margin = (None, None) if heads is None else _owners_and_margin(heads, states)
     public = jax.vmap(jax.vmap(actions_lib.action_of_slot, (None, 0)), (0, None))
     report: Any = SearchReport  # On the device; its arrays are NumPy's once they are fetched.
     return report(
@@ -313,17 +307,94 @@ def report_search(
         visits=root.slot_visits,
         qvalues=root.slot_qvalues,
         completed=jnp.where(legal, completed, 0.0),
-        policy=policy,
+        policy=choice.policy,
         value=root.value,
         root_visits=root.visits,
         values=by_player(share_value(scores, root.value), mover),
-        best_values=by_player(share_value(scores, completed[each, slot]), mover),
+        best_values=by_player(share_value(scores, completed[each, choice.slot]), mover),
         network_values=by_player(scores, mover),
         slots=slots,
         lines=moves,
         owners=owners,
         margin=margin,
     )
+
+
+def _owners_and_margin(heads: Output, states: State) -> tuple[jax.Array | None, jax.Array | None]:
+    """The fields `owners` and `margin` of a report, by the outputs of a network's heads."""
+    mover, owners, margin = states.position.player, None, None
+    if heads.ownership is not None:
+        owners = owners_by_player(jax.nn.softmax(heads.ownership, axis=-1), mover)
+        cells = owners[..., :-1].sum(axis=(1, 2))
+        margin = cells[:, 0] - cells[:, 1:].max(axis=1)
+    if heads.margin is not None and states.position.stones.shape[1] == 2:
+        lead = heads.margin * states.variant.size.astype(jnp.float32) ** 2
+        margin = jnp.where(mover == 0, lead, -lead)
+    return owners, margin
+
+
+@functools.cache
+def make_reporting_search(
+    evaluate: Evaluator,
+    config: SearchConfig,
+    *,
+    simulations: int,
+    explores: bool = False,
+    symmetries: int = 1,
+    evaluate_heads: EvaluateHeads | None = None,
+) -> Callable[..., SearchReport]:
+    """A search by the native engine as a jitted function of (variables, states [B], key, allowed
+    bool[B, A] or None): slots that are not allowed are no moves at the root, unless that leaves
+    none.
+
+    Args:
+      evaluate: evaluates roots and leaves.
+      config: options of the search, but for its simulations.
+      simulations: 0 shows what the evaluator says.
+      explores: searches with the noise of self-play.
+      symmetries: turned copies of the root, as in `make_search`.
+      evaluate_heads: gives the outputs that owners and margin are read from.
+    """
+    # Both engines find the same, and the native tree can be read.
+    config = dataclasses.replace(config, engine="native", simulations=max(simulations, 1))
+    choose = make_engine(config, explores=explores) if simulations else _choose_likeliest
+    play = make_play(evaluate, opponents=config.opponents)
+    evaluate_root = make_symmetric_evaluator(evaluate, symmetries)
+
+    @jax.jit
+    def search(
+        variables: Any, states: State, key: jax.Array, allowed: jax.Array | None = None
+    ) -> SearchReport:
+        evaluation = evaluate_allowed(evaluate_root, variables, states, allowed)
+        logits, (variant, position) = evaluation.logits, states
+        root = Root(logits, evaluation.value[:, 0], position, logits > MASKED)
+        game = variables, variant, position.player
+        choice = choose(key, root, functools.partial(play, game))
+        heads = evaluate_heads and evaluate_heads(variables, states)
+        return report_search(choice, states, evaluation, heads=heads)
+
+    return search
+
+
+def evaluate_allowed(
+    evaluate: Evaluator, variables: Any, states: State, allowed: jax.Array | None
+) -> Evaluation:
+    """An evaluation with logits MASKED at slots that are illegal or not allowed; where no legal
+    slot is allowed, all legal ones are."""
+    evaluation = evaluate(variables, states)
+    if allowed is None:
+        return evaluation
+    legal = evaluation.logits > MASKED
+    some = legal & allowed
+    legal = jnp.where(some.any(axis=1, keepdims=True), some, legal)
+    return evaluation._replace(logits=jnp.where(legal, evaluation.logits, MASKED))
+
+
+def _choose_likeliest(key: jax.Array, root: Root, play: Play) -> Choice:
+    """The raw policy in place of an engine's search."""
+    policy = jnp.where(root.legal, jax.nn.softmax(root.logits, axis=1), 0.0)
+    tree = init_tree(root.logits, root.value, root.position, nodes=1)
+    return Choice(root.logits.argmax(axis=1), policy, root.value, tree)
 
 
 def report_finished_game(state: State, rewards: tuple[float, ...]) -> SearchReport:
@@ -356,13 +427,6 @@ def report_finished_game(state: State, rewards: tuple[float, ...]) -> SearchRepo
 def canonical_move(action: int, *, grid: int) -> str:
     """A public action in the canonical notation, such as `B6->B5:W0`."""
     return format_action(action, grid=grid, sides=CANONICAL_SIDES)
-
-
-def _values_of(node: Node, config: SearchConfig) -> jax.Array:
-    """float32[B, A]: completed values as expected rewards."""
-    plain = dataclasses.replace(config, value_scale=1.0, visit_offset=1.0, rescale_values=False)
-    most = node.slot_visits.max(axis=1, keepdims=True)
-    return completed_values(node, plain) / (1.0 + most)
 
 
 def lines_below(tree: Tree, variant: Variant, slots: jax.Array, boards: Boards = None) -> jax.Array:
@@ -411,14 +475,6 @@ def share_value(scores: Numbers, value: Numbers) -> jax.Array:
     shares = jnp.asarray(scores).at[:, 0].set(value)
     rest = shares.sum(axis=1, keepdims=True) / (shares.shape[1] - 1)
     return shares.at[:, 1:].add(-rest)
-
-
-def by_player(shares: Numbers, mover: Numbers) -> jax.Array:
-    """[B, ..., P]: numbers of players from the movers [B] on, turned so that player 0 is first."""
-    players = shares.shape[-1]
-    place = (jnp.arange(players)[None] - jnp.asarray(mover, jnp.int32)[:, None]) % players
-    place = place.reshape(len(place), *[1] * (shares.ndim - 2), players)
-    return jnp.take_along_axis(jnp.asarray(shares), place, axis=-1)
 
 
 def owners_by_player(owners: Numbers, mover: Numbers) -> jax.Array:

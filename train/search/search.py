@@ -23,7 +23,6 @@ import numpy as np
 from train.functions import call_of
 from train.network import MASKED, NetworkConfig, cast_weights
 from train.search.config import MOVE_CLASSES, SearchConfig
-from train.search.engine import Budget, Choose, Root
 from train.search.evaluator import (
     Evaluator,
     WithOpponentVariables,
@@ -31,7 +30,9 @@ from train.search.evaluator import (
     make_symmetric_evaluator,
 )
 from train.search.gumbel import make_gumbel
-from train.search.puct import make_puct
+from train.search.puct import make_puct, select_by_visits
+from train.search.sequential_halving import Selection, select_by_halving
+from train.search.tree import Budget, Choose, Root
 from wallgo_jax.board.geometry import MOVE_OFFSETS, NUM_SIDES, PLAYS_PER_STONE
 from wallgo_jax.game import actions
 from wallgo_jax.game.state import State
@@ -234,3 +235,8 @@ def make_engine(
         return mctx_makers[config.kind](config, explores=explores)
     make = {"gumbel": make_gumbel, "puct": make_puct}[config.kind]
     return make(config, budgets or [Budget(config.simulations, explores)], has_model=has_model)
+
+
+def make_selection(config: SearchConfig) -> Selection:
+    """The choices of a config's kind of search, without noise."""
+    return {"gumbel": select_by_halving, "puct": select_by_visits}[config.kind](config)

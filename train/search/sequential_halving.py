@@ -64,21 +64,26 @@ def visits_due(visits: jax.Array, legal: jax.Array, schedule: np.ndarray | jax.A
     return jnp.asarray(schedule)[considered, visits - 1]
 
 
-def completed_values(node: Node, config: SearchConfig) -> jax.Array:
-    """float32[B, A]: scaled values of all slots, visited or not, in logits.
-
-    `mctx.qtransform_completed_by_mix_value` (section 5 and appendix D of the paper): a slot without
-    visits takes the mean of the node's raw value and the Q-values of its visited slots. Written out
-    here because sums and maxima of integers are slow on a CPU: a node has one visit more than its
-    slots together, and the rest is done in floats.
-    """
+def expected_values(node: Node) -> jax.Array:
+    """float32[B, A]: expected rewards of all slots: Q-values where they are visited, elsewhere the
+    mean of the node's raw value and of those Q-values (appendix D of the paper)."""
     is_seen = node.slot_visits > 0
     prior = jnp.maximum(jax.nn.softmax(node.logits, axis=1), jnp.finfo(node.logits.dtype).tiny)
     seen = jnp.where(is_seen, prior, 0.0)
     share = jnp.maximum(seen.sum(axis=1), jnp.finfo(seen.dtype).tiny)
     mean = (seen * node.slot_qvalues).sum(axis=1) / share
     mixed = (node.raw_value + (node.visits - 1) * mean) / node.visits
-    values = jnp.where(is_seen, node.slot_qvalues, mixed[:, None])
+    return jnp.where(is_seen, node.slot_qvalues, mixed[:, None])
+
+
+def completed_values(node: Node, config: SearchConfig) -> jax.Array:
+    """float32[B, A]: scaled `expected_values` of all slots, in logits.
+
+    `mctx.qtransform_completed_by_mix_value` (section 5), written out here because sums and maxima
+    of integers are slow on a CPU: a node has one visit more than its slots together, and the rest
+    is done in floats.
+    """
+    values = expected_values(node)
     most = node.slot_visits.astype(jnp.float32).max(axis=1, keepdims=True)
     scale = config.value_scale * (config.visit_offset + most)
     if not config.rescale_values:

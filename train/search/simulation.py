@@ -47,19 +47,17 @@ def simulate(
     at_root: Select,
     below: Select,
     play: Play,
-    fresh: jax.Array | None = None,
     count: jax.Array | None = None,
 ) -> Tree:
-    """Grow a tree by one simulation for each node that it has room for, or by fewer.
+    """Grow a tree of the root alone by one simulation for each node that it has room for, or fewer.
 
     Args:
-      tree: as `init_tree` makes it, or grown by earlier simulations.
+      tree: as `init_tree` makes it.
       key: typed or uint32[2], consumed, in mctx's order; None where the choices draw nothing.
       at_root: chooses a slot of the root.
       below: chooses a slot of any other node.
       play: makes a step and evaluates what follows.
-      fresh: int32[M], the nodes that M simulations make; None for all that there is room for.
-      count: int32[], simulations of a tree of the root alone, in place of `fresh`; None for all.
+      count: int32[], simulations; None for all that there is room for.
     """
     chex.assert_rank([tree.visits, tree.children], [2, 3])
     boards, nodes = tree.visits.shape
@@ -84,7 +82,7 @@ def simulate(
             jnp.int32(1), count + 1, lambda new, carry: one_simulation(carry, new)[0], (key, tree)
         )
         return grown[1]
-    fresh = jnp.arange(1, nodes, dtype=jnp.int32) if fresh is None else fresh
+    fresh = jnp.arange(1, nodes, dtype=jnp.int32)
     return jax.lax.scan(one_simulation, (key, tree), fresh)[0][1]
 
 

@@ -15,10 +15,12 @@ arrays by slot are left, the prior and the children. The visits and Q-values of 
 which are read at every simulation, are kept by slot too. `train.search.arrays` reads and writes
 the arrays in the form that suits the platform, and keeps a position as one row of words.
 
+An engine (`Choose`) grows a tree from an evaluated root and chooses a slot.
+
 B boards, N nodes, A slots.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import chex
@@ -28,6 +30,7 @@ import numpy as np
 
 from train.search.arrays.entries import Boards, read, read_each
 from train.search.arrays.words import Words, pack
+from wallgo_jax.game.state import Position
 
 ROOT = 0
 NO_CHILD = ROOT
@@ -90,6 +93,37 @@ Select = Callable[[jax.Array | None, Node], jax.Array]
 
 Play = Callable[[jax.Array, Any], Step]
 """(slot int32[B], position [B]) -> Step."""
+
+
+class Budget(NamedTuple):
+    """Budget of a search."""
+
+    simulations: int
+    explores: bool  # searches with the noise of self-play; else it plays the strongest move
+
+
+class Root(NamedTuple):
+    """The evaluated position that a search begins with."""
+
+    logits: jax.Array  # float32[B, A], prior
+    value: jax.Array  # float32[B], for the player to move
+    position: Position  # [B]
+    legal: jax.Array  # bool[B, A]
+    budget: jax.Array | None = None
+    """int32[], number of the search's budget; None for the only one."""
+
+
+class Choice(NamedTuple):
+    """The result of an engine."""
+
+    slot: jax.Array  # int32[B]
+    policy: jax.Array  # float32[B, A], 0 at illegal slots
+    value: jax.Array  # float32[B], of the root after search, for the player to move
+    tree: Any  # as the engine keeps it: `Tree` or `mctx.Tree`
+
+
+Choose = Callable[[jax.Array, Root, Play], Choice]
+"""(key, root, play) -> Choice; the key is consumed."""
 
 
 def init_tree(
@@ -166,3 +200,19 @@ def node_view(tree: Tree, node: jax.Array, boards: Boards = None) -> Node:
         slot_qvalues=jnp.where(is_seen, qvalues, 0.0),
         is_modelled=is_modelled,
     )
+
+
+def simulations_of(budgets: Sequence[Budget], budget: jax.Array | None) -> jax.Array | None:
+    """int32[]: the simulations of a budget; None for all that a tree has room for."""
+    if budget is None:
+        return None
+    return jnp.array([each.simulations for each in budgets], jnp.int32)[budget]
+
+
+def where_explored(
+    budgets: Sequence[Budget], budget: jax.Array | None, noisy: jax.Array, plain: jax.Array
+) -> jax.Array:
+    """An array with noise where the budget of a search explores, else the one without."""
+    if budget is None:
+        return noisy if budgets[0].explores else plain
+    return jnp.where(jnp.array([each.explores for each in budgets])[budget], noisy, plain)

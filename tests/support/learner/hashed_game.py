@@ -15,9 +15,8 @@ import numpy as np
 from tests.support.learner.searching import Grown, grown_of, stir
 from train.network import MASKED
 from train.search.config import SearchConfig
-from train.search.engine import Choice, Choose, Root
 from train.search.search import make_engine
-from train.search.tree import Step
+from train.search.tree import Choice, Choose, Root, Step
 
 SLOTS, SEED = 20, 11
 # Searches that several tests compare with others; more boards take some of them another way down.

@@ -11,10 +11,9 @@ import numpy as np
 from train.bench.search import make_uniform_evaluator
 from train.network import MASKED
 from train.search.config import SearchConfig
-from train.search.engine import Choice, Root
 from train.search.evaluator import Evaluation, make_play
 from train.search.search import make_engine
-from train.search.tree import NO_CHILD, Node
+from train.search.tree import NO_CHILD, Choice, Node, Root
 from wallgo_jax import Rules
 from wallgo_jax.board.geometry import DOWN, LEFT
 from wallgo_jax.game import actions, chance, referee

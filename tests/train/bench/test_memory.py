@@ -8,10 +8,9 @@ import pytest
 from tests.support.learner import tiny
 from train.bench import search
 from train.search.config import SearchConfig
-from train.search.engine import Root
 from train.search.evaluator import make_play
 from train.search.search import make_engine
-from train.search.tree import init_tree
+from train.search.tree import Root, init_tree
 from wallgo_jax import PRESETS
 from wallgo_jax.game.state import State, sizes_of
 

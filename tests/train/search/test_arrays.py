@@ -13,10 +13,10 @@ import pytest
 from tests.support.learner import hashed_game
 from train.search.arrays import entries, words
 from train.search.arrays.words import pack
-from train.search.engine import Budget
 from train.search.gumbel import make_gumbel
 from train.search.puct import make_puct
 from train.search.search import make_engine
+from train.search.tree import Budget
 
 BOARDS, PLACES, SLOTS = 5, 7, 3
 FORMS = ("tpu", "default")

@@ -12,8 +12,8 @@ from tests.support.learner.searching import FOUR_STONES, random_evaluator, rando
 from train.network import MASKED
 from train.search import search as search_lib
 from train.search.config import MOVE_CLASSES, SearchConfig, as_player, boosts_at
-from train.search.engine import Choice, Root
 from train.search.search import PriorBoost, boost_classes, divergence, make_search
+from train.search.tree import Choice, Root
 
 
 def test_a_boost_is_added_to_the_plays_of_its_class():

@@ -12,10 +12,10 @@ from tests.support.learner import hashed_game
 from tests.support.learner.searching import DUEL, even_evaluator, repeat
 from train.functions import Function
 from train.search.config import SearchConfig
-from train.search.engine import Budget
 from train.search.gumbel import make_gumbel
 from train.search.puct import make_puct
 from train.search.search import make_search
+from train.search.tree import Budget
 from wallgo_jax.game.state import State, initial_state
 
 BUDGETS = Budget(24, True), Budget(9, False)

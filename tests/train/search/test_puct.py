@@ -1,6 +1,5 @@
 """PUCT's rule of selection, its noise at the root and its draw of the move."""
 
-import functools
 from typing import Any
 
 import jax
@@ -14,8 +13,7 @@ from tests.support.learner.hashed_game import Place
 from tests.support.learner.searching import mctx_tree_of, node_of
 from train.network import MASKED
 from train.search.config import SearchConfig
-from train.search.engine import Budget, Root
-from train.search.mctx_engine import qtransform_by_first_play, qtransform_by_reduction
+from train.search.mctx_engine import make_qtransform
 from train.search.puct import (
     make_puct_choice,
     make_puct_slot,
@@ -24,7 +22,7 @@ from train.search.puct import (
     scaled_qvalues,
     unscaled_qvalues,
 )
-from train.search.tree import Node
+from train.search.tree import Budget, Node, Root
 
 
 def test_values_without_rescaling_are_those_expected():
@@ -101,17 +99,20 @@ def test_slot_is_mctxs(c_init, c_base, first_play):
     node = node_of(logits, visits, qvalues=qvalues)
     node = node._replace(value=jnp.asarray(draw.uniform(-1, 1, 64), jnp.float32))
     keys = jax.random.split(jax.random.key(0), 64)
-    # By default without a word of ours.
-    at_root = functools.partial(qtransform_by_reduction, at_root=0.2)
-    transforms = {"minizero": qtransform_by_first_play, "katago": at_root}
-    own = {"qtransform": transforms[first_play]} if first_play in transforms else {}
     config = SearchConfig(c_init=c_init, c_base=c_base, first_play=first_play)
+    qtransform = make_qtransform(config, explores=False)
 
     @jax.jit
     @jax.vmap
     def by_mctx(key: jax.Array, node: Node) -> Any:
         return mctx.muzero_action_selection(
-            key, mctx_tree_of(node), 0, 1, pb_c_init=c_init, pb_c_base=c_base, **own
+            key,
+            mctx_tree_of(node),
+            0,
+            1,
+            pb_c_init=c_init,
+            pb_c_base=c_base,
+            qtransform=qtransform,
         )
 
     found = jax.jit(make_puct_slot(config))(keys, node)

@@ -5,7 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from train.search.report import by_player, draw_place, lines_below, owners_by_player, share_value
+from train.search.evaluator import by_player
+from train.search.report import draw_place, lines_below, owners_by_player, share_value
 from train.search.tree import init_tree
 from wallgo_jax.game.actions import NO_ACTION, action_of_slot
 from wallgo_jax.game.rules import Rules

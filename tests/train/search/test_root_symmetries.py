@@ -14,13 +14,13 @@ from tests.support.learner.searching import random_evaluator, random_ply
 from train.network.build import network_for
 from train.search import search as search_lib
 from train.search.config import SearchConfig
-from train.search.engine import Choice
 from train.search.evaluator import (
     SYMMETRY_ORDER,
     Evaluation,
     evaluator_for,
     make_symmetric_evaluator,
 )
+from train.search.tree import Choice
 from wallgo_jax.game import actions, symmetry
 from wallgo_jax.game.state import State, initial_position
 

@@ -30,9 +30,9 @@ from train.network import NetworkConfig
 from train.network.build import network_for
 from train.players.heuristics import make_heuristic_evaluator
 from train.search.config import SearchConfig
-from train.search.engine import Budget
 from train.search.evaluator import Evaluation, evaluator_for
 from train.search.search import SearchResult, make_search
+from train.search.tree import Budget
 from wallgo_jax import PRESETS, Rules
 from wallgo_jax.game import actions, referee
 from wallgo_jax.game.state import Position, State, initial_state

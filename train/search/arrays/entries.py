@@ -25,9 +25,7 @@ Boards = jax.Array | None
 def read(arrays: T, place: jax.Array, boards: Boards = None) -> T:
     """[K, ...]: the entries of a tree of arrays [B, N, ...] at a place int32[K]."""
 
-    def gathered(arrays: T, place: jax.Array) -> T:
-        at = _rows_of(len(place), boards), place
-        return jax.tree.map(lambda x: x.at[at].get(mode=_mode(boards, "clip")), arrays)
+    gathered = functools.partial(_gather, boards)
 
     def compared(arrays: T, place: jax.Array) -> T:
         # An entry of many numbers is worth an index.
@@ -41,10 +39,6 @@ def read(arrays: T, place: jax.Array, boards: Boards = None) -> T:
 def read_each(arrays: T, places: jax.Array, boards: Boards = None) -> T:
     """[K, A]: the entries of a tree of arrays [B, N] at A places int32[K, A] of each row."""
 
-    def gathered(arrays: T, places: jax.Array) -> T:
-        at = _rows_of(len(places), boards)[:, None], places
-        return jax.tree.map(lambda x: x.at[at].get(mode=_mode(boards, "clip")), arrays)
-
     def compared(arrays: T, places: jax.Array) -> T:
         leaves, structure = jax.tree.flatten(arrays)
         is_place = _numbers(leaves[0], places)[None, :, None] == places[:, None, :]
@@ -54,7 +48,7 @@ def read_each(arrays: T, places: jax.Array, boards: Boards = None) -> T:
         entries = jax.lax.reduce(shown, zeros, functools.partial(jax.tree.map, jnp.add), (1,))
         return jax.tree.unflatten(structure, entries)
 
-    return _form(compared, gathered, boards)(arrays, places)
+    return _form(compared, functools.partial(_gather, boards), boards)(arrays, places)
 
 
 def read_slot(
@@ -62,31 +56,22 @@ def read_slot(
 ) -> jax.Array:
     """[K]: the entries of an array [B, N, A] at a place and a slot int32[K]."""
 
-    def gathered(array: jax.Array, place: jax.Array, slot: jax.Array) -> jax.Array:
-        at = _rows_of(len(place), boards), place, slot
-        return array.at[at].get(mode=_mode(boards, "clip"))
-
     def compared(array: jax.Array, place: jax.Array, slot: jax.Array) -> jax.Array:
         return _entry(read(array, place), slot)
 
-    return _form(compared, gathered, boards)(array, place, slot)
+    return _form(compared, functools.partial(_gather, boards), boards)(array, place, slot)
 
 
 def write(arrays: T, entries: T, place: jax.Array, boards: Boards = None) -> T:
     """A tree of arrays [B, N] with new entries [K] at a place int32[K]; those past the last place
     are dropped."""
 
-    def scattered(arrays: T, entries: T, place: jax.Array) -> T:
-        at = _rows_of(len(place), boards), place
-        return jax.tree.map(
-            lambda x, new: x.at[at].set(new, mode="drop", unique_indices=True), arrays, entries
-        )
-
     def compared(arrays: T, entries: T, place: jax.Array) -> T:
         return jax.tree.map(
             lambda x, new: jnp.where(_is_at(x, place), new[:, None], x), arrays, entries
         )
 
+    scattered = functools.partial(_scatter, boards, "drop")
     return _form(compared, scattered, boards)(arrays, entries, place)
 
 
@@ -94,12 +79,6 @@ def write_slot(
     array: jax.Array, entry: jax.Array, place: jax.Array, slot: jax.Array, boards: Boards = None
 ) -> jax.Array:
     """An array [B, N, A] with new entries [K] at a place and a slot int32[K]."""
-
-    def scattered(
-        array: jax.Array, entry: jax.Array, place: jax.Array, slot: jax.Array
-    ) -> jax.Array:
-        at = _rows_of(len(place), boards), place, slot
-        return array.at[at].set(entry, mode=_mode(boards, "drop"), unique_indices=True)
 
     def compared(
         array: jax.Array, entry: jax.Array, place: jax.Array, slot: jax.Array
@@ -109,6 +88,7 @@ def write_slot(
         is_entry = numbers[None] == (place * slots + slot)[:, None, None]
         return jnp.where(is_entry, entry[:, None, None], array)
 
+    scattered = functools.partial(_scatter, boards, _mode(boards, "drop"))
     return _form(compared, scattered, boards)(array, entry.astype(array.dtype), place, slot)
 
 
@@ -127,12 +107,7 @@ def write_new(
 
     def scattered(arrays: T, entries: T, place: jax.Array, fresh: jax.Array) -> T:
         del fresh
-        at = _rows_of(len(place), boards), place
-        return jax.tree.map(
-            lambda x, new: x.at[at].set(new, mode=_mode(boards, "drop"), unique_indices=True),
-            arrays,
-            entries,
-        )
+        return _scatter(boards, _mode(boards, "drop"), arrays, entries, place)
 
     def sliced(arrays: T, entries: T, place: jax.Array, fresh: jax.Array) -> T:
         def put(array: jax.Array, new: jax.Array) -> jax.Array:
@@ -144,6 +119,20 @@ def write_new(
 
     form = scattered if fresh.ndim else _form(sliced, scattered, boards)
     return form(arrays, entries, place, fresh)
+
+
+def _gather(boards: Boards, arrays: T, *at: jax.Array) -> T:
+    """The entries at places [K, ...], and at slots where they follow."""
+    place = (_rows_of(at[0], boards), *at)
+    return jax.tree.map(lambda x: x.at[place].get(mode=_mode(boards, "clip")), arrays)
+
+
+def _scatter(boards: Boards, mode: str, arrays: T, entries: T, *at: jax.Array) -> T:
+    """The arrays with new entries at places [K], and at slots where they follow."""
+    place = (_rows_of(at[0], boards), *at)
+    return jax.tree.map(
+        lambda x, new: x.at[place].set(new, mode=mode, unique_indices=True), arrays, entries
+    )
 
 
 def _form(tpu: Callable[..., T], default: Callable[..., T], boards: Boards) -> Callable[..., T]:
@@ -160,9 +149,10 @@ def _mode(boards: Boards, otherwise: str) -> str:
     return "promise_in_bounds" if boards is None else otherwise
 
 
-def _rows_of(count: int, boards: Boards) -> jax.Array:
-    """int32[K]: the board of each row."""
-    return jnp.arange(count, dtype=jnp.int32) if boards is None else boards
+def _rows_of(place: jax.Array, boards: Boards) -> jax.Array:
+    """int32[K, ...]: the board of each row, with as many axes as its places."""
+    rows = jnp.arange(len(place), dtype=jnp.int32) if boards is None else boards
+    return rows if place.ndim == 1 else rows[:, None]
 
 
 def _numbers(array: jax.Array, place: jax.Array) -> jax.Array:
