@@ -10,12 +10,10 @@ import numpy as np
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
 from wallgo_jax.game import actions as actions_lib
-from wallgo_jax.game import referee
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import State, initial_position, make_variant
 from wallgo_jax.notation import COLOURS, parse_action
-from wallgo_jax.view.illegality import illegality
-from wallgo_jax.view.snapshot import take_snapshot
+from wallgo_jax.view.game_replay import play_action
 
 
 class GamePosition(NamedTuple):
@@ -45,14 +43,14 @@ class GamePosition(NamedTuple):
           UsageError: it is unreadable or illegal.
         """
         action = self.read(move)
-        is_known = 0 <= action < actions_lib.num_actions(self.state.grid)
-        played = np.int32(action if is_known else actions_lib.NO_ACTION)
-        state, rewards, is_legal, slot, legal = fetch(_advance(self.state, played))
-        if self.result is not None or not is_legal:
-            raise UsageError(f"move: {illegality(take_snapshot(self.state), action)}")
-        result = tuple(float(x) for x in rewards) if state.position.terminated else None
+        try:
+            state, rewards = play_action(self.state, action)
+        except ValueError as error:
+            raise UsageError(f"move: {error}") from None
+        slot = _slot_of(self.state, np.int32(action))
         way = (*self.actions, action), (*self.slots, int(slot))
-        return GamePosition(state, int(legal), result, self, *way)
+        result = rewards if state.position.terminated else None
+        return GamePosition(state, int(_count_legal(state)), result, self, *way)
 
     def read(self, move: str | int) -> int:
         """The public action of a move in any notation, or of a public action id; legal or not.
@@ -104,20 +102,9 @@ def play_moves(position: GamePosition, moves: Sequence[str | int]) -> GamePositi
 
 
 _begin = jax.jit(initial_position)
+_slot_of = jax.jit(actions_lib.slot_of_action)
 
 
 @jax.jit
 def _count_legal(state: State) -> jax.Array:
     return actions_lib.legal_slots(state).sum()
-
-
-@jax.jit
-def _advance(
-    state: State, action: jax.Array
-) -> tuple[State, jax.Array, jax.Array, jax.Array, jax.Array]:
-    """The state after a public action, rewards, whether it is legal, its slot, and the number of
-    legal slots after it."""
-    slot = actions_lib.slot_of_action(state, action)
-    is_legal = actions_lib.is_legal(state, slot)
-    after, rewards = referee.play(state, slot)
-    return after, rewards, is_legal, slot, actions_lib.legal_slots(after).sum()

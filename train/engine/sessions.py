@@ -10,7 +10,6 @@ All methods return at once. A search runs in a thread of its own, so an event lo
 whatever is asked while it runs joins its batch at the next chunk of simulations.
 """
 
-import contextlib
 import itertools
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
@@ -23,9 +22,9 @@ from train.players.basic import Player
 from train.players.registry import check_rules
 from train.runtime.errors import UsageError
 from train.search.report import SearchReport
-from wallgo_jax.game.actions import NO_ACTION
 from wallgo_jax.game.rules import Rules, name_of
 from wallgo_jax.game.state import sizes_of
+from wallgo_jax.view.snapshot import take_snapshot
 
 _DEFAULTS = EngineOptions()
 
@@ -61,8 +60,8 @@ class Sessions:
         self.options = options.for_budget(player.simulations)
         self._sessions: dict[str, Session] = {}
         self.programs = Programs(player, rules, self.options, on_compiled)
-        with contextlib.suppress(UsageError):  # Compiles the moves of a game.
-            begin_game(rules).play(NO_ACTION)
+        start = begin_game(rules)  # Compiles the moves of a game.
+        start.play(min(take_snapshot(start.state).legal))
         self._searcher = Searcher(self.programs, player, self.options)
 
     def open(
