@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from train.analysis import pictures
@@ -28,6 +29,7 @@ from train.players.registry import load_network
 from train.runtime.errors import UsageError
 from train.runtime.files import replace_bytes
 from train.runtime.host import fetch
+from train.search.report import owners_by_player
 from wallgo_jax import render
 from wallgo_jax.cli.sources import SourceRequest, read_games, read_position
 from wallgo_jax.env import State as EnvState
@@ -85,11 +87,7 @@ def predicted_ownership(
     if not config.ownership:
         raise UsageError("ownership: the network has no ownership head; choose a player with one")
     _, game = _board(state)
-    players = _players(game)
-    shares = fetch(_ownership(variables, game, config=config))  # [H, W, P + 1], the mover first
-    from_mover, nobody = shares[..., :players], shares[..., players:]
-    absolute = np.roll(from_mover, int(game.position.player), axis=-1)
-    return np.moveaxis(np.concatenate([absolute, nobody], axis=-1), -1, 0)
+    return np.moveaxis(fetch(_ownership(variables, game, config=config)), -1, 0)
 
 
 def true_ownership(state: EnvState | State) -> np.ndarray:
@@ -198,11 +196,12 @@ def _attention(variables: Variables, state: State, *, config: NetworkConfig) -> 
 
 @functools.partial(jax.jit, static_argnames="config")
 def _ownership(variables: Variables, state: State, *, config: NetworkConfig) -> jax.Array:
-    """float32[H, W, P + 1], the mover first"""
+    """float32[H, W, P + 1]"""
     network = network_for(config, _players(state))
     logits = network.evaluate(variables, observer_for(config)(state, None)[None]).ownership
     assert logits is not None
-    return jax.nn.softmax(logits[0], axis=-1)
+    shares = jax.nn.softmax(logits, axis=-1)
+    return owners_by_player(shares, jnp.asarray(state.position.player)[None])[0]
 
 
 def _board(state: EnvState | State) -> tuple[int, State]:

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from train.analysis.late_positions import legal_slots
@@ -35,9 +36,9 @@ from train.experiments.lib.work import (
 from train.experiments.plays import BURDEN, GAIN, HARDLY, LEAD, POSITIONS, THIRDS, TURNS, Plays
 from train.metrics.intervals import Curve, curves_figure
 from train.players.basic import Player
-from train.review.positions import make_search_among
 from train.runtime.batches import batches
 from train.runtime.host import fetch
+from train.search.report import make_reporting_search
 from train.solver.exact_player import tables_of
 from train.solver.positions import reachable_levels
 from train.solver.tablebase import value_of
@@ -175,7 +176,15 @@ def _searches(
     """Searches of positions [N]: int[N] the best play, and float[N] win chances of the player to
     move: by it, without passes, without it, and where the other side had to move, NaN where it
     cannot."""
-    search, position = make_search_among(player, simulations), states.position
+    how = {"simulations": simulations, "symmetries": player.symmetries}
+    search = make_reporting_search(player.evaluate, player.search, **how)
+
+    @jax.jit
+    def best_of(states: State, allowed: jax.Array, key: jax.Array) -> tuple[Any, Any]:
+        report = search(player.variables, states, key, allowed)
+        return report.slots[:, 0], report.qvalues[jnp.arange(len(allowed)), report.slots[:, 0]]
+
+    position = states.position
     handed = State(states.variant, position._replace(player=1 - np.asarray(position.player)))
     can_move = np.asarray(legal_slots(handed)).any(axis=1)
     parts, count = [], len(passes)
@@ -183,15 +192,15 @@ def _searches(
         place, key = np.arange(first, first + POSITIONS) % count, jax.random.key(first)
         some, other = (jax.tree.map(lambda x: x[place], each) for each in (states, handed))  # noqa: B023
         everything = np.ones_like(passes[place])
-        slot, value = fetch(search(player.variables, some, everything, key))
+        slot, value = fetch(best_of(some, everything, key))
         but_best = everything.copy()
         but_best[np.arange(POSITIONS), slot] = False
         asked = (some, ~passes[place]), (some, but_best), (other, everything)
-        others = [search(player.variables, *each, key)[1] for each in asked]
+        others = [best_of(*each, key)[1] for each in asked]
         parts.append((slot, value, *fetch(others)))
         on_progress(min(first + POSITIONS, count))
     slot, *values = (np.concatenate(part)[:count] for part in zip(*parts, strict=True))
-    *chances, after = (player.chance(each) for each in values)
+    *chances, after = (player.calibration.chance(each, players=2) for each in values)
     return slot.astype(int), *chances, np.where(can_move, 1 - after, np.nan)
 
 

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from train.network import MASKED
 from train.search.calibration import Calibration
@@ -52,12 +51,6 @@ class Player(NamedTuple):
     def learned(self) -> tuple[Rules, ...]:
         """Rules that its network has learned; empty without a network."""
         return () if self.trained is None else self.trained.config.learned
-
-    def chance(self, value: Any, *, is_searched: bool = True) -> np.ndarray:
-        """Win chances of values, as an array of their shape, each of the side whose value it is;
-        `is_searched` says whether a search found them."""
-        players = 2 if self.rules is None else self.rules.players
-        return self.calibration.chance(value, players=players, is_searched=is_searched)
 
 
 @functools.cache
@@ -139,30 +132,23 @@ def make_choice_search(judge: Callable[[State], tuple[jax.Array, jax.Array]]) ->
         del variables
         best, prior = judge(states)
         bits = jax.random.bits(key, states.position.ply.shape, jnp.uint32)
-        nothing = jnp.zeros(best.shape[0], jnp.float32)
-        return SearchResult(
-            slot=jax.vmap(chance.choose)(bits, best).astype(jnp.int32),
-            policy=best / best.sum(axis=1, keepdims=True),
-            value=nothing,
-            surprise=nothing,
-            prior=prior,
-        )
+        slot = jax.vmap(chance.choose)(bits, best)
+        return _unsearched(slot, best / best.sum(axis=1, keepdims=True), prior)
 
     return search
-
-
-def report_of(player: Player) -> Search:
-    """What a player plays, as a search: by default its policy is the slot that it plays."""
-    return player.report or make_move_search(player.act)
 
 
 def make_move_search(act: Act) -> Search:
     """Moves as a search, whose policy is the slot that is played."""
 
     def search(variables: Any, states: State, key: jax.Array) -> SearchResult:
-        slot = act(variables, states, key).astype(jnp.int32)
+        slot = act(variables, states, key)
         policy = jax.nn.one_hot(slot, states.num_slots)
-        nothing = jnp.zeros(slot.shape, jnp.float32)
-        return SearchResult(slot, policy, nothing, nothing, jnp.where(policy > 0, 0.0, MASKED))
+        return _unsearched(slot, policy, jnp.where(policy > 0, 0.0, MASKED))
 
     return search
+
+
+def _unsearched(slot: jax.Array, policy: jax.Array, prior: jax.Array) -> SearchResult:
+    nothing = jnp.zeros(slot.shape, jnp.float32)
+    return SearchResult(slot.astype(jnp.int32), policy, nothing, nothing, prior)

@@ -15,8 +15,8 @@ from train.players.basic import (
     Act,
     Player,
     make_greedy_player,
+    make_move_search,
     make_random_player,
-    report_of,
 )
 from train.players.external import MOVE_SECONDS, make_external_player
 from train.players.heuristics import (
@@ -254,7 +254,7 @@ def make_teacher(name: str, rules: Rules, *, heuristics: HeuristicsConfig) -> Se
         if read.considered:
             options = dataclasses.replace(options, max_considered_actions=read.considered)
         return make_search(player.evaluate, with_named_options(options, read), explores=True)
-    report = report_of(player)
+    report = player.report or make_move_search(player.act)
     return lambda variables, states, key: report(player.variables, states, key)
 
 

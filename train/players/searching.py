@@ -106,14 +106,10 @@ def _raw_report(evaluate: Evaluator) -> Search:
 
     def search(variables: Any, states: State, key: jax.Array) -> SearchResult:
         del key
-        logits, value = evaluate(variables, states)
-        return SearchResult(
-            slot=logits.argmax(axis=-1).astype(jnp.int32),
-            policy=jax.nn.softmax(logits, axis=-1),
-            value=value[:, 0],
-            surprise=jnp.zeros_like(value[:, 0]),
-            prior=logits,
-        )
+        logits, values = evaluate(variables, states)
+        slot, value = logits.argmax(axis=-1).astype(jnp.int32), values[:, 0]
+        policy = jax.nn.softmax(logits, axis=-1)
+        return SearchResult(slot, policy, value, jnp.zeros_like(value), logits)
 
     return search
 

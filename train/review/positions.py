@@ -7,7 +7,6 @@ B positions of a batch, A slots.
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -18,7 +17,7 @@ from train.engine.pool import searching_of
 from train.network import MASKED
 from train.players.basic import Player
 from train.runtime.host import fetch
-from train.search.report import SearchReport, make_reporting_search
+from train.search.report import SearchReport
 from train.search.sequential_halving import halving_schedule
 from train.search.tree import ROOT
 from wallgo_jax.game import actions
@@ -66,23 +65,6 @@ def search_positions(
 
         reports += _search_batch(player, some, barred, is_only, batch, on_part)
     return reports
-
-
-def make_search_among(player: Player, simulations: int) -> Callable[..., Any]:
-    """A search among allowed slots, as a function of (variables, states [B], allowed bool[B, A],
-    key): the best slots int32[B], and their own Q-values float32[B], for the player to move. Where
-    no legal slot is allowed, all legal ones are."""
-    search = make_reporting_search(
-        player.evaluate, player.search, simulations=simulations, symmetries=player.symmetries
-    )
-
-    @jax.jit
-    def among(variables: Any, states: State, allowed: jax.Array, key: jax.Array) -> Any:
-        report = search(variables, states, key, allowed)
-        slot = report.slots[:, 0]
-        return slot, report.qvalues[jnp.arange(len(slot)), slot]
-
-    return among
 
 
 def _batch_size(positions: int, simulations: int, state: State) -> int:

@@ -110,7 +110,8 @@ def compare_siblings(
     for action, (state, rewards) in ends.items():
         is_over = action not in searched
         value = rewards[mover] if is_over else searched[action].best_values[mover]
-        each.append(Sibling(action, state, float(player.chance(value)), action == played))
+        chance = player.calibration.chance(value, players=game.rules.players)
+        each.append(Sibling(action, state, float(chance), action == played))
     target = target_of(play, grid=game.grid)
     assert target is not None
     cells = (cell_name(cell, grid=game.grid) for cell in (play.cell, target))
