@@ -5,45 +5,43 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from train.api.checks import callback_errors, check_list, check_whole, key_of
-from train.api.configs import AnyRules
-from train.api.players import Opponent, Player, make_players
+import jax
+
+from train.api.arguments import (
+    ELIMINATION,
+    ROUND_ROBIN,
+    MatchArguments,
+    TournamentArguments,
+    check_list,
+    checked,
+    takes,
+)
+from train.api.players import Opponent, Player, players_of
 from train.api.progress import Follower, Shown, follow
-from train.api.results import FORMS, PlayedMatch, Series, TournamentResult
+from train.api.results import PlayedMatch, Series, TournamentResult
 from train.arena import match as match_lib
 from train.arena import report
 from train.arena import sprt as sprt_lib
 from train.arena import tournament as tournament_lib
 from train.arena.match import MatchOptions, fill_seats, games_of
 from train.arena.match_programs import check_opening
-from train.arena.openings import OpeningOptions, Positions, choose_opening
+from train.arena.openings import OpeningOptions, choose_opening
 from train.arena.report import read_matches
 from train.arena.tournament import Score, TournamentMatch
 from train.config.sprt import parse_sprt
 from train.ratings.pool import MAX_BATCH
 from train.runtime.display import Display
 from train.runtime.errors import UsageError, usage_errors
+from train.runtime.host import callback_errors
 from wallgo_jax.game.rules import Rules
 
-ROUND_ROBIN, ELIMINATION = FORMS
 
-
+@takes(MatchArguments)
 @callback_errors()
 def match(
-    first: Opponent,
-    second: Opponent,
-    *others: Opponent,
-    games: int = 400,
-    rules: AnyRules | None = None,
-    batch: int = 400,
-    opening_plies: int = 2,
-    players_place: bool = False,
-    openings: str | Path | Positions | None = None,
-    seed: int = 0,
-    sprt: str = "",
-    progress: Shown = False,
+    first: Opponent, second: Opponent, *others: Opponent, progress: Shown = False, **options: Any
 ) -> PlayedMatch:
     """Play a match; the games are those of `python -m train match` with the same options.
 
@@ -51,64 +49,60 @@ def match(
       first: the player that the result is for.
       second: the player that it meets, with more than two seats at all others if no more are named.
       others: players of further seats.
-      games: at least so many, rounded up so that each opening is played in every order of the
-        players: half of them with each colour.
-      rules: by default those that a trained player has learned, else `wallzero-4stone`.
-      batch: games in parallel.
-      opening_plies: random plies that all games of an opening start with.
-      players_place: the players place all stones; the random plies come after.
-      openings: file of positions to start from in place of random plies: the ends of recorded
-        games, or diagrams; or the positions.
-      seed: random seed.
-      sprt: `ELO0,ELO1`: stop once a sequential test of two players has decided.
       progress: show a bar.
+      options: of `train.api.arguments.MatchArguments`: `games`, `batch`, `sprt`, `opening_plies`,
+        `players_place`, `openings`, `records`, `rules`, `seed`, `config`, `transfer` and
+        `move_seconds`; `python -m train match --help` says what each is.
 
     Raises:
       UsageError: a player, the rules or a number is not allowed.
     """
-    given = [first, second, *others]
-    entrants = make_players(given, rules)
-    played, key = entrants[0].rules, key_of("match", seed)
-    check_whole("match", games=games, batch=batch, opening_plies=opening_plies)
+    how, given = checked(MatchArguments, options), [first, second, *others]
+    entrants = players_of(given, how)
+    rules = entrants[0].rules
     with usage_errors():
-        test = parse_sprt(str(sprt)) if sprt else None
+        test = parse_sprt(how.sprt) if how.sprt else None
         opening = choose_opening(
-            opening_plies, players_place=players_place, path=openings, rules=played
+            how.opening_plies, players_place=how.players_place, path=how.openings, rules=rules
         )
-        how = MatchOptions(games, batch, opening)
-        seated = [player.registered for player in fill_seats(entrants, played)]
-    if played.players > 2:
+        seated = [player.registered for player in fill_seats(entrants, rules)]
+    if how.records and opening.positions and not opening.positions.has_games:
+        raise UsageError("match: records need openings of games: a diagram has no plies")
+    if rules.players > 2:
         _check_named_once(given, entrants)
         if test is not None:
             raise UsageError(
-                f"match: sprt is a test of two players, the rules are for {played.players}; leave "
+                f"match: sprt is a test of two players, the rules are for {rules.players}; leave "
                 "it out and read the interval"
             )
-    title = (" against " if played.players == 2 else " · ").join(each.name for each in seated)
-    total = games_of(seated, games)
+    title = (" against " if rules.players == 2 else " · ").join(each.name for each in seated)
+    total = games_of(seated, how.games)
     with follow(progress, title, total, answer="the games that are over are kept") as work:
         result = sprt_lib.play_until_decided(
             seated,
-            played,
-            dataclasses.replace(how, should_stop=work.should_stop),
+            rules,
+            MatchOptions(how.games, how.batch, opening, should_stop=work.should_stop),
             test,
-            key=key,
+            key=jax.random.key(how.seed),
             on_progress=work,
         )
-    settings = {
-        "seed": seed,
-        "opening_plies": opening.plies,
-        "players_place": opening.players_place,
-        "openings": str(openings) if isinstance(openings, str | Path) else None,
-    }
-    return PlayedMatch(
+    path = how.openings
+    played = PlayedMatch(
         **vars(result),
-        settings=settings,
+        settings={
+            "seed": how.seed,
+            "opening_plies": opening.plies,
+            "players_place": opening.players_place,
+            "openings": str(path) if isinstance(path, str | Path) else None,
+        },
         test=test,
-        caption=f"seed {seed} · {opening.text}",
+        caption=f"seed {how.seed} · {opening.text}",
         total=total,
         is_interrupted=work.should_stop(),
     )
+    if how.records is not None:
+        played.write(how.records)
+    return played
 
 
 def seated_match(players: Sequence[Opponent], **options: Any) -> PlayedMatch:
@@ -143,75 +137,63 @@ def _check_named_once(given: Sequence[Opponent], entrants: Sequence[Player]) -> 
             raise UsageError(f"match: two different players are named {player.name!r}")
 
 
+@takes(TournamentArguments)
 @callback_errors()
 def tournament(
-    players: Sequence[Opponent],
-    *,
-    rules: AnyRules | None = None,
-    form: Literal["round-robin", "double-elimination"] = "round-robin",
-    games: int = 2,
-    heats: int = 0,
-    opening_plies: int = 2,
-    seed: int = 0,
-    records: str | Path | None = None,
-    progress: Shown = False,
+    players: Sequence[Opponent], *, progress: Shown = False, **options: Any
 ) -> TournamentResult:
     """Play a tournament; the games are those of `python -m train tournament`.
 
     Args:
       players: at least as many as the rules have seats; in an elimination the strongest first.
-      rules: as in `match`.
-      form: each player meets each, with more than two seats at every table of different players,
-        or is out after two losses.
-      games: of a meeting, rounded as in `match`.
-      heats: players of a heat before an elimination, whose last start a loss behind; 0 for none.
-      opening_plies: as in `match`.
-      seed: random seed.
-      records: file that each meeting's games are written to once it is over.
       progress: show a bar, and a line for each meeting.
+      options: of `train.api.arguments.TournamentArguments`: `form`, `games`, `heats`, `records`,
+        and, as in `match`, `opening_plies`, `rules`, `seed`, `config`, `transfer` and
+        `move_seconds`; `python -m train tournament --help` says what each is.
 
     Raises:
       UsageError: as `match`, or a player stands there twice.
       KeyboardInterrupt: Ctrl-C came.
     """
     check_list("tournament", players, 2)
-    entrants = make_players(list(players), rules)
-    played, names = entrants[0].rules, [player.name for player in entrants]
-    seats, registered = played.players, [player.registered for player in entrants]
-    key_of("tournament", seed)
-    check_whole("tournament", games=games, heats=heats, opening_plies=opening_plies)
-    if form not in FORMS:
-        raise UsageError(f"tournament: form {form!r} is not one of {', '.join(FORMS)}")
-    if heats and (form != ELIMINATION or heats < 2):
+    how = checked(TournamentArguments, options)
+    entrants = players_of(players, how)
+    rules, names = entrants[0].rules, [player.name for player in entrants]
+    seats, registered = rules.players, [player.registered for player in entrants]
+    if how.heats and (how.form != ELIMINATION or how.heats < 2):
         raise UsageError("tournament: heats are of 2 or more, and before an elimination")
-    if form == ELIMINATION and seats > 2:
+    if how.form == ELIMINATION and seats > 2:
         raise UsageError(f"tournament: only a round robin has tables of {seats}")
     with usage_errors():
-        how = MatchOptions(games, min(games, MAX_BATCH), OpeningOptions(opening_plies))
-        check_opening(played, opening_plies)
+        check_opening(rules, how.opening_plies)
         tournament_lib.check_entrants(names, seats)
-        match_lib.check_players(registered, played)
-    each, orders = games_of(registered[:seats], games), math.factorial(seats)
-    settings = dict(seed=seed, games_a_meeting=games, heats=heats, opening_plies=opening_plies)
+        match_lib.check_players(registered, rules)
+    each, size = games_of(registered[:seats], how.games), how.heats
     expected = math.comb(len(names), seats)
-    if form == ELIMINATION:
-        expected = (len(names) * (heats - 1) // 2 if heats else 0) + 2 * len(names) - 2
-    total = each * expected
-    with follow(progress, form, total, answer="the meetings that are over are kept") as work:
-        by_name, path = dict(zip(names, entrants, strict=True)), Path(records) if records else None
-        meetings, stop = _Meetings(by_name, played, how, seed, work, path), None
-        result = TournamentResult(form, played, settings=settings, total=total)
+    if how.form == ELIMINATION:
+        expected = (len(names) * (size - 1) // 2 if size else 0) + 2 * len(names) - 2
+    result = TournamentResult(
+        how.form,
+        rules,
+        settings={
+            "seed": how.seed,
+            "games_a_meeting": how.games,
+            "heats": size,
+            "opening_plies": how.opening_plies,
+        },
+        total=each * expected,
+    )
+    answer = "the meetings that are over are kept"
+    with follow(progress, how.form, result.total, answer=answer) as work:
+        meetings, stop = _Meetings(dict(zip(names, entrants, strict=True)), rules, how, work), None
         try:
-            places = _play_form(form, names, each // orders, heats, meetings)
+            places = _play_form(how, names, each // math.factorial(seats), meetings)
         except (KeyboardInterrupt, UsageError) as error:
             if not (isinstance(progress, Display) and meetings.met):
                 raise
-            places, stop = (
-                {"standings": tuple(tournament_lib.standings(names, meetings.met))},
-                error,
-            )
-        over = {"meetings": tuple(meetings.met), "tables": tuple(meetings.results)}
-        return dataclasses.replace(result, **over | places, stop=stop)
+            stop, places = error, {"standings": tournament_lib.standings(names, meetings.met)}
+    over = {"meetings": tuple(meetings.met), "tables": tuple(meetings.results)}
+    return dataclasses.replace(result, **over | places, stop=stop)
 
 
 def seated_tournament(
@@ -228,10 +210,8 @@ class _Meetings:
 
     players: Mapping[str, Player]
     rules: Rules
-    how: MatchOptions
-    seed: int
+    how: TournamentArguments
     work: Follower
-    records: Path | None
     before: Counter[frozenset[str]] = dataclasses.field(default_factory=Counter)  # openings
     met: list[TournamentMatch] = dataclasses.field(default_factory=list)
     results: list[PlayedMatch] = dataclasses.field(default_factory=list)
@@ -243,12 +223,12 @@ class _Meetings:
             raise KeyboardInterrupt
         began, done = work.task.seconds, sum(len(result.games) for result in self.results)
         work.task.compile()
-        more = {"games": games, "batch": min(games, MAX_BATCH), "should_stop": work.should_stop}
+        opening = OpeningOptions(self.how.opening_plies)
         played = match_lib.play_meeting(
             [self.players[name].registered for name in names],
             self.rules,
-            dataclasses.replace(self.how, **more),
-            seed=self.seed,
+            MatchOptions(games, min(games, MAX_BATCH), opening, should_stop=work.should_stop),
+            seed=self.how.seed,
             before=self.before[frozenset(names)],
             on_progress=lambda more: work.task(done + more),
         )
@@ -256,8 +236,8 @@ class _Meetings:
             raise KeyboardInterrupt
         self.before[frozenset(names)] += openings
         result = PlayedMatch(**vars(played))
-        if self.records is not None:
-            result.write(self.records, append=bool(self.results))
+        if self.how.records is not None:
+            result.write(self.how.records, append=bool(self.results))
         self.results.append(result)
         scores = tournament_lib.scores_of(played)
         self.met.append(TournamentMatch("stopped", len(self.met) + 1, names, scores, None))
@@ -267,24 +247,24 @@ class _Meetings:
 
 
 def _play_form(
-    form: str, names: list[str], openings: int, heats: int, meetings: _Meetings
+    how: TournamentArguments, names: list[str], openings: int, meetings: _Meetings
 ) -> dict[str, Any]:
     """Play all meetings of a form; returns what its result says of them."""
     rules, play = meetings.rules, meetings.play
-    if form == ROUND_ROBIN:
+    if how.form == ROUND_ROBIN:
         met = tournament_lib.round_robin(names, play, openings=openings, seats=rules.players)
-        return {"standings": tuple(tournament_lib.standings(names, met)), "meetings": tuple(met)}
+        return {"standings": tournament_lib.standings(names, met), "meetings": tuple(met)}
     groups, met, seeds, behind = [], [], names, []
-    if heats:
-        groups, met = tournament_lib.heats(names, play, size=heats, openings=openings)
+    if how.heats:
+        groups, met = tournament_lib.heats(names, play, size=how.heats, openings=openings)
         seeds, behind = tournament_lib.seeds_of(groups)
     bracket = tournament_lib.double_elimination(
         seeds, play, openings=openings, starts_behind=behind
     )
     by_place = {row.name: row for row in tournament_lib.standings(names, bracket.meetings)}
     return {
-        "standings": tuple(by_place[name] for name in bracket.places),
+        "standings": [by_place[name] for name in bracket.places],
         "meetings": (*met, *bracket.meetings),
-        "heats": tuple(map(tuple, groups)),
+        "heats": groups,
         "elimination": bracket,
     }

@@ -16,32 +16,32 @@ from train.analysis import pictures
 from train.analysis.accuracy import Accuracy, Sample
 from train.analysis.describe import Description
 from train.analysis.late_positions import LatePositions, load_late
-from train.api.checks import callback_errors, check_whole, key_of, to_dataframe
-from train.api.configs import AnyRules, Source, make_config
+from train.api.arguments import SOLVED_RULES, AccuracyArguments, checked, takes
+from train.api.configs import Source, make_config
 from train.api.players import Opponent, Player, make_player, rules_for
 from train.api.progress import Shown, follow
+from train.api.results import Result
 from train.api.states import States, batch_of
 from train.checkpoints.weights import TrainedNetwork
-from train.config import RunConfig
+from train.config import RunConfig, read_config
 from train.experiments.catalogue import EXPERIMENTS, run_experiment
 from train.experiments.lib.pages import Report
 from train.experiments.lib.scales import Scales, read_scales
 from train.metrics.intervals import Interval, intervals_figure
 from train.players import registry
 from train.runtime.errors import UsageError, usage_errors
+from train.runtime.host import callback_errors
 from wallgo_jax import render
 from wallgo_jax.game.state import State
 from wallgo_jax.notation import parse_cell
 
-SOLVED_RULES = {"size": 3, "stones": 1, "order": [0, 1]}
-"""The rules of `accuracy` where neither it nor the player says any."""
-
 
 @dataclasses.dataclass(frozen=True, repr=False)
-class PlayerAccuracy(Accuracy):
+class PlayerAccuracy(Result, Accuracy):
     """How often a player keeps the value of the game, by groups of positions."""
 
     is_interrupted: bool = False
+    kept = f"the positions solved so far count; {Result.kept}"
 
     def __repr__(self) -> str:
         row = self.rows()[0]
@@ -53,19 +53,11 @@ class PlayerAccuracy(Accuracy):
         """What `accuracy --json` writes."""
         return self.record()
 
-    def shown(self) -> list[Any]:
-        """What `accuracy` prints."""
-        return [self.table()]
-
     def rows(self) -> list[dict[str, Any]]:
         """A dict for each group of positions: how many, the share in which the value is kept, and
         both where one can err."""
         groups = self.summary()["positions"].items()
         return [{"positions": name} | figures for name, figures in groups if figures["total"]]
-
-    def to_dataframe(self) -> Any:
-        """`rows` as a table of pandas."""
-        return to_dataframe(self.rows())
 
     def figure(self) -> Any:
         """The share kept in each group where one can err, as a figure of matplotlib."""
@@ -83,57 +75,42 @@ class PlayerAccuracy(Accuracy):
         )
 
 
+@takes(AccuracyArguments)
 @callback_errors()
-def accuracy(
-    player: Opponent,
-    *,
-    rules: AnyRules | None = None,
-    positions: int = 0,
-    min_walls: int = 4,
-    late: str | Path | LatePositions | None = None,
-    batch: int = 512,
-    seed: int = 0,
-    progress: Shown = False,
-) -> PlayerAccuracy:
+def accuracy(player: Opponent, *, progress: Shown = False, **options: Any) -> PlayerAccuracy:
     """Measure how often a player keeps the value of the game, as `python -m train accuracy` does.
 
     Args:
       player: to measure.
-      rules: of a board that can be solved; by default those that the player has learned, else a
-        3x3 board with one stone each.
-      positions: positions of random games to sample and solve; 0 for all of a board that is solved
-        as a whole.
-      min_walls: fewest walls of a sampled position.
-      late: file of proven late positions, to measure there instead.
-      batch: positions in parallel.
-      seed: random seed.
       progress: show a bar.
+      options: of `train.api.arguments.AccuracyArguments`: `positions`, `min_walls`, `late`,
+        `batch`, `rules`, `seed` and `config`; `python -m train accuracy --help` says what each is.
+        The rules are by default those that the player has learned, else a 3x3 board with one stone
+        each.
 
     Raises:
       UsageError: a player, rules or number is not allowed.
     """
-    key_of("accuracy", seed)
-    check_whole("accuracy", 0, positions=positions, min_walls=min_walls)
-    check_whole("accuracy", 1, batch=batch)
-    how: dict[str, Any] = {"batch": batch, "seed": seed, "is_quiet": not progress}
-    if late is not None:
-        if rules is not None or positions:
+    how, late = checked(AccuracyArguments, options), None
+    if how.late is not None:
+        if how.rules or how.positions:
             raise UsageError("accuracy: late has rules and positions of its own, leave those out")
-        proven = late if isinstance(late, LatePositions) else load_late(Path(late))
-        player = make_player(player, proven.rules)
-        late_ones = accuracy_lib.late_accuracy(player.registered, proven, **how)
-        return PlayerAccuracy(**vars(late_ones))
-    player = make_player(player, rules_for([player], rules, default=SOLVED_RULES))
-    if not positions:
-        everywhere = accuracy_lib.value_accuracy(player.registered, player.rules, **how)
-        return PlayerAccuracy(**vars(everywhere))
+        late = how.late if isinstance(how.late, LatePositions) else load_late(Path(how.late))
+    rules = late.rules if late else rules_for([player], how.rules, default=SOLVED_RULES)
+    player = make_player(player, rules, heuristics=read_config(how.config).heuristics)
+    measured = player.registered
+    plain: dict[str, Any] = {"batch": how.batch, "seed": how.seed, "is_quiet": not progress}
+    if late is not None:
+        return PlayerAccuracy(**vars(accuracy_lib.late_accuracy(measured, late, **plain)))
+    if not how.positions:
+        return PlayerAccuracy(**vars(accuracy_lib.value_accuracy(measured, rules, **plain)))
     answer = "the positions solved so far count"
-    with follow(progress, player.name, positions, "positions", answer=answer) as work:
+    with follow(progress, player.name, how.positions, "positions", answer=answer) as work:
         sampled = accuracy_lib.sampled_accuracy(
-            player.registered,
-            player.rules,
-            Sample(positions, min_walls, seed),
-            batch=batch,
+            measured,
+            rules,
+            Sample(how.positions, how.min_walls, how.seed),
+            batch=how.batch,
             on_progress=work,
             should_stop=work.should_stop,
         )

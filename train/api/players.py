@@ -11,12 +11,12 @@ import jax
 import numpy as np
 
 import wallgo_jax
-from train.api.checks import callback_errors, check_whole, key_of
+from train.api.arguments import DEFAULT_RULES, GameArguments, Seed, Simulations, valid
 from train.api.configs import AnyRules, read_rules
 from train.api.states import States, actions_of, batch_of, check_rules
 from train.checkpoints import pretrained
 from train.checkpoints.weights import TrainedNetwork
-from train.config import SHIPPED, RunConfig, config_from_dict, config_to_dict
+from train.config import SHIPPED, RunConfig, config_from_dict, config_to_dict, read_config
 from train.config.heuristics import HeuristicsConfig
 from train.functions import refuse_functions
 from train.network import Variables
@@ -25,15 +25,14 @@ from train.players.external import MOVE_SECONDS
 from train.players.searching import network_player
 from train.ratings import pool
 from train.runtime.errors import UsageError
-from train.runtime.host import fetch
-from train.search.config import MAX_SIMULATIONS, SearchConfig, as_player
+from train.runtime.host import callback_errors, fetch
+from train.search.config import SearchConfig, as_player
 from train.search.report import SearchReport, make_reporting_search
 from train.solver.exact_player import NAME as EXACT
 from wallgo_jax.env import WallGo
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import State
 
-DEFAULT_RULES = "wallzero-4stone"
 MoveFunction = Callable[[State, jax.Array], jax.Array]
 """(states [B], key) -> legal slots int32[B]; JAX must be able to trace it."""
 _TOKENS: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
@@ -94,7 +93,7 @@ class Player:
             solver not solved; or a position is too large for `exact`.
         """
         batch, is_one = self._boards(states)
-        player, key = self.registered, key_of("act", seed)
+        player, key = self.registered, jax.random.key(valid(Seed, seed=seed))
         with callback_errors():
             slots = player.act(player.variables, batch, key)
             chosen = np.asarray(fetch(actions_of(batch, slots)))
@@ -124,8 +123,7 @@ class Player:
         batch, is_one = self._boards(states)
         player = self.searching
         count = player.simulations if simulations is None else simulations
-        check_whole("search", 0, MAX_SIMULATIONS, simulations=count)
-        assert count is not None
+        count = valid(Simulations, simulations=count)
         if np.asarray(batch.position.terminated).any():
             raise UsageError("states: a game is over; there is nothing to search or evaluate")
         search = make_reporting_search(
@@ -136,7 +134,7 @@ class Player:
             symmetries=player.symmetries,
             evaluate_heads=player.evaluate_heads,
         )
-        report = fetch(search(player.variables, batch, key_of("search", seed or 0)))
+        report = fetch(search(player.variables, batch, jax.random.key(valid(Seed, seed=seed or 0))))
         report = report.of_player(player, self.rules, count)
         return report[0] if is_one else report
 
@@ -242,10 +240,8 @@ def make_player(
     )
 
     def identity() -> str:
-        (entrant,) = pool.entrants_of_names(
-            [registered.name], played, heuristics=weighed, make_player=lambda *_: registered
-        )
-        return entrant.identity
+        how = pool.how_it_plays(registered.name, weighed)
+        return pool.identity(registered.name, registered, how)
 
     return Player(registered, played, identity=identity)
 
@@ -272,6 +268,19 @@ def make_players(
         named[player] if isinstance(player, str) else make_player(player, played)
         for player in players
     ]
+
+
+def players_of(
+    players: "Sequence[Opponent]", how: GameArguments, rules: Rules | None = None
+) -> list[Player]:
+    """`make_players` by the options of a call in which they meet."""
+    return make_players(
+        players,
+        rules or how.rules,
+        heuristics=read_config(how.config).heuristics,
+        transfer=how.transfer,
+        move_seconds=how.move_seconds,
+    )
 
 
 def rules_for(

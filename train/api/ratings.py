@@ -1,23 +1,19 @@
 """Players rated in one pool."""
 
 import functools
-import math
 import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from train.api.checks import callback_errors, check_list, check_whole, key_of
-from train.api.configs import AnyRules
-from train.api.players import Opponent, make_players, rules_for
+from train.api.arguments import EloArguments, check_list, checked, takes
+from train.api.players import Opponent, players_of, rules_for
 from train.api.progress import Follower, Shown, follow
 from train.api.results import RatedPool
 from train.arena import match as match_lib
 from train.arena.host_match import is_external
-from train.arena.match import MatchOptions
 from train.arena.match_programs import check_opening
-from train.arena.openings import OpeningOptions
 from train.arena.report import forfeit_lines
 from train.arena.result import Z_95, MatchResult
 from train.players import registry
@@ -26,100 +22,73 @@ from train.ratings import pool
 from train.ratings.pool import Entrant, PoolProgress
 from train.ratings.results_cache import ResultsCache
 from train.runtime.display import Display
-from train.runtime.errors import UsageError, usage_errors
+from train.runtime.errors import UsageError
 from train.runtime.files import names_of_runs
-from train.search.config import MAX_SIMULATIONS
+from train.runtime.host import callback_errors
 from wallgo_jax.game.rules import Rules
 
-MINUTES = 10.0
 MEAN = ""
 """The `zero` of a pool whose mean rating is 0."""
 
 
+@takes(EloArguments)
 @callback_errors()
 def elo(
-    players: Sequence[Opponent | Path | Entrant],
-    *,
-    rules: AnyRules | None = None,
-    budget: int | None = None,
-    minutes: float = MINUTES,
-    games: int = 40,
-    simulations: int = 64,
-    checkpoints: int = 0,
-    zero: str | None = None,
-    opening_plies: int = 2,
-    seed: int = 0,
-    cache: str | Path | None = None,
-    transfer: bool = False,
-    progress: Shown = False,
+    players: Sequence[Opponent | Path | Entrant], *, progress: Shown = False, **options: Any
 ) -> RatedPool:
     """Rate players in one pool, as `python -m train elo` does.
 
     Args:
       players: of the pool, the weakest first; a `Path` is a run's directory and stands for its
         checkpoints, an `Entrant` is one as it is.
-      rules: as in `match`.
-      budget: games in all, those of the cache included; by default, as `minutes` have room for.
-      minutes: to play for, more where the games that connect all players take longer. Each call
-        plays on for as long.
-      games: each time that a pairing is chosen, or a table where the rules have more seats, rounded
-        as in `match`.
-      simulations: of the checkpoints; 0 for their raw policy.
-      checkpoints: most checkpoints of a run, at least 2; 0 for all.
-      zero: name of the player whose rating is 0; by default the first one's that is no run's, else
-        the mean is 0, as with an empty name.
-      opening_plies: as in `match`.
-      seed: random seed.
-      cache: file that keeps games between calls; None keeps none. Players of a name and weights
-        are the same in every process, a function in this one alone.
-      transfer: let networks that are named play rules that they have not learned.
       progress: show a bar with the newest rating.
+      options: of `train.api.arguments.EloArguments`: `games`, `minutes`, `budget`, `simulations`,
+        `checkpoints`, `zero`, `cache`, and, as in `match`, `opening_plies`, `rules`, `seed`,
+        `config`, `transfer` and `move_seconds`; `python -m train elo --help` says what each is. In
+        a cache players of a name and weights are the same in every process, a function in this one
+        alone.
 
     Raises:
       UsageError: a player or a number is not allowed, or the budget is too small.
       KeyboardInterrupt: Ctrl-C came; the games of finished pairings are in the cache's file.
     """
     check_list("elo", players, 1)
-    key_of("elo", seed)
-    check_whole("elo", games=games, budget=budget or 0, opening_plies=opening_plies)
-    check_whole("elo", 0, MAX_SIMULATIONS, simulations=simulations)
-    check_whole("elo", 2, checkpoints=checkpoints or 2)
-    if not 0 < minutes < math.inf:
-        raise UsageError(f"elo: minutes ({minutes}) must be above 0")
+    how = checked(EloArguments, options)
     named = [each for each in players if not isinstance(each, Path | Entrant)]
-    named += [str(each) for each in players if isinstance(each, Path)]
-    played = rules_for(named, rules)
-    entrants = _entrants(players, played, simulations, checkpoints, transfer)
-    zero = _zero_of(entrants, zero)
-    how: dict[str, Any] = {"games": games, "opening_plies": opening_plies}
-    with usage_errors():
-        MatchOptions(games, max(games, 1), OpeningOptions(opening_plies))
-        check_opening(played, opening_plies)
-        match_lib.check_players([each.player for each in entrants if each.player], played)
-    terms = pool.settings_of(played, opening_plies=opening_plies, seed=seed) | _seconds_of(entrants)
+    rules = rules_for(
+        [*named, *(str(each) for each in players if isinstance(each, Path))], how.rules
+    )
+    entrants = _entrants(players, rules, how)
+    zero = _zero_of(entrants, how.zero)
+    check_opening(rules, how.opening_plies)
+    match_lib.check_players([each.player for each in entrants if each.player], rules)
+    terms = pool.settings_of(rules, opening_plies=how.opening_plies, seed=how.seed)
     answer = "finished pairings are kept, the games of the one being played are not"
     with (
         tempfile.TemporaryDirectory() as folder,
-        follow(progress, "elo", budget or 0, answer=answer) as work,
+        follow(progress, "elo", how.budget or 0, answer=answer) as work,
     ):
-        batches = _Batches(work, budget, 60 * minutes, played, seed=seed, **how)
+        batches = _Batches(work, rules, how)
+        cache = how.cache or Path(folder) / pool.CACHE_FILE
         measured = pool.measure(
             entrants,
-            ResultsCache(Path(cache or Path(folder) / pool.CACHE_FILE), terms),
+            ResultsCache(cache, terms | _seconds_of(entrants)),
             batches.play,
-            seats=played.players,
-            games=games,
-            budget=budget,
+            seats=rules.players,
+            games=how.games,
+            budget=how.budget,
             is_over=batches.is_over,
             anchor=zero or None,
             on_progress=batches.begin,
         )
     if measured.is_interrupted and not isinstance(progress, Display):
         raise KeyboardInterrupt
-    settings = {"seed": seed, "simulations": simulations, "opening_plies": opening_plies}
-    length = {"minutes": minutes} if budget is None else {}
-    settings |= {"budget": budget, "games_a_pairing": games} | length
-    return RatedPool(measured, played, settings)
+    settings = {
+        key: getattr(how, key) for key in ("seed", "simulations", "opening_plies", "budget")
+    }
+    settings |= {"games_a_pairing": how.games}
+    settings |= {"minutes": how.minutes} if how.budget is None else {}
+    return RatedPool(measured, rules, settings, how.cache)
 
 
 def _zero_of(entrants: Sequence[Entrant], zero: str | None) -> str:
@@ -133,25 +102,20 @@ def _zero_of(entrants: Sequence[Entrant], zero: str | None) -> str:
 
 
 def _entrants(
-    players: Sequence[Opponent | Path | Entrant],
-    rules: Rules,
-    simulations: int,
-    checkpoints: int,
-    transfer: bool,
+    players: Sequence[Opponent | Path | Entrant], rules: Rules, how: EloArguments
 ) -> list[Entrant]:
     """Those of the runs, then the others, each in the order that they are given."""
     runs = [player for player in players if isinstance(player, Path)]
     singles = [each for each in players if not isinstance(each, Path | Entrant)]
-    make = functools.partial(registry.make_player, transfer=transfer)
+    make = functools.partial(registry.make_player, transfer=how.transfer)
+    sizes: dict[str, Any] = {"simulations": how.simulations, "count": how.checkpoints}
     entrants = [
         entrant
         for run, name in zip(runs, names_of_runs(runs), strict=True)
-        for entrant in pool.entrants_of_run(
-            run, rules, name=name, simulations=simulations, count=checkpoints, make_player=make
-        )
+        for entrant in pool.entrants_of_run(run, rules, name=name, make_player=make, **sizes)
     ]
     entrants += [each for each in players if isinstance(each, Entrant)]
-    others = make_players(singles, rules, transfer=transfer) if singles else []
+    others = players_of(singles, how, rules)
     return entrants + [Entrant(each.name, each.identity, each.registered) for each in others]
 
 
@@ -167,16 +131,17 @@ class _Batches:
     """Plays a pool's batches, says how long they will take, and shows games and the newest
     checkpoint's rating so far: live on a terminal, elsewhere in ten lines."""
 
-    def __init__(
-        self, work: Follower, budget: int | None, seconds: float, rules: Rules, **how: int
-    ) -> None:
-        self._work, self._budget, self._seconds, self._games = work, budget, seconds, how["games"]
-        self._began, self._played, self._before, self._said = time.monotonic(), 0, 0, -1
-        self._play = pool.make_play(rules, **how, on_games=self._show)
+    def __init__(self, work: Follower, rules: Rules, how: EloArguments) -> None:
+        self._work, self._budget, self._seconds = work, how.budget, 60 * how.minutes
+        self._games, self._began = how.games, time.monotonic()
+        self._played, self._before, self._said = 0, 0, -1
+        sizes = {"games": how.games, "opening_plies": how.opening_plies, "seed": how.seed}
+        self._play = pool.make_play(rules, **sizes, on_games=self._show)
 
     def begin(self, progress: PoolProgress) -> None:
         """Show the state before a batch."""
         games, task, say = progress.games, self._work.task, self._work.display.say
+        self._before = games
         task(games)
         figures = _newest(progress) if progress.ratings else "connecting all players"
         task.keep(figures)

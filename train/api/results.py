@@ -7,7 +7,6 @@ from typing import Any, Literal
 
 from rich.text import Text
 
-from train.api.checks import to_dataframe
 from train.arena import report, sprt
 from train.arena.elo import Ratings
 from train.arena.result import MatchResult, wilson_interval
@@ -16,18 +15,39 @@ from train.arena.tournament import Elimination, StandingsRow, TournamentMatch
 from train.config.sprt import Sprt
 from train.metrics.intervals import Interval, intervals_figure
 from train.metrics.rows import METRICS_FILE, Row, read_rows
+from train.metrics.text_table import Table
 from train.ratings import report as ratings_report
 from train.ratings.pool import MeasuredPool
+from train.runtime.dataframes import to_dataframe
 from train.runtime.errors import UsageError
 from train.runtime.files import reason_of, writing
 from wallgo_jax.formats import records
 from wallgo_jax.game.rules import Rules, name_of
 
-FORMS = ("round-robin", "double-elimination")
+
+class Result:
+    """A result of the interface: it knows its table, its figures as JSON, its rows and its picture.
+
+    `table()`, `summary()`, `figure()` and `rows`, and `is_interrupted`, whether a signal ended the
+    work, are those of each kind of result.
+    """
+
+    kept = "the same command starts anew"
+    """What a command says of the work that a signal ended."""
+    rows: Any
+    table: Any
+
+    def shown(self) -> list[Any]:
+        """What the command prints."""
+        return [self.table()]
+
+    def to_dataframe(self) -> Any:
+        """`rows` as a table of pandas."""
+        return to_dataframe(self.rows if isinstance(self.rows, list) else self.rows())
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
-class PlayedMatch(MatchResult):
+class PlayedMatch(Result, MatchResult):
     """A match with its table, its record and its figure.
 
     Attributes:
@@ -60,29 +80,28 @@ class PlayedMatch(MatchResult):
             f"{self.wins} won, {self.draws} drawn, {self.losses} lost>"
         )
 
-    def to_dataframe(self) -> Any:
-        """A table of pandas with a line for each game, at more than two seats for each seat of
-        each game."""
+    def rows(self) -> list[dict[str, Any]]:
+        """A dict for each game, at more than two seats for each seat of each game."""
         if self.rules.players == 2:
             games = zip(self.seats, self.outcome, self.games, self.territory, strict=True)
-            return to_dataframe(
-                [
-                    {"game": number, "red": self.names[seats[0]], "outcome": int(outcome)}
-                    | {"plies": len(actions), "territory": int(own)}
-                    | {"territory_of_second": int(other)}
-                    for number, (seats, outcome, actions, (own, other)) in enumerate(games)
-                ]
-            )
-        places = self.places
-        return to_dataframe(
-            [
-                {"game": game, "seat": seat, "player": self.names[self.seats[game, seat]]}
-                | {"reward": float(self.rewards[game, seat]), "place": int(places[game, seat])}
-                | {"territory": int(self.cells[game, seat]), "plies": len(actions)}
-                for game, actions in enumerate(self.games)
-                for seat in range(self.rules.players)
+            return [
+                {"game": number, "red": self.names[seats[0]], "outcome": int(outcome)}
+                | {"plies": len(actions), "territory": int(own), "territory_of_second": int(other)}
+                for number, (seats, outcome, actions, (own, other)) in enumerate(games)
             ]
-        )
+        places = self.places
+        return [
+            {"game": game, "seat": seat, "player": self.names[self.seats[game, seat]]}
+            | {"reward": float(self.rewards[game, seat]), "place": int(places[game, seat])}
+            | {"territory": int(self.cells[game, seat]), "plies": len(actions)}
+            for game, actions in enumerate(self.games)
+            for seat in range(self.rules.players)
+        ]
+
+    @property
+    def kept(self) -> str:
+        """What a command says of the work that a signal ended."""
+        return f"the {len(self.games)} games that are over count; {super().kept}"
 
     def summary(self) -> dict[str, Any]:
         """What `match --json` writes: win rates with intervals, territory, lengths."""
@@ -135,7 +154,7 @@ class PlayedMatch(MatchResult):
 
 
 @dataclasses.dataclass(frozen=True)
-class Series:
+class Series(Result):
     """Matches that were read from record files.
 
     Attributes:
@@ -170,11 +189,11 @@ class Series:
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
-class TournamentResult:
+class TournamentResult(Result):
     """A tournament.
 
     Attributes:
-      form: one of `FORMS`.
+      form: of the tournament, one of `train.api.arguments.FORMS`.
       rules: what was played.
       standings: a row a player, the first place first; points in a round robin, places in an
         elimination.
@@ -189,10 +208,10 @@ class TournamentResult:
 
     form: str
     rules: Rules
-    standings: tuple[StandingsRow, ...] = ()
-    meetings: tuple[TournamentMatch, ...] = ()
-    tables: tuple[PlayedMatch, ...] = ()
-    heats: tuple[tuple[StandingsRow, ...], ...] = ()
+    standings: Sequence[StandingsRow] = ()
+    meetings: Sequence[TournamentMatch] = ()
+    tables: Sequence[PlayedMatch] = ()
+    heats: Sequence[Sequence[StandingsRow]] = ()
     elimination: Elimination | None = None
     settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     total: int = 0
@@ -207,9 +226,15 @@ class TournamentResult:
         """Games of all meetings."""
         return sum(len(result.games) for result in self.tables)
 
-    def to_dataframe(self) -> Any:
-        """The standings as a table of pandas."""
-        return to_dataframe([report.standing_record(row) for row in self.standings])
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """A dict for each row of the standings."""
+        return [report.standing_record(row) for row in self.standings]
+
+    @property
+    def kept(self) -> str:
+        """What a command says of the work that a signal ended."""
+        return f"the {len(self.meetings)} meetings that are over count; {super().kept}"
 
     def summary(self) -> dict[str, Any]:
         """What `tournament --json` writes: meetings or matches, and standings or places."""
@@ -221,7 +246,7 @@ class TournamentResult:
             summary["meetings"] = [report.meeting_record(meeting) for meeting in self.meetings]
         if self.elimination is not None:
             return summary | {"places": list(self.elimination.places)}
-        return summary | {"table": [report.standing_record(row) for row in self.standings]}
+        return summary | {"table": self.rows}
 
     @property
     def is_interrupted(self) -> bool:
@@ -255,19 +280,21 @@ class TournamentResult:
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
-class RatedPool:
+class RatedPool(Result):
     """Players rated in one pool.
 
     Attributes:
       measured: with all games of each pairing or table.
       rules: of the games.
       settings: seed and numbers of games, as `elo --json` names them.
+      cache: file that keeps the games, if one does.
       heading: of the table and of curves.
     """
 
     measured: MeasuredPool
     rules: Rules
     settings: Mapping[str, Any]
+    cache: Path | None = None
     heading: str = "Elo"
 
     def __repr__(self) -> str:
@@ -286,12 +313,21 @@ class RatedPool:
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """A dict for each player, the strongest first."""
-        return ratings_report.rating_rows(self.measured)
+        """A dict for each player, the strongest first; `low` to `high` is the 95 % interval."""
+        ratings, figures = self.ratings, ("elo", "low", "high", "games", "score")
+        rows = [
+            {"player": entrant.name, "run": entrant.run, "iteration": entrant.iteration}
+            | {key: getattr(ratings, key)[place].item() for key in figures}
+            | {"is_anchor": entrant.name == ratings.anchor, "identity": entrant.identity}
+            for place, entrant in enumerate(self.measured.entrants)
+        ]
+        return sorted(rows, key=lambda row: -row["elo"])
 
-    def to_dataframe(self) -> Any:
-        """`rows` as a table of pandas."""
-        return to_dataframe(self.rows)
+    @property
+    def kept(self) -> str:
+        """What a command says of the work that a signal ended."""
+        where = f" in {self.cache}" if self.cache else ""
+        return f"the games of finished pairings are kept{where}; the same command goes on"
 
     @property
     def is_interrupted(self) -> bool:
@@ -300,7 +336,14 @@ class RatedPool:
 
     def summary(self) -> dict[str, Any]:
         """What `elo --json` writes: the ratings, and the games of each pairing or table."""
-        record = ratings_report.rating_record(self.measured)
+        measured = self.measured
+        record = {
+            "games": measured.games,
+            "anchor": measured.ratings.anchor,
+            "is_interrupted": measured.is_interrupted,
+            "players": self.rows,
+            "results": [each._asdict() | {"games": each.games} for each in measured.results],
+        }
         return {**_rules_record(self.rules), **self.settings, **record}
 
     @property
@@ -323,14 +366,16 @@ class RatedPool:
             f"seed {settings['seed']} · {searches}{settings['opening_plies']} random opening plies"
         )
 
-    def table(self, *, title: str = "", caption: str = "") -> Any:
-        """The ratings as a table of rich."""
-        title, caption = title or self.title, caption or self.caption
-        return ratings_report.rating_table(self.measured, title=title, caption=caption)
-
-    def shown(self) -> list[Any]:
-        """What `elo` prints."""
-        return [self.table()]
+    def table(self) -> Table:
+        """The ratings as a table of rich, the strongest player first."""
+        cells = []
+        for row in self.rows:
+            interval = "fixed" if row["is_anchor"] else f"{row['low']:.0f} to {row['high']:.0f}"
+            iteration = "" if row["iteration"] is None else str(row["iteration"])
+            figures = f"{row['elo']:.0f}", interval, str(row["games"]), f"{row['score']:.1%}"
+            cells.append([row["player"], iteration, *figures])
+        heads = ("player", "iteration", "Elo", "95 % interval", "games", "score")
+        return Table(self.title, heads, cells, self.caption)
 
     def figure(self, *, axis: Literal["iteration", "positions"] = "iteration") -> Any:
         """The Elo curves of the runs as a figure of matplotlib, over iterations or training

@@ -4,8 +4,10 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
+from train.api.arguments import DEFAULT_RULES
 from train.api.configs import AnyRules, read_rules
 from train.api.progress import Shown, follow
+from train.api.results import Result
 from train.review import game_review
 from train.review.game_review import GameReview
 from train.review.page import draw_review
@@ -17,10 +19,7 @@ from wallgo_jax import render
 from wallgo_jax.cli.sources import LoadedGame, SourceRequest, read_games
 from wallgo_jax.formats import records
 from wallgo_jax.formats.records import Record
-from wallgo_jax.game.rules import PRESETS
 from wallgo_jax.view.game_replay import Game
-
-_DEFAULT_RULES = PRESETS["wallzero-4stone"]
 
 
 def load_game(source: str | Path, *, game: int = 1, rules: AnyRules | None = None) -> Game:
@@ -34,7 +33,7 @@ def load_game(source: str | Path, *, game: int = 1, rules: AnyRules | None = Non
     Raises:
       UsageError: what is wrong with it, where, and what is allowed.
     """
-    default = _DEFAULT_RULES if rules is None else read_rules(rules)
+    default = read_rules(DEFAULT_RULES if rules is None else rules)
     return load_source(SourceRequest(str(source), game=game, default_rules=default)).game
 
 
@@ -54,7 +53,7 @@ def load_source(request: SourceRequest) -> LoadedGame:
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
-class Review(GameReview):
+class Review(Result, GameReview):
     """A review that draws itself as a page, and so in a notebook.
 
     Attributes:

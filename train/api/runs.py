@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from train.api.checks import check_whole, to_dataframe
+from train.api.arguments import valid
 from train.api.configs import (
     AnyRules,
     Functions,
@@ -34,7 +34,9 @@ from train.metrics.figure import Axis, metrics_figure
 from train.metrics.rows import Row
 from train.network import Variables
 from train.players.networks import refuse_other_rules
+from train.runtime.dataframes import to_dataframe
 from train.runtime.errors import UsageError
+from train.runtime.fields import AtLeastOne
 from train.runtime.host import fetch
 from train.runtime.interrupts import interrupts
 from wallgo_jax.view.game_replay import Game, replay_actions
@@ -356,8 +358,7 @@ def watch(run: Run, *, every: int = 1) -> Iterator[Row]:
     Raises:
       UsageError: `every` is not allowed.
     """
-    check_whole("watch", 1, every=every)
-    return _drawn(run, every)
+    return _drawn(run, valid(AtLeastOne, every=every))
 
 
 def _drawn(run: Run, every: int) -> Iterator[Row]:

@@ -3,19 +3,23 @@
 import dataclasses
 import functools
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import jax
 import numpy as np
+from pydantic import Field
 
-from train.api.checks import callback_errors, check_whole, key_of, to_dataframe
+from train.api.arguments import Count, Seed, Simulations, valid
 from train.api.configs import AnyRules
 from train.api.players import Opponent, Player, make_player
 from train.api.progress import Shown, follow
 from train.data.whole_games import make_whole_games
 from train.players.basic import make_move_search
+from train.runtime.dataframes import to_dataframe
 from train.runtime.errors import UsageError
 from train.runtime.files import writing
-from train.search.config import MAX_SIMULATIONS, SearchConfig, as_player
+from train.runtime.host import callback_errors
+from train.search.config import SearchConfig, as_player
 from train.search.search import Search, make_search
 from wallgo_jax.formats import records
 from wallgo_jax.formats.records import Record
@@ -135,14 +139,14 @@ def selfplay(
       UsageError: a player, the rules or a number is not allowed.
     """
     player = make_player(player, rules)
-    check_whole("selfplay", 1, MAX_GAMES, games=games)
-    check_whole("selfplay", 0, opening_plies=opening_plies)
+    valid(Annotated[int, Field(ge=1, le=MAX_GAMES)], games=games)
+    valid(Count, opening_plies=opening_plies)
     if simulations is not None and not explores:
         raise UsageError(
             "selfplay: simulations are of a search that explores: say explores=True, or the number "
             "in the player's name"
         )
-    key = key_of("selfplay", seed)
+    key = jax.random.key(valid(Seed, seed=seed))
     search = make_move_search(player.registered.act)
     if explores:
         search = _exploring(player, simulations)
@@ -160,7 +164,7 @@ def _exploring(player: Player, simulations: int | None) -> Search:
     count = searching.simulations if simulations is None else simulations
     if count is None or count == 0:
         raise UsageError("selfplay: say the simulations of a search that explores")
-    check_whole("selfplay", 1, MAX_SIMULATIONS, simulations=count)
+    valid(Simulations, simulations=count)
     # The player has a match's options, but these games are to be learned from.
     trained = searching.trained
     learning = SearchConfig() if trained is None else trained.config.search

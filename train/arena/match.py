@@ -43,11 +43,7 @@ _LEAST_GAMES = 512  # of a device; shorter matches share one program
 
 @dataclasses.dataclass(frozen=True)
 class MatchOptions:
-    """Number of games of a match, and how they are played.
-
-    Raises:
-      ValueError: a number is too small.
-    """
+    """Number of games of a match, and how they are played."""
 
     games: int  # the least number; rounded up so that every opening is played in every seating
     batch: int = 400
@@ -56,12 +52,6 @@ class MatchOptions:
     opening: OpeningOptions = _FROM_THE_START  # how the games of each opening begin
     should_stop: Callable[[], bool] = lambda: False
     """Asked every few plies; where it says True the match ends with the games that are over."""
-
-    def __post_init__(self) -> None:
-        at_least = {"games": (self.games, 1), "batch": (self.batch, 1)}
-        for name, (number, least) in {**at_least, "opening_plies": (self.opening.plies, 0)}.items():
-            if number < least:
-                raise ValueError(f"match: {name} ({number}) must be at least {least}")
 
 
 class Entrants(NamedTuple):

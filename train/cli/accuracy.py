@@ -5,21 +5,30 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
+from train.api.arguments import SOLVED_RULES, AccuracyArguments
 from train.cli import options
-from train.cli.options import Positional, arg
-from train.config import SHIPPED, read_config
+from train.cli.options import (
+    READ,
+    AtLeastOne,
+    Count,
+    File,
+    Positional,
+    Shared,
+    WeightsFile,
+    Written,
+    arg,
+)
+from train.config import SHIPPED
 from train.runtime.errors import UsageError
 
-MIN_WALLS = 4
 PROVEN = 2000
-SOLVED_RULES = '{"size": 3, "stones": 1, "order": [0, 1]}'
-_PROVING = options.only("prove"), options.least(1)
+_PROVING = options.only("prove")
 
 
-@dataclasses.dataclass(frozen=True)
-class Accuracy:
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Accuracy(Shared, AccuracyArguments):
     """Measure how often a player keeps the value of the game: over all positions of a solved
     board, over sampled ones of a larger board, or over proven late positions of games. With
     --prove, prove late positions: their value, and all plays that keep it."""
@@ -42,47 +51,40 @@ class Accuracy:
     rules: Annotated[
         str,
         arg("RULES", f"(default: the player's own, else {SOLVED_RULES})"),
-        options.READ,
+        READ,
         options.without("prove", "late"),
     ] = ""
     """Rules of a board that can be solved: JSON object, or file (JSON or TOML)."""
-    positions: Annotated[int, arg(hint=""), options.least(0)] = 0
+    positions: Annotated[Count, arg(hint="")] = 0
     """Positions of random games to sample, each solved by alpha-beta (one stone each, at most 4x4
     cells), in place of all positions of a board that is solved as a whole (3x3); with --prove,
     proven positions to stop at (2,000)."""
-    min_walls: Annotated[int, options.only("positions"), options.without("prove", "late")] = (
-        MIN_WALLS
-    )
-    """Fewest walls of a sampled position; fewer take alpha-beta longer."""
-    late: options.OptionalFile = None
+    min_walls: Annotated[Count, options.only("positions"), options.without("prove", "late")] = 4
+    late: File = None
     """File of proven late positions, to measure there instead; with --prove, the file that each
     game is added to once its positions are proven, where games that it has are skipped."""
-    prove: Annotated[tuple[Path, ...], arg("FILE ...", "")] = ()
+    prove: Annotated[tuple[Path, ...], arg("FILE ...", ""), options.only("late")] = ()
     """Record files, such as `match --records` writes: prove late positions of their games, and
     measure nobody."""
-    per_game: Annotated[int, *_PROVING] = 4
+    per_game: Annotated[AtLeastOne, _PROVING] = 4
     """Positions tried in each game that is proven."""
-    max_plies_left: Annotated[int, *_PROVING] = 12
+    max_plies_left: Annotated[AtLeastOne, _PROVING] = 12
     """Most plies before the end of its game that a position to prove is taken from."""
-    node_limit: Annotated[int, *_PROVING] = 50_000
+    node_limit: Annotated[AtLeastOne, _PROVING] = 50_000
     """Positions that one proof may look at."""
-    sample: Annotated[options.OutputFile, options.only("prove")] = None
+    sample: Annotated[Written, options.only("prove")] = None
     """File for a share of the proven positions, spread over plies left, with those first in which
     a play can err; may end in .gz."""
-    sample_positions: Annotated[int, options.only("sample"), options.least(1)] = 1000
+    sample_positions: Annotated[AtLeastOne, options.only("sample")] = 1000
     """Positions of that share."""
-    batch: Annotated[int, options.without("prove")] = 512
-    """Positions evaluated in parallel."""
-    seed: options.Seed = 0
-    config: Annotated[options.WeightsFile, options.without("prove")] = None
+    batch: Annotated[AtLeastOne, options.without("prove")] = 512
+    config: Annotated[WeightsFile, options.without("prove")] = None
     json: Annotated[options.Json, options.without("prove")] = None
 
     def run(self) -> int:
         """Returns the exit code."""
         if self.prove:
             return self._prove()
-        if not self.players:
-            raise UsageError("accuracy: name a player, see docs/players.md")
         if len(self.players) > 1 and self.late is None:
             raise UsageError("accuracy: more than one player needs --late")
         options.check_files(self.json, inputs=[self.late])
@@ -92,26 +94,17 @@ class Accuracy:
         """Measure one player after another, and write the figures of those that are measured."""
         from train.analysis.accuracy import players_table
         from train.analysis.late_positions import load_late
-        from train.api.measures import SOLVED_RULES, accuracy
-        from train.api.players import make_player, rules_for
+        from train.api.measures import accuracy
         from train.runtime.display import Display
 
-        late = None if self.late is None else load_late(self.late)
-        rules = late.rules if late else rules_for(self.players, self.rules, default=SOLVED_RULES)
-        heuristics, results, code = read_config(self.config).heuristics, [], 0
+        given: dict[str, Any] = self.arguments(AccuracyArguments)
+        if self.late is not None:
+            given["late"] = load_late(self.late)
+        results, code = [], 0
         for name in self.players:
-            result = accuracy(
-                make_player(name, rules, heuristics=heuristics),
-                positions=self.positions,
-                min_walls=self.min_walls,
-                late=late,
-                batch=self.batch,
-                seed=self.seed,
-                progress=Display(),
-            )
+            result = accuracy(name, **given, progress=Display())
             one = self.json if len(self.players) == 1 else None
-            kept = "the positions solved so far count; the same command starts anew"
-            code = options.finish(result, one, kept=kept)
+            code = options.finish(result, one)
             results.append(result)
             if one is None:
                 options.write_json(self.json, [result.summary() for result in results])
@@ -124,8 +117,7 @@ class Accuracy:
         from train.api.progress import follow
         from train.runtime.display import Display
 
-        if self.late is None:
-            raise UsageError("accuracy: --prove needs --late, the file that games are added to")
+        assert self.late is not None
         positions = self.positions or PROVEN
         recorded = late_proofs.read_games(self.prove)
         options.check_files(self.late, self.sample)

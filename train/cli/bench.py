@@ -8,16 +8,19 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from pydantic import Field, FiniteFloat
+
 from train.cli import options
-from train.cli.options import ConfigFile, arg
+from train.cli.options import AtLeastOne, ConfigFile, Count, arg
 from train.config import RunConfig, read_config
-from train.runtime.errors import UsageError, usage_errors
+from train.runtime.errors import UsageError
 from train.runtime.interrupts import EXIT_INTERRUPTED
 
 if TYPE_CHECKING:
     from train.bench.suite import Figures, Request
     from train.ratings.pool import Entrant
 
+_Positive = Annotated[FiniteFloat, Field(gt=0)]
 RUNS = Path("runs")
 STRENGTH, ENGINE, COMPILE = ALONE = ("strength", "engine", "compile")
 """What is measured alone."""
@@ -53,15 +56,11 @@ class Bench:
     """Baselines: pgx (its Othello), pgx-GAME (animal_shogi, chess, connect_four, gardner_chess,
     go_9x9, hex), pgx-alphazero (its self-play loop, of Othello), mctx (the same slots),
     mctx-public (the public actions); or parts: where the time of self-play goes."""
-    simulations: Annotated[
-        int, options.only("what=search", "what=compile", "report"), options.least(1)
-    ] = 32
+    simulations: Annotated[AtLeastOne, options.only("what=search", "what=compile", "report")] = 32
     """Simulations a move of the searches outside self-play."""
-    repeats: Annotated[int, options.without("what=strength", "what=compile"), options.least(1)] = 5
+    repeats: Annotated[AtLeastOne, options.without("what=strength", "what=compile")] = 5
     """Timed runs of each measurement; their median is reported."""
-    seconds: Annotated[
-        float, options.without("what=strength", "what=compile"), options.least(1e-6)
-    ] = 0.3
+    seconds: Annotated[_Positive, options.without("what=strength", "what=compile")] = 0.3
     """Shortest time of a timed run, in seconds."""
     json: options.Json = None
     plot: Annotated[options.Picture, options.without("report"), _TIMED] = None
@@ -71,21 +70,21 @@ class Bench:
     to 262144."""
     report: Annotated[Path | None, arg("FOLDER", "")] = None
     """Directory for a report: everything is measured, and the config is trained for a while."""
-    minutes: Annotated[
-        float | None, arg("FLOAT", "(default: 5)"), options.only("report"), options.least(1e-3)
-    ] = None
+    minutes: Annotated[_Positive | None, arg("FLOAT", "(default: 5)"), options.only("report")] = (
+        None
+    )
     """Report: minutes of training after compiling; on a CPU without it three iterations."""
     trained: Annotated[Path | None, arg("RUN", ""), _OF_STRENGTH] = None
     """Strength: a run whose kept checkpoints are measured, in place of training one."""
-    games: Annotated[int, _OF_STRENGTH] = 200
+    games: Annotated[AtLeastOne, _OF_STRENGTH] = 200
     """Strength: games of each checkpoint."""
-    opening_plies: Annotated[int, _OF_STRENGTH] = 2
+    opening_plies: Annotated[Count, _OF_STRENGTH] = 2
     """Strength: random plies that both games of a pair start with."""
     player: Annotated[str, _OF_ENGINE] = "pretrained:wallzero-4stone@64"
     """Engine: who answers, with the simulations of an answer."""
     sessions: Annotated[str, _OF_ENGINE] = "1,16,256"
     """Engine: numbers of sessions that ask at the same time."""
-    plies_a_game: Annotated[float, _OF_COMPILE, options.least(1)] = 50.0
+    plies_a_game: Annotated[FiniteFloat, Field(ge=1), _OF_COMPILE] = 50.0
     """Compile: mean length of a game, in plies."""
     target: Annotated[str, arg("DEVICE", ""), _OF_COMPILE] = ""
     """Compile: h100, h200, or a TPU with its chips, such as v5e:1x1, v6e:1x1, v5p:2x2x1."""
@@ -98,7 +97,7 @@ class Bench:
         """Returns the exit code."""
         from train.runtime.devices import set_gpu_flags
 
-        config, names = read_config(self.config, overrides), options.names_of(self.what)
+        config, names = read_config(self.config, overrides), options.names_in(self.what)
         set_gpu_flags(deterministic=config.deterministic, loops_in_graphs=config.loops_in_graphs)
         for name, measure in zip(ALONE, (self._strength, self._engine, self._compile), strict=True):
             if name in names:
@@ -146,14 +145,14 @@ class Bench:
     def _request(self, config: RunConfig) -> Request:
         from train.bench import suite
 
-        parts = options.names_of(self.what) if self.report is None else suite.DEFAULT_PARTS
+        parts = options.names_in(self.what) if self.report is None else suite.DEFAULT_PARTS
         has_plot = self.plot is not None or self.report is not None
         return suite.Request(
             config=config,
             parts=(*parts, suite.PLOT) if has_plot else parts,
             batches=options.numbers_of("batch", self.batch),
             scaling=options.numbers_of("scaling", self.scaling),
-            against=options.names_of(self.against),
+            against=options.names_in(self.against),
             simulations=self.simulations,
             repeats=self.repeats,
             seconds=self.seconds,
@@ -197,7 +196,7 @@ class Bench:
         from train.runtime.files import plain_data
 
         suite.check_rules(config)
-        names = options.names_of(self.programs)
+        names = options.names_in(self.programs)
         if not names or set(names) - set(compile_report.PROGRAMS):
             allowed = ", ".join(compile_report.PROGRAMS)
             raise UsageError(f"bench: --programs {self.programs!r} is unknown; allowed: {allowed}")
@@ -218,9 +217,7 @@ class Bench:
     def _strength(self, config: RunConfig, overrides: Sequence[str]) -> int:
         """Train unless a run is named, and measure its kept checkpoints."""
         from train.api.progress import follow
-        from train.arena.match import MatchOptions
         from train.arena.match_programs import check_opening
-        from train.arena.openings import OpeningOptions
         from train.config import read_saved_config
         from train.experiments import strength
         from train.loop import training
@@ -237,9 +234,7 @@ class Bench:
         how: dict[str, Any] = {"games": self.games, "opening_plies": self.opening_plies}
         if config.rules.players != 2:
             raise UsageError(f"bench: --what {STRENGTH} plays games of two players")
-        with usage_errors():
-            MatchOptions(self.games, opening=OpeningOptions(self.opening_plies))
-            check_opening(config.rules, self.opening_plies)
+        check_opening(config.rules, self.opening_plies)
         if run is None:
             config = strength.training_config(config, f"{config.name}-{STRENGTH}")
             run = RUNS / config.name

@@ -8,14 +8,12 @@ from train.cli.config import Config
 from train.cli.engine import Engine
 from train.cli.experiment import EXPERIMENTS, Experiment
 from train.cli.export import Export
+from train.cli.games import Elo, Match, Tournament
 from train.cli.inspect import INSPECT, Inspect
-from train.cli.match import Match
 from train.cli.play import Play
 from train.cli.puzzles import Puzzles
-from train.cli.ratings import Elo
 from train.cli.review import Review
 from train.cli.run import Curves, Fit, Run
-from train.cli.tournament import Tournament
 from wallgo_jax.cli.parsing import Program
 
 PROGRAM = Program(

@@ -15,7 +15,7 @@ from concurrent.futures import CancelledError
 from typing import TYPE_CHECKING, Annotated, Any
 
 from train.cli import options
-from train.cli.options import arg
+from train.cli.options import Seed, WeightsFile, arg
 from train.config import SHIPPED, read_config
 from train.engine.options import EngineOptions
 from train.runtime.errors import usage_errors
@@ -56,9 +56,9 @@ class Engine:
     """Simulations after which waiting sessions join a batch."""
     fresh: Flag = False
     """Search each position anew, without the tree of the moves before, as players of a match do."""
-    seed: Annotated[int, options.SEED] = 0
+    seed: Seed = 0
     """Random seed of moves that are drawn with a temperature."""
-    config: options.WeightsFile = None
+    config: WeightsFile = None
     transfer: Flag = False
     """Let networks play rules that they were not trained on."""
 

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from train.cli import options
 from train.cli.levels import Levels
-from train.cli.options import Positional, arg
+from train.cli.options import File, Positional, arg
 from train.cli.review import Calibrate
 from train.runtime.interrupts import EXIT_INTERRUPTED, interrupts
-from wallgo_jax.cli.parsing import Program
+from wallgo_jax.cli.parsing import Flag, Program
 
 if TYPE_CHECKING:
     from train.experiments.lib.pages import Report
@@ -67,7 +67,7 @@ class Experiment:
     the stones should be placed; exact: who wins small boards; supervised: what keeps a network from
     exact play. ablation: changes of a config; levels: Elo of the levels of `play`; calibrate: win
     chances of a player (each with --help)."""
-    config: Annotated[options.OptionalFile, arg(hint="(default: the scale of a CPU)")] = None
+    config: Annotated[File, arg(hint="(default: the scale of a CPU)")] = None
     """TOML file with the scale (configs/study/)."""
     out: Annotated[Path, arg("FOLDER")] = _OUT
     """Directory of the trainings, the finished pieces and the pages."""
@@ -106,7 +106,7 @@ class Ablation:
     """Directory of the trainings, the finished pieces and the pages."""
     only: Annotated[tuple[str, ...], arg("NAME ...", "")] = ()
     """Changes to compare; without it, all of the list."""
-    screening: options.Flag = False
+    screening: Flag = False
     """One seed and five minutes, to see what is worth six."""
     minutes: Annotated[float | None, arg("FLOAT", "(default: 10)")] = None
     """Minutes of each training, compiling apart; turned into iterations once for each change."""

@@ -7,8 +7,10 @@ import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
+from pydantic import Field
+
 from train.cli import options
-from train.cli.options import Positional, arg
+from train.cli.options import READ, WRITTEN, Positional, RandomSeed, Seed, arg
 from train.config import SHIPPED
 from train.runtime.errors import UsageError, usage_errors
 from wallgo_jax.cli.parsing import Program
@@ -25,7 +27,7 @@ class Describe:
 
     EXAMPLES = ("describe runs/quickstart", "describe configs/restnet.toml --no-measure")
 
-    target: Annotated[options.ShippedPlayer, arg("[CONFIG|PLAYER]"), options.READ] = SHIPPED
+    target: Annotated[options.ShippedPlayer, arg("[CONFIG|PLAYER]"), READ] = SHIPPED
     """TOML file or trained player, named as in docs/players.md."""
     batch: int = 256
     """Boards of an evaluation whose speed is measured."""
@@ -52,11 +54,11 @@ class _Drawing:
     words: Annotated[
         Positional[tuple[str, ...]],
         arg("[PLAYER] SOURCE", f"(default player: {SHIPPED})"),
-        options.READ,
+        READ,
     ]
     """Trained player, named as in docs/players.md, and a game or position, as `python -m wallgo_jax
     show` takes it."""
-    out: Annotated[Path, arg("FILE"), options.WRITTEN]
+    out: Annotated[Path, arg("FILE"), WRITTEN]
     """File to write: a picture (.svg, .png) or the arrays (.npz, .json)."""
     rules: Annotated[
         options.SourceRules, arg(hint="(default: the record's, or the player's own)")
@@ -93,8 +95,8 @@ class Attention(_Drawing):
         """Returns the exit code."""
         from train.analysis.attention import draw_attention
 
-        how = {"ply": None if self.ply == -1 else self.ply, "cell": self.cell}
-        draw_attention(*self._asked(), **how, out=self.out, theme=self.theme)
+        how = {"ply": self.ply, "cell": self.cell, "out": self.out, "theme": self.theme}
+        draw_attention(*self._asked(), **how)
         options.say_written(self.out, f"attention of {self.cell}")
         return 0
 
@@ -124,7 +126,7 @@ class Corridors:
 
     EXAMPLES = ("corridors out/corridors.jsonl --count 1000 --min-distance 12",)
 
-    out: Annotated[Positional[Path], arg("FILE"), options.WRITTEN]
+    out: Annotated[Positional[Path], arg("FILE"), WRITTEN]
     """File to write, a JSON object a line: diagram, cell, is_connected, distance."""
     rules: Annotated[options.RulesText, arg(hint=f"(default: {options.DEFAULT_RULES})")] = (
         options.DEFAULT_RULES
@@ -133,7 +135,7 @@ class Corridors:
     """Positions to generate, an even number."""
     min_distance: int = 10
     """Fewest steps to the nearest enemy stone."""
-    seed: options.Seed = 0
+    seed: RandomSeed = 0
 
     def run(self) -> int:
         """Returns the exit code."""
@@ -163,13 +165,13 @@ class Probe:
     ] = (SHIPPED,)
     """Trained players, as in docs/players.md; each network is asked with new weights, too."""
     rules: options.RulesText = ""
-    count_train: Annotated[int, options.least(10)] = 8000
+    count_train: Annotated[int, Field(ge=10)] = 8000
     """Positions that a head learns from, for each seed."""
     count_test: int = 4000
     """Positions that it is asked about, for each seed: corridors of other shapes."""
     min_distance: int = 10
     """Fewest steps to the nearest enemy stone."""
-    seeds: Annotated[tuple[int, ...], arg("INT ..."), options.SEED] = (0, 1, 2)
+    seeds: Annotated[tuple[Seed, ...], arg("INT ...")] = (0, 1, 2)
     """Random seeds of the positions, of the heads and of new weights."""
     read: Literal["cell", "board"] = "board"
     """Features that a head reads: those of the queried cell, or these with means and maxima over
@@ -185,13 +187,8 @@ class Probe:
         from wallgo_jax.game.rules import name_of
 
         rules = rules_for(self.players, self.rules, are_networks=True)
-        how = {
-            "seeds": self.seeds,
-            "count_train": self.count_train,
-            "count_test": self.count_test,
-            "min_distance": self.min_distance,
-            "read": self.read,
-        }
+        names = ("seeds", "count_train", "count_test", "min_distance", "read")
+        how = {name: getattr(self, name) for name in names}
         with usage_errors():
             asked = corridors.probe_runs(self.players, rules, **how)
         seeds = ", ".join(map(str, self.seeds))

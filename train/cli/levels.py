@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from train.cli import options
-from train.cli.options import arg
+from train.cli.options import WRITTEN, RandomSeed, arg
 from train.config import SHIPPED
 from train.runtime.errors import UsageError
+from wallgo_jax.cli.parsing import Flag
 
 if TYPE_CHECKING:
     from train.ratings.pool import Entrant
@@ -34,10 +35,10 @@ class Levels:
     """Games in all, kept ones included."""
     opening_plies: int = 2
     """Random plies that both games of a pair start with."""
-    seed: options.Seed = 0
-    cache: Annotated[Path, arg("FILE"), options.WRITTEN] = Path("out/levels-games.jsonl")
+    seed: RandomSeed = 0
+    cache: Annotated[Path, arg("FILE"), WRITTEN] = Path("out/levels-games.jsonl")
     """File that keeps the games."""
-    card: options.Flag = False
+    card: Flag = False
     """Write the Elo of each level into the card of the exported folder or of the model, where the
     page of `play` reads it."""
     json: options.Json = None
@@ -55,8 +56,7 @@ class Levels:
         how = {key: getattr(self, key) for key in ("games", "budget", "opening_plies", "seed")}
         rated = elo(entrants, rules=rules, zero=ZERO, cache=self.cache, progress=Display(), **how)
         rated = dataclasses.replace(rated, heading=f"Levels of {self.player}")
-        kept = f"the games of finished pairings are kept in {self.cache}; the same command goes on"
-        code = options.finish(rated, self.json, kept=kept)
+        code = options.finish(rated, self.json)
         if folder is not None and not code:
             figures = ("elo", "low", "high")
             rows = {row["player"]: {key: round(row[key]) for key in figures} for row in rated.rows}

@@ -3,81 +3,62 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 import os
 import sys
 import typing
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import tyro
 
-from train.config import SHIPPED, read_config
+from train.api.arguments import (
+    DEFAULT_RULES,
+    PICTURE,
+    READ,
+    WRITTEN,
+    File,
+    FileUse,
+    Written,
+    arg,
+    checked,
+)
+from train.api.arguments import AtLeastOne as AtLeastOne
+from train.api.arguments import Count as Count
+from train.api.arguments import RandomSeed as RandomSeed
+from train.api.arguments import Read as Read
+from train.api.arguments import Seed as Seed
+from train.api.arguments import WeightsFile as WeightsFile
+from train.config import SHIPPED
 from train.runtime import files
 from train.runtime.errors import UsageError
 from train.runtime.interrupts import EXIT_INTERRUPTED
-from wallgo_jax.cli.parsing import Flag
-
-if TYPE_CHECKING:
-    from train.api.players import Player
-    from wallgo_jax.game.rules import Rules
 
 EXIT_USAGE = 2
-DEFAULT_RULES = "wallzero-4stone"
-
 
 Positional = tyro.conf.Positional
 
 
-def arg(metavar: str | None = None, hint: str | None = None) -> Any:
-    """How a help page names an option's value, and its default in words; empty for none."""
-    return tyro.conf.arg(metavar=metavar, help_behavior_hint=hint)
-
-
 class Rule(NamedTuple):
-    """What is asked of an option before its command runs."""
+    """An option has no effect with, or without, any of some others."""
 
-    kind: str
-    of: tuple[Any, ...] = ()
+    is_with: bool
+    others: tuple[str, ...]
 
 
 def only(*options: str) -> Rule:
     """The option has no effect without one of some options, such as `late` or `what=search`."""
-    return Rule("without", options)
+    return Rule(False, options)
 
 
 def without(*options: str) -> Rule:
     """The option has no effect with any of some options."""
-    return Rule("with", options)
+    return Rule(True, options)
 
-
-def least(number: float, most: float = math.inf) -> Rule:
-    """The option, or each of its values, has a least and a largest value."""
-    return Rule("range", (number, most))
-
-
-READ, WRITTEN, PICTURE = Rule("read"), Rule("written"), Rule("picture")
-"""The option is a file; or text that may name one that is read."""
 
 ConfigFile = Annotated[Positional[Path | None], arg("[CONFIG]", ""), READ]
-OptionalFile = Annotated[Path | None, arg("FILE", "")]
-OutputFile = Annotated[OptionalFile, WRITTEN]
-Picture = Annotated[OptionalFile, PICTURE]
-Json = Annotated[OutputFile, tyro.conf.arg(help="File to write the figures to, as JSON.")]
-Records = Annotated[
-    OutputFile,
-    tyro.conf.arg(
-        help="File to write the games to, a JSON object a line; compressed if it ends in .gz."
-    ),
-]
-SEED = least(0, 2**31 - 1)
-Seed = Annotated[int, SEED, tyro.conf.arg(help="Random seed.")]
-WeightsFile = Annotated[
-    OptionalFile,
-    READ,
-    tyro.conf.arg(help="TOML file of a run, whose [heuristics] are the weights of ethen and wjx."),
-]
+Picture = Annotated[File, PICTURE]
+Json = Annotated[Written, tyro.conf.arg(help="File to write the figures to, as JSON.")]
 RulesText = Annotated[
     str,
     READ,
@@ -101,31 +82,16 @@ ShippedPlayer = Annotated[Positional[str], arg("[PLAYER]", f"(default: {SHIPPED}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class MatchSettings:
-    """Options of every command that lets players meet."""
+class Shared:
+    """Options that commands spell otherwise than the interface's calls."""
 
     rules: RulesText = ""
-    opening_plies: int = 2
-    """Random plies that all games of an opening start with."""
-    seed: Seed = 0
-    config: WeightsFile = None
-    transfer: Flag = False
-    """Let networks play rules that they were not trained on."""
-    move_seconds: Annotated[float, least(0.001, 3600)] = 60.0
-    """Seconds that a program (external:COMMAND) may take for a move; else it loses the game."""
     json: Json = None
 
-    def players_of(self, names: Sequence[str], rules: Rules | None = None) -> list[Player]:
-        """Players of some rules: those that are asked for, or that one of them has learned."""
-        from train.api.players import make_players
-
-        return make_players(
-            names,
-            rules or self.rules or None,
-            heuristics=read_config(self.config).heuristics,
-            transfer=self.transfer,
-            move_seconds=self.move_seconds,
-        )
+    def arguments(self, record: type) -> dict[str, Any]:
+        """The keyword arguments of a call whose options are a record: all that have a value."""
+        values = {field.name: getattr(self, field.name) for field in dataclasses.fields(record)}
+        return {name: value for name, value in values.items() if value not in (None, "")}
 
 
 def changed_options(command: Any, *left_out: str) -> list[str]:
@@ -145,64 +111,57 @@ def changed_options(command: Any, *left_out: str) -> list[str]:
 
 
 def check(command: Any) -> None:
-    """Check the options of a command by their rules.
+    """Check the options of a command by their types and rules.
 
     Raises:
-      UsageError: an option has no effect or is too small, a file cannot be written or has two uses.
+      UsageError: an option has no effect or is not allowed, a file cannot be written or has two
+        uses.
     """
-    hints = typing.get_type_hints(type(command), include_extras=True)
-    outputs, inputs = list[Any](), list[Any]()
+    name, kind = type(command).__name__.lower(), type(command)
+    values = {field.name: getattr(command, field.name) for field in dataclasses.fields(command)}
+    try:
+        checked(kind, values)
+    except UsageError as error:
+        option, _, wrong = str(error).partition(":")
+        raise UsageError(f"{name}: --{option.replace('_', '-')}:{wrong}") from None
+    uses: dict[FileUse, list[Any]] = {use: [] for use in FileUse}
+    hints = typing.get_type_hints(kind, include_extras=True)
     for field in dataclasses.fields(command):
-        value = getattr(command, field.name)
+        value = values[field.name]
         for rule in getattr(hints[field.name], "__metadata__", ()):
-            if not isinstance(rule, Rule):
-                continue
-            if complaint := _complaint(command, rule, value, field.default):
-                option = field.name.replace("_", "-")
-                raise UsageError(f"{type(command).__name__.lower()}: --{option} {complaint}")
-            values: list[Any] = [*value] if isinstance(value, tuple) else [value]
-            if rule.kind == "read":
-                inputs += values
-            elif rule.kind in ("written", "picture"):
-                outputs += values
-            if rule.kind == "picture" and value is not None:
-                from train.metrics.plot_style import check_format
+            if isinstance(rule, FileUse):
+                uses[rule] += value if isinstance(value, tuple) else [value]
+            elif isinstance(rule, Rule) and value != field.default:
+                given = [other for other in rule.others if _is_given(command, other)]
+                if bool(given) == rule.is_with:
+                    others = given or rule.others
+                    words = [f"--{each.replace('_', '-').replace('=', ' ')}" for each in others]
+                    option, how = field.name.replace("_", "-"), "with" if given else "without"
+                    raise UsageError(
+                        f"{name}: --{option} has no effect {how} {' or '.join(words)}; leave it out"
+                    )
+    for picture in filter(None, uses[PICTURE]):
+        from train.metrics.plot_style import check_format
 
-                check_format(*values)
-    check_files(*outputs, inputs=inputs)
-
-
-def _complaint(command: Any, rule: Rule, value: Any, default: Any) -> str:
-    """What is wrong with the value of an option, if anything is."""
-    kind, of = rule
-    if kind == "range" and value is not None:
-        for each in value if isinstance(value, tuple) else (value,):
-            if not of[0] <= each <= of[1] or each == math.inf:
-                most = "" if of[1] == math.inf else f", at most {of[1]}"
-                return f"({each}) must be at least {of[0]}{most}"
-    if kind in ("with", "without") and value != default:
-        given = [other for other in of if _is_given(command, other)]
-        if bool(given) == (kind == "with"):
-            words = [f"--{each.replace('_', '-').replace('=', ' ')}" for each in given or of]
-            return f"has no effect {kind} {' or '.join(words)}; leave it out"
-    return ""
+        check_format(picture)
+    check_files(*uses[WRITTEN], *uses[PICTURE], inputs=uses[READ])
 
 
 def _is_given(command: Any, option: str) -> bool:
     """Whether an option is not by default, or `what=search` has that among its values."""
     name, has_value, value = option.partition("=")
-    given = getattr(command, name)
-    return value in names_of(given) if has_value else given != type(command).__dict__.get(name)
+    given, default = getattr(command, name), type(command).__dataclass_fields__[name].default
+    return value in names_in(given) if has_value else given != default
 
 
-def names_of(text: str) -> tuple[str, ...]:
+def names_in(text: str) -> tuple[str, ...]:
     """The names of an option, with commas between."""
     return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
 def numbers_of(option: str, text: str) -> tuple[int, ...]:
     """The numbers of an option, with commas between; none if it is empty."""
-    names = names_of(text)
+    names = names_in(text)
     if not all(name.isdecimal() and int(name) > 0 for name in names) or (text and not names):
         raise UsageError(f"--{option} {text!r} must be numbers from 1 on, with commas")
     return tuple(map(int, names))
@@ -233,19 +192,13 @@ def check_files(*outputs: Path | None, inputs: Iterable[str | Path | None] = ())
         files.check_writable(path)
 
 
-def finish(
-    result: Any,
-    json: Path | None = None,
-    *written: tuple[Path | None, str],
-    kept: str = "the same command starts anew",
-) -> int:
+def finish(result: Any, json: Path | None = None, *written: tuple[Path | None, str]) -> int:
     """Print a result of the interface, say which of its files are written, and write its figures.
 
     Args:
-      result: with `shown`, `summary` and `is_interrupted`.
+      result: of `train.api.results.Result`.
       json: file of the figures, if one is named.
       written: files that are written already, with what they hold.
-      kept: what is said of work that a signal ended.
 
     Returns:
       The exit code.
@@ -259,7 +212,7 @@ def finish(
         if path is not None:
             say_written(path, what)
     write_json(json, result.summary())
-    return exit_code(result.is_interrupted, kept)
+    return exit_code(result.is_interrupted, result.kept)
 
 
 def exit_code(is_interrupted: bool, kept: str) -> int:

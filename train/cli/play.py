@@ -6,8 +6,10 @@ import dataclasses
 import importlib.util
 from typing import Annotated
 
+from pydantic import Field
+
 from train.cli import options
-from train.cli.options import arg
+from train.cli.options import File, arg
 from train.runtime.errors import UsageError
 from wallgo_jax.cli.parsing import Flag
 
@@ -28,7 +30,7 @@ class Play:
     """Rules of the first game: preset's name, JSON object, or file (JSON or TOML)."""
     player: Annotated[str, arg("PLAYER", "(default: the rules' own)")] = ""
     """The machine: a player that searches, as docs/players.md names it, without simulations."""
-    port: Annotated[int, options.without("terminal"), options.least(0, 65535)] = 8642
+    port: Annotated[int, Field(ge=0, le=65535), options.without("terminal")] = 8642
     """Port at 127.0.0.1; 0 for any that is free."""
     no_browser: Annotated[Flag, options.without("terminal")] = False
     """Print the page's address, but open no browser."""
@@ -36,7 +38,7 @@ class Play:
     """Play here in the terminal, without a page."""
     level: Annotated[str, options.only("terminal")] = "novice"
     """With --terminal: level of the machine, or `person` for no machine."""
-    puzzles: Annotated[options.OptionalFile, options.without("terminal")] = None
+    puzzles: Annotated[File, options.without("terminal")] = None
     """File of puzzles for the page, in place of those that come with the package."""
     colour: Annotated[str, arg("COLOUR"), options.only("terminal")] = "Red"
     """With --terminal: your colour."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from train.cli import options
-from train.cli.options import arg
+from train.cli.options import READ, AtLeastOne, Count, File, RandomSeed, Written, arg
 from train.runtime.errors import UsageError, usage_errors
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class Puzzles:
         tuple[Path, ...],
         arg("FILE", "(default: the player against itself)"),
         _FINDING,
-        options.READ,
+        READ,
     ] = ()
     """Record files of finished games."""
     player: Annotated[
@@ -57,12 +57,12 @@ class Puzzles:
     """Player that searches, named as in docs/players.md; the searches have simulations of their
     own."""
     rules: Annotated[options.RulesText, _FINDING] = ""
-    out: options.OutputFile = None
+    out: Written = None
     """File to write the puzzles to, a record a line; compressed if it ends in .gz."""
-    check: options.OptionalFile = None
+    check: File = None
     """File of puzzles to check in place of finding some: by exact play on solved boards, else by a
     search of 16 times the simulations."""
-    count: Annotated[int, _FINDING, options.least(1)] = 50
+    count: Annotated[AtLeastOne, _FINDING] = 50
     """Puzzles to keep, spread over difficulties."""
     shallow: Annotated[int, _FINDING] = 16
     """Simulations of the search that says level."""
@@ -76,13 +76,13 @@ class Puzzles:
     """Most win chance of the best other move."""
     skipped: Annotated[float, _FINDING] = 0.5
     """Share of each game that is left out at its beginning, where one move seldom decides."""
-    own_games: Annotated[int, _OF_OWN_GAMES, options.least(1)] = 5000
+    own_games: Annotated[AtLeastOne, _OF_OWN_GAMES] = 5000
     """Most games that the player plays against itself where no file is given."""
-    own_simulations: Annotated[int, _OF_OWN_GAMES, options.least(1)] = 1
+    own_simulations: Annotated[AtLeastOne, _OF_OWN_GAMES] = 1
     """Simulations of a move in those games; weak players leave more to find."""
-    opening_plies: Annotated[int, _OF_OWN_GAMES, options.least(0)] = 4
+    opening_plies: Annotated[Count, _OF_OWN_GAMES] = 4
     """Random plies that each of those games begins with."""
-    seed: Annotated[options.Seed, _OF_OWN_GAMES] = 0
+    seed: Annotated[RandomSeed, _OF_OWN_GAMES] = 0
 
     def run(self) -> int:
         """Returns the exit code: 1 where a check confirms less than 95 %."""

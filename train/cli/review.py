@@ -6,10 +6,13 @@ import dataclasses
 from pathlib import Path
 from typing import Annotated, Literal
 
+from pydantic import Field
+
 from train.cli import options
-from train.cli.options import Positional, arg
+from train.cli.options import READ, WRITTEN, Count, Positional, RandomSeed, Read, Written, arg
 from train.config import SHIPPED
 from train.runtime.errors import UsageError
+from wallgo_jax.cli.parsing import Flag
 
 Theme = Literal["auto", "light", "dark"]
 DEFAULT_SIMULATIONS = 256
@@ -26,7 +29,7 @@ class Review:
         "review out/games.jsonl --player pretrained:wallzero-4stone@1024 --siblings 21",
     )
 
-    source: Annotated[Positional[str], arg("GAME"), options.READ]
+    source: Annotated[Positional[str], arg("GAME"), READ]
     """A record file, a file of moves or of an HKOI code, `-` for standard input, or the moves."""
     player: Annotated[
         str,
@@ -41,17 +44,17 @@ class Review:
         options.SourceRules, arg(hint=f"(default: the game's, else {options.DEFAULT_RULES})")
     ] = ""
     game: options.GameNumber = 1
-    transfer: options.Flag = False
+    transfer: Flag = False
     """Let a network review rules that it was not trained on."""
-    calibration: Annotated[options.OptionalFile, options.READ] = None
+    calibration: Read = None
     """File that `experiment calibrate --json` wrote, in place of the calibration in the model's
     card."""
     siblings: Annotated[int | None, arg("PLY", "")] = None
     """Ply whose step is compared with each of its walls."""
-    out: Annotated[Path, arg("FILE"), options.WRITTEN] = Path("out/review.html")
+    out: Annotated[Path, arg("FILE"), WRITTEN] = Path("out/review.html")
     """Page to write."""
     json: Annotated[options.Json, arg(hint="(default: beside the page)")] = None
-    records: options.OutputFile = None
+    records: Written = None
     """File to write the game's record to, with the value of each ply, as the replay page shows."""
     theme: Theme = "auto"
     """Colours of the page; `auto` is as the reader's system is set."""
@@ -97,23 +100,21 @@ class Calibrate:
 
     player: options.ShippedPlayer = SHIPPED
     """Player that searches, named as in docs/players.md."""
-    games: Annotated[
-        tuple[Path, ...], arg("FILE", "(default: it plays against itself)"), options.READ
-    ] = ()
+    games: Annotated[tuple[Path, ...], arg("FILE", "(default: it plays against itself)"), READ] = ()
     """Record files of finished games."""
     rules: options.RulesText = ""
-    own_games: Annotated[int, options.without("games"), options.least(2)] = 400
+    own_games: Annotated[int, options.without("games"), Field(ge=2)] = 400
     """Games that it plays against itself where no file is given."""
-    own_simulations: Annotated[int, options.without("games"), options.least(2)] = 32
+    own_simulations: Annotated[int, options.without("games"), Field(ge=2)] = 32
     """Simulations of a move in those games."""
-    opening_plies: Annotated[int, options.without("games"), options.least(0)] = 4
+    opening_plies: Annotated[Count, options.without("games")] = 4
     """Random plies that each of those games begins with."""
-    positions: Annotated[int, options.least(2)] = 4000
+    positions: Annotated[int, Field(ge=2)] = 4000
     """Positions that are searched, drawn from all games."""
-    seed: options.Seed = 0
-    card: options.Flag = False
+    seed: RandomSeed = 0
+    card: Flag = False
     """Write the calibration into the card of the exported folder or of the model."""
-    json: options.OutputFile = None
+    json: Written = None
     """File to write the figures to, as JSON, which `review --calibration` reads."""
     png: options.Picture = None
     """File to draw the reliability curves to: .png, .svg or .pdf."""

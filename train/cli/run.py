@@ -8,8 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
+from pydantic import Field
+
 from train.cli import options
-from train.cli.options import ConfigFile, Positional, arg
+from train.cli.options import ConfigFile, Positional, Written, arg
 from train.config import RunConfig, change_config, read_config
 from train.runtime.errors import UsageError
 from train.runtime.files import names_of_runs
@@ -18,8 +20,9 @@ from wallgo_jax.cli.parsing import Flag
 
 Axis = Literal["iteration", "hours", "positions"]
 _RUNS = Path("runs")
+_Config = Annotated[ConfigFile, options.without("resume")]
 _RunDirectory = Annotated[Path | None, arg("RUN", "")]
-_Runs = Annotated[Path | None, arg("FOLDER", f"(default: {_RUNS})")]
+_Runs = Annotated[Path, arg("FOLDER"), options.without("resume")]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,18 +38,18 @@ class Run:
         "run --rules playwallgo-2p --name two",
     )
 
-    config: ConfigFile = None
+    config: _Config = None
     """TOML file of the run; without one, the quickstart."""
     resume: _RunDirectory = None
     """Go on with the run in this directory, with the config that it holds."""
-    runs: _Runs = None
+    runs: _Runs = _RUNS
     """Directory of all runs."""
     distributed: Flag = False
     """Join the other processes of a cluster, found by its launch variables."""
 
     def run(self, overrides: Sequence[str]) -> int:
         """Returns the exit code."""
-        config, runs = _config_and_runs("run", self, overrides)
+        config, runs = _config_and_runs(self, overrides)
         from train.loop import run_directory, training
         from train.runtime.devices import initialize_distributed
 
@@ -70,7 +73,7 @@ class Fit:
         "fit --resume runs/probe --iterations 80",
     )
 
-    config: ConfigFile = None
+    config: _Config = None
     """TOML file: its rules, network, learner, seed, name and iterations are used."""
     records: Annotated[tuple[Path, ...], arg("RECORD [RECORD ...]", "")] = ()
     """Record files to learn from; a run that goes on looks where they were when it began."""
@@ -78,12 +81,12 @@ class Fit:
     """Share of the games that is held out, from 0 to 1."""
     resume: _RunDirectory = None
     """Go on with the run in this directory, with its config, its records and its share."""
-    runs: _Runs = None
+    runs: _Runs = _RUNS
     """Directory of all runs."""
 
     def run(self, overrides: Sequence[str]) -> int:
         """Returns the exit code."""
-        config, runs = _config_and_runs("fit", self, overrides)
+        config, runs = _config_and_runs(self, overrides)
         if not self.records and self.resume is None:
             raise UsageError("fit: --records names no file")
         from train.loop import fit
@@ -101,19 +104,10 @@ class Fit:
         return 0 if finished else EXIT_INTERRUPTED
 
 
-def _config_and_runs(
-    name: str, command: Run | Fit, overrides: Sequence[str]
-) -> tuple[RunConfig, Path]:
+def _config_and_runs(command: Run | Fit, overrides: Sequence[str]) -> tuple[RunConfig, Path]:
     """The config of a run that starts or goes on, and the directory of all runs that it is in."""
     if command.resume is None:
-        return read_config(command.config, overrides), command.runs or _RUNS
-    if command.config is not None:
-        raise UsageError(
-            f"{name}: --resume goes on with the config that {command.resume} holds: leave "
-            f"{command.config} out, and change keys by --some.key value"
-        )
-    if command.runs is not None:
-        raise UsageError(f"{name}: --resume names the run's own directory: leave --runs out")
+        return read_config(command.config, overrides), command.runs
     from train.loop.run_directory import plain_path, resumed_config
 
     config = change_config(resumed_config(command.resume), overrides)
@@ -126,13 +120,13 @@ class Curves:
 
     EXAMPLES = ("curves runs/quickstart", "curves runs/a runs/b --axis hours --out out/ab.svg")
 
-    runs: Annotated[Positional[tuple[Path, ...]], arg("RUN ...", "(required)")]
+    runs: Annotated[Positional[tuple[Path, ...]], Field(min_length=1), arg("RUN ...", "(required)")]
     """Run directories."""
     axis: Axis = "iteration"
     """Horizontal axis: iterations, hours of the run, or positions played (of `fit`, learned)."""
     out: Annotated[options.Picture, arg(hint="(default: RUN/curves.png)")] = None
     """Picture to write, .png, .svg or .pdf; that of several runs lies beside the first one's."""
-    csv: options.OutputFile = None
+    csv: Written = None
     """File for all metrics, as comma-separated values; a picture is then drawn only for --out."""
 
     def run(self) -> int:
@@ -141,8 +135,6 @@ class Curves:
         from train.metrics.figure import draw_metrics
         from train.metrics.rows import METRICS_FILE, write_csv
 
-        if not self.runs:
-            raise UsageError("curves: names no run")
         if len(set(self.runs)) < len(self.runs):
             raise UsageError("curves: a run is named twice")
         out = self.out

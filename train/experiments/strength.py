@@ -108,7 +108,7 @@ def measure(
     """
     rules, seed = config.rules, config.seed
     entrants = pool.entrants_of_run(run, rules, name=run.name, simulations=SIMULATIONS)
-    (against,) = pool.entrants_of_names([OPPONENT], rules, heuristics=config.heuristics)
+    against = pool.entrant_of_name(OPPONENT, rules, heuristics=config.heuristics)
     settings = pool.settings_of(rules, opening_plies=opening_plies, seed=seed)
     cache = ResultsCache(run / CACHE_FILE, settings | {"games": games})
     if not (run / METRICS_FILE).exists():

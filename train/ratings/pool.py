@@ -12,7 +12,7 @@ import hashlib
 import itertools
 import json
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -111,23 +111,20 @@ def entrants_of_run(
         path = run / store.WEIGHTS / str(iteration)
         called = f"search:{path}@{simulations}" if simulations else f"net:{path}"
         player = make_player(called, rules)
-        key = identity(called, player, _how_it_plays(called, None))
+        key = identity(called, player, how_it_plays(called, None))
         entrants.setdefault(key, Entrant(f"{name}/{iteration}", key, player, str(run), iteration))
     return list(entrants.values())
 
 
-def entrants_of_names(
-    names: Iterable[str],
-    rules: Rules,
-    *,
-    heuristics: HeuristicsConfig,
-    make_player: MakePlayer = registry.make_player,
-) -> list[Entrant]:
-    """Players by the registry's names, which may raise a UsageError; `heuristics` are the weights
-    that `make_player` gives `ethen` and `wjx`."""
-    players = [make_player(name, rules) for name in names]
-    keys = [identity(each.name, each, _how_it_plays(each.name, heuristics)) for each in players]
-    return [Entrant(each.name, key, each) for key, each in zip(keys, players, strict=True)]
+def entrant_of_name(name: str, rules: Rules, *, heuristics: HeuristicsConfig) -> Entrant:
+    """The player of one of the registry's names, whose `ethen` and `wjx` have these weights.
+
+    Raises:
+      UsageError: as `train.players.registry.make_player`.
+    """
+    player = registry.make_player(name, rules, heuristics=heuristics)
+    key = identity(player.name, player, how_it_plays(player.name, heuristics))
+    return Entrant(player.name, key, player)
 
 
 def identity(name: str, player: Player, options: Any = None) -> str:
@@ -154,7 +151,7 @@ def identity(name: str, player: Player, options: Any = None) -> str:
     return f"{key}#{digest.hexdigest()[:32]}"
 
 
-def _how_it_plays(name: str, heuristics: HeuristicsConfig | None) -> Any:
+def how_it_plays(name: str, heuristics: HeuristicsConfig | None) -> Any:
     """Options that decide how a player plays, besides its name and its weights."""
     read = registry.read_name(name)
     if read.kind == "pretrained":

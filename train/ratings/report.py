@@ -1,4 +1,4 @@
-"""Ratings as a table, as JSON-ready figures and as the Elo curves of runs."""
+"""The Elo curves of runs."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -8,51 +8,8 @@ from scipy.optimize import isotonic_regression
 
 from train.metrics.intervals import Curve, curves_figure
 from train.metrics.plot_style import DASHED, GREY, INK, short_name
-from train.metrics.text_table import Table
-from train.ratings.pool import MeasuredPool
 
-_FIGURES = ("elo", "low", "high", "games", "score")
 _LABEL_GAP = 0.05  # between labels of anchors, as a share of the height
-
-
-def rating_table(measured: MeasuredPool, *, title: str, caption: str) -> Table:
-    """The pool, strongest first."""
-    cells = []
-    for row in rating_rows(measured):
-        interval = "fixed" if row["is_anchor"] else f"{row['low']:.0f} to {row['high']:.0f}"
-        iteration = "" if row["iteration"] is None else str(row["iteration"])
-        figures = f"{row['elo']:.0f}", interval, str(row["games"]), f"{row['score']:.1%}"
-        cells.append([row["player"], iteration, *figures])
-    heads = ("player", "iteration", "Elo", "95 % interval", "games", "score")
-    return Table(title, heads, cells, caption)
-
-
-def rating_rows(measured: MeasuredPool) -> list[dict[str, Any]]:
-    """One row for each player, strongest first; `low` to `high` is the 95 % interval."""
-    ratings = measured.ratings
-    rows = [
-        {
-            "player": entrant.name,
-            "run": entrant.run,
-            "iteration": entrant.iteration,
-            **{key: getattr(ratings, key)[place].item() for key in _FIGURES},
-            "is_anchor": entrant.name == ratings.anchor,
-            "identity": entrant.identity,
-        }
-        for place, entrant in enumerate(measured.entrants)
-    ]
-    return sorted(rows, key=lambda row: -row["elo"])
-
-
-def rating_record(measured: MeasuredPool) -> dict[str, Any]:
-    """A measured pool as JSON-ready figures."""
-    return {
-        "games": measured.games,
-        "anchor": measured.ratings.anchor,
-        "is_interrupted": measured.is_interrupted,
-        "players": rating_rows(measured),
-        "results": [result._asdict() | {"games": result.games} for result in measured.results],
-    }
 
 
 def ratings_figure(
@@ -67,7 +24,7 @@ def ratings_figure(
     figure of matplotlib.
 
     Args:
-      rows: as `rating_rows` makes them.
+      rows: of a `train.api.results.RatedPool`.
       runs: the name of each run by its directory.
       title: of the figure.
       x_label: of the horizontal axis.

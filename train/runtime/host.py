@@ -1,6 +1,8 @@
 """Transfer from device to host: every read of device data goes through `fetch`."""
 
+import contextlib
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import jax
@@ -38,6 +40,18 @@ def fetch(tree: Any) -> Any:
         return multihost_utils.process_allgather(leaf, tiled=True)
 
     return jax.device_get(jax.tree.map(within_reach, tree))
+
+
+@contextlib.contextmanager
+def callback_errors() -> Iterator[None]:
+    """Raise a UsageError of a host callback, which a program wraps, as itself."""
+    try:
+        yield
+    except jax.errors.JaxRuntimeError as error:
+        message = usage_error_message(error)
+        if message is None:
+            raise
+        raise UsageError(message) from None
 
 
 def usage_error_message(error: Exception) -> str | None:

@@ -158,7 +158,7 @@ def read(
 
 def _unwrap_help(options: type) -> None:
     """Make each option's docstring one line: tyro would keep its line breaks when it wraps it."""
-    for kind in options.__mro__[:-1]:
+    for kind in reversed(options.__mro__[:-1]):
         for said in docstring_parser.parse_from_object(kind).params:
             field = getattr(options, "__dataclass_fields__", {}).get(said.arg_name)
             if field is not None and said.description:

@@ -159,7 +159,7 @@ def test_a_pool_is_rated_and_kept(tmp_path, api_run, batches):
 
 
 def test_a_cache_knows_players_by_what_they_are(api_run):
-    (wjx,) = pool_lib.entrants_of_names(["wjx"], tiny.RULES, heuristics=HeuristicsConfig())
+    wjx = pool_lib.entrant_of_name("wjx", tiny.RULES, heuristics=HeuristicsConfig())
     assert train.make_player("wjx", tiny.RULES).identity == wjx.identity
     for simulations, name in ((4, f"{api_run.directory}@4"), (0, f"net:{api_run.directory}")):
         newest = api_run.player(simulations=simulations)

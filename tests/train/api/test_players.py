@@ -185,7 +185,7 @@ BOTH, TRIO = ["random", "greedy"], "playwallgo-3p"
         (lambda: train.make_player("random").act(states()[0]), "3x3"),
         (lambda: train.make_player("random").act(3), "state"),
         (lambda: train.match(*BOTH, games=0), "games"),
-        (lambda: train.match(*BOTH, games="20"), "whole"),
+        (lambda: train.match(*BOTH, games="many"), "integer"),
         (lambda: train.match(*BOTH, seed=-1), "seed"),
         (lambda: train.match(*BOTH, "wjx"), "3 players"),
         (lambda: train.selfplay("random", explores=True), "evaluate"),
@@ -258,7 +258,7 @@ def test_refusals_inside_programs_are_one_line(measure, monkeypatch):
         raise jax.errors.JaxRuntimeError("INTERNAL: at\na.b.UsageError: too large\n")
 
     for module in (games, ratings):
-        monkeypatch.setattr(module, "make_players", fail)
+        monkeypatch.setattr(module, "players_of", fail)
     for module in (measures, selfplay):
         monkeypatch.setattr(module, "make_player", fail)
     players = {

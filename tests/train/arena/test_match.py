@@ -182,19 +182,6 @@ def test_openings_that_no_match_can_begin_from_are_refused(
         read_openings(path, rules)
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"games": 0},
-        {"games": 20, "batch": 0},
-        {"games": 20, "opening": OpeningOptions(-1)},
-    ],
-)
-def test_wrong_numbers_are_refused(options):
-    with pytest.raises(ValueError, match=r"^match: "):
-        play("random", "random", **options)
-
-
 def test_figures():
     result = hand_made(
         outcome=[1, 1, 0, -1, 1, -1],

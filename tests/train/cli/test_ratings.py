@@ -14,8 +14,6 @@ from train.api import games
 from train.api import ratings as api_ratings
 from train.api.results import PlayedMatch
 from train.config.sprt import Sprt
-from train.players import registry
-from train.players.basic import Player
 from train.ratings import pool as pool_lib
 from train.runtime.errors import UsageError
 from train.runtime.interrupts import EXIT_INTERRUPTED
@@ -187,16 +185,15 @@ def test_the_shipped_player_is_the_opponent_where_none_is_named(player, against,
     asked = []
 
     def match(*players, **options):
-        how = options["sprt"], options["seed"], options["games"], options["opening_plies"]
-        asked.append(([each.name for each in players], how))
+        keys = ("sprt", "seed", "games", "opening_plies")
+        asked.append((players, *(options.get(key) for key in keys)))
         raise UsageError("enough")
 
-    monkeypatch.setattr(registry, "make_player", lambda name, *_, **__: Player(name, (), None))
     monkeypatch.setattr(games, "match", match)
     assert complaint(command("match", player)) == "enough"
     assert complaint(command("match", player, "--gate", "--seed", "3")) == "enough"
-    names = [player, against]
-    assert asked == [(names, ("", 0, 400, 2)), (names, ("-10,0", 3, 20_000, 4))]
+    names = player, against
+    assert asked == [(names, None, 0, None, None), (names, "-10,0", 3, 20_000, 4)]
 
 
 def test_match_stops_when_it_is_decided(matched, tmp_path):

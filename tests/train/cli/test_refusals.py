@@ -101,7 +101,7 @@ REFUSED = [
     ("match random random --seed -1", "seed"),
     ("match random random --games 0", "games"),
     ("match random random --batch 0", "batch"),
-    ("match random random --opening-plies -1", "opening_plies"),
+    ("match random random --opening-plies -1", "--opening-plies"),
     ("match random random --opening-plies 500", "500"),
     (f"match random random random {TRIO} --opening-plies 500", "500"),
     ("match random random --sprt 20", "sprt"),
@@ -146,10 +146,7 @@ REFUSED = [
     ("match random greedy --json x --records link", "two"),
     ("match random greedy --rules rules.json --json rules.json", "read"),
     ("match random greedy --config config.toml --json config.toml", "read"),
-    (f"match random greedy {TRIO} --json x --records x", "two"),
-    ("gate random --against greedy --json x --records x", "two"),
     ("tournament random greedy --json x --records x", "two"),
-    (f"{TABLE} --json x --records x", "two"),
     ("elo random --cache x --json x", "two"),
     ("elo random --cache c --json x.png --png x.png", "two"),
     ("elo random --cache c --out o --png o/elo.json", "ending"),
@@ -168,8 +165,6 @@ REFUSED = [
     ("corridors rules.json --rules rules.json", "read"),
     ("probe --rules rules.json --json rules.json", "read"),
     ("bench config.toml --json config.toml", "read"),
-    ("bench config.toml --what compile --json config.toml", "read"),
-    ("bench config.toml --what strength --json config.toml", "read"),
     ("bench config.toml --json x.png --plot x.png", "two"),
     ("curves run --csv x.png --out x.png", "two"),
     ("curves run --csv run/metrics.jsonl", "read"),
@@ -241,8 +236,8 @@ def test_a_run_is_not_written_over(finished, tmp_path):
     assert f"python -m train run --resume {directory};" in message
     for name in (directory, "--resume"):
         assert "--resume" in complaint(command("run", name))
-    for words in (("run", tiny.PATH, "--resume", directory), ("fit", "--resume", directory)):
-        assert str(directory) in complaint(command(*words))
+    assert "--resume" in complaint(command("run", tiny.PATH, "--resume", directory))
+    assert str(directory) in complaint(command("fit", "--resume", directory))
     assert contents(directory) == before
     shutil.copytree(directory, tmp_path / "fitted")
     (tmp_path / "fitted" / "records.json").write_text("{}")

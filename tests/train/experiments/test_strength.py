@@ -71,9 +71,8 @@ def measured(run: Path, monkeypatch) -> strength.StrengthCurve:
     config = tiny.config()
     found = [Entrant(f"run-{n}", f"id-{n}", None, "run", n) for n in (1, 2)]
     monkeypatch.setattr(strength.pool, "entrants_of_run", lambda *_, **__: found)
-    monkeypatch.setattr(
-        strength.pool, "entrants_of_names", lambda *_, **__: [Entrant("other", "id", None)]
-    )
+    other = Entrant("other", "id", None)
+    monkeypatch.setattr(strength.pool, "entrant_of_name", lambda *_, **__: other)
     settings = pool.settings_of(config.rules, opening_plies=0, seed=config.seed)
     cache = ResultsCache(run / strength.CACHE_FILE, settings | {"games": 4})
     for entrant, wins in zip(found, (1.0, 3.0), strict=True):

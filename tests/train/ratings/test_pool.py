@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests.support.learner import matches, tiny
+from train.api.results import RatedPool
 from train.arena import elo
 from train.arena.result import Counts, MatchResult
 from train.config.heuristics import HeuristicsConfig
@@ -242,8 +243,7 @@ def test_identity_is_of_weights_not_of_paths():
 
 def test_identity_of_a_heuristic_is_of_its_weights():
     def known_by(name: str, heuristics: HeuristicsConfig) -> str:
-        (found,) = pool.entrants_of_names([name], tiny.RULES, heuristics=heuristics)
-        return found.identity
+        return pool.entrant_of_name(name, tiny.RULES, heuristics=heuristics).identity
 
     usual = HeuristicsConfig()
     changed = dataclasses.replace(usual, wjx=dataclasses.replace(usual.wjx, boundary=4))
@@ -257,7 +257,7 @@ def test_identity_of_a_heuristic_is_of_its_weights():
 @pytest.fixture
 def make_player(monkeypatch):
     """Makes players of checkpoints, the first three of which have the same weights."""
-    monkeypatch.setattr(pool, "_how_it_plays", lambda name, heuristics: None)
+    monkeypatch.setattr(pool, "how_it_plays", lambda name, heuristics: None)
     asked = []
 
     def make(name, rules):
@@ -284,12 +284,14 @@ def test_entrants_of_a_run(tmp_path, make_player):
 
 def test_table_and_record_tell_the_same(tmp_path):
     measured = measure(tmp_path / "games", Play(), 1200)
-    record = json.loads(json.dumps(report.rating_record(measured)))
+    settings = {"seed": 0, "simulations": 2, "opening_plies": 2}
+    rated = RatedPool(measured, tiny.RULES, settings)
+    record = json.loads(json.dumps(rated.summary()))
     rows = record["players"]
     assert sum(row["games"] for row in rows) == 2 * record["games"] == 2400
     assert [row["elo"] for row in rows] == sorted((row["elo"] for row in rows), reverse=True)
     assert sum(sum(each["wins"]) for each in record["results"]) == 1200
-    table = report.rating_table(measured, title="t", caption="c")
+    table = rated.table()
     assert table.rows[0][0] == rows[0]["player"]
     assert "fixed" in [row[3] for row in table.rows]
 
