@@ -5,19 +5,21 @@ N positions, A slots, B positions at once.
 """
 
 import dataclasses
+import functools
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 
-from train.analysis.late_positions import LatePositions
+from train.analysis.late_positions import LatePositions, pairs_of_plies
 from train.arena.result import wilson_interval
 from train.metrics.text_table import Table
-from train.players.basic import Player
+from train.players.basic import Player, act_by
 from train.runtime.batches import batches
 from train.runtime.display import Display
 from train.runtime.host import fetch
+from train.search.search import Search
 from train.solver.alphabeta import AlphaBeta
 from train.solver.boards import BY_SEARCH, BY_TABLES, DRAW, LOSS, WIN, board_of, check_solvable
 from train.solver.positions import reachable_levels, sample_positions
@@ -28,9 +30,13 @@ from wallgo_jax.game.state import State
 
 DEFAULT_BATCH = 512
 _VALUES = {"won": WIN, "drawn": DRAW, "lost": LOSS}
-_MOST = 999
-_WALLS = ((0, 4), (5, 6), (7, 8), (9, 10), (11, _MOST))
-_LEFT = ((1, 2), (3, 4), (5, 6), (7, 8), (9, 12), (13, 16), (17, _MOST))
+_WALLS = {
+    "0 to 4 walls": (0, 4),
+    "5 to 6 walls": (5, 6),
+    "7 to 8 walls": (7, 8),
+    "9 to 10 walls": (9, 10),
+    "from 11 walls": (11, 999),
+}
 OnProgress = Callable[[int], Any]
 
 
@@ -50,6 +56,8 @@ class Accuracy:
       about: how they were chosen, JSON-ready.
       given_away: float32[N], cells of the best margin that the choice gives away; NaN where the
         margins of the plays are not known; None where no margins are.
+      agreed: float32[N], 1 where the player's value has the sign of the proven one, else 0; NaN
+        where one of them is 0 or the player has no value; None where no margins are.
     """
 
     player: str
@@ -62,6 +70,7 @@ class Accuracy:
     caption: str = "every reachable position"
     about: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     given_away: np.ndarray | None = None
+    agreed: np.ndarray | None = None
 
     @property
     def is_exact(self) -> bool:
@@ -75,51 +84,51 @@ class Accuracy:
             groups |= {name: self.value == value for name, value in _VALUES.items()}
         if self.is_exact:
             return groups | {f"ply {ply}": self.number == ply for ply in np.unique(self.number)}
-        by_walls = self.by == "walls"
-        for first, last in _WALLS if by_walls else _LEFT:
-            name = f"{first} to {last} walls" if by_walls else f"{first} to {last}"
-            if last == _MOST:
-                name = f"from {first} walls" if by_walls else f"{first} and more"
+        ranges = _WALLS if self.by == "walls" else pairs_of_plies(self.number)
+        for name, (first, last) in ranges.items():
             groups[name] = (self.number >= first) & (self.number <= last)
         return groups
 
     def record(self) -> dict[str, Any]:
         """JSON-ready figures: of each group how many, the share in which the value is kept, and
-        both where one can err."""
+        both where one can err; of late positions the share in which the signs of values agree."""
         positions = {}
         for name, where in self.groups().items():
             figures: dict[str, Any] = {}
             for words, group in (("", where), ("_where_one_can_err", where & self.can_err)):
-                total, share = int(group.sum()), _mean(self.kept[group])
-                figures |= {f"total{words}": total, f"kept{words}": share}
+                share = _mean(self.kept[group])
+                figures |= {f"total{words}": int(group.sum()), f"kept{words}": share}
                 if not self.is_exact:
-                    ends = None if share is None else wilson_interval(share, total)
-                    figures[f"interval_95{words}"] = ends
+                    figures[f"interval_95{words}"] = _interval(self.kept[group])
             if self.given_away is not None:
                 known = self.given_away[where & ~np.isnan(self.given_away)]
                 figures |= {"total_with_margins": len(known), "given_away": _mean(known)}
+            if self.agreed is not None:
+                known = self.agreed[where & ~np.isnan(self.agreed)]
+                figures |= {"total_with_values": len(known), "agreed": _mean(known)}
+                figures["interval_95_agreed"] = _interval(known)
             positions[name] = figures
         rules = {"player": self.player, "rules": self.rules.to_dict()}
         return {**rules, **self.about, "positions": positions}
 
     def table(self) -> Table:
         """The figures for a terminal; of a solved board without those of each ply."""
-        has_margins = self.given_away is not None
-        heads = [self.by if has_margins else "positions", "all", "kept"]
-        heads += [*([] if self.is_exact else ["95 %"]), "where one can err", "kept"]
-        heads += ["margins", "cells"] if has_margins else []
+        kept = "kept" if self.is_exact else "kept (95 %)"
+        heads = ["positions", "all", kept, "where one can err", kept]
+        if self.agreed is not None:
+            heads = [self.by, *heads[1:], "signs agree (95 %)", "margins", "cells"]
         rows = []
         for name, figures in self.record()["positions"].items():
             if name.startswith("ply") or not (figures["total"] or self.is_exact):
                 continue
-            row = [name, f"{figures['total']:,}", _shown(figures["kept"])]
-            if not self.is_exact:
-                row.append("{:.2f} to {:.2f}".format(*(100 * x for x in figures["interval_95"])))
-            row += [f"{figures['total_where_one_can_err']:,}"]
-            row += [_shown(figures["kept_where_one_can_err"])]
-            if has_margins:
-                cells = _shown(figures["given_away"], ".2f")
-                row += [f"{figures['total_with_margins']:,}", cells]
+            row = [name]
+            for words in ("", "_where_one_can_err"):
+                ends = figures.get(f"interval_95{words}")
+                row += [f"{figures[f'total{words}']:,}", _shown(figures[f"kept{words}"], ends=ends)]
+            if self.agreed is not None:
+                row.append(_shown(figures["agreed"], ends=figures["interval_95_agreed"]))
+                row.append(f"{figures['total_with_margins']:,}")
+                row.append(_shown(figures["given_away"], ".2f"))
             rows.append(row)
         caption = f"rules {name_of(self.rules)} · {self.caption}"
         return Table(f"{self.player} keeps the value of the game", heads, rows, caption)
@@ -131,7 +140,7 @@ def players_table(results: Sequence[Accuracy]) -> Table:
     groups = [name for name, figures in records[0].items() if figures["total_where_one_can_err"]]
     rows = []
     for result, figures in zip(results, records, strict=True):
-        shares = [_shown(figures[name]["kept_where_one_can_err"]) for name in groups]
+        shares = [_shown(figures[name]["kept_where_one_can_err"], ".1%") for name in groups]
         rows.append([result.player, *shares, _shown(figures["all"]["given_away"], ".2f")])
     title = "proven results kept where one can err, by plies left"
     caption = "cells: mean margin given away where all margins are proven"
@@ -142,8 +151,17 @@ def _mean(values: np.ndarray) -> float | None:
     return float(values.mean()) if len(values) else None
 
 
-def _shown(figure: float | None, style: str = ".2%") -> str:
-    return "-" if figure is None else format(figure, style)
+def _interval(values: np.ndarray) -> tuple[float, float] | None:
+    return wilson_interval(float(values.mean()), len(values)) if len(values) else None
+
+
+def _shown(
+    figure: float | None, style: str = ".2%", *, ends: tuple[float, float] | None = None
+) -> str:
+    if figure is None:
+        return "-"
+    interval = "" if ends is None else f" ({100 * ends[0]:.1f}–{100 * ends[1]:.1f})"
+    return format(figure, style) + interval
 
 
 def _choices(
@@ -305,13 +323,17 @@ def late_accuracy(
     player: Player, late: LatePositions, *, batch: int, seed: int = 0, is_quiet: bool = False
 ) -> Accuracy:
     """Measure a player in proven positions; shows progress."""
-    count, chosen = len(late.value), []
+    count, slots, values = len(late.value), [], []
     batch, key, display = min(batch, count), jax.random.key(seed), Display(is_quiet=is_quiet)
+    player = player._replace(act=_slots_and_values(player))
     with display, display.task(player.name, count, "positions") as on_progress:
-        for _, slots, size in _choices(player, late.states, batch=batch, key=key):
-            chosen.append(fetch(slots)[:size])
-            on_progress(sum(map(len, chosen)))
-    at = np.arange(count), np.concatenate(chosen)
+        for _, chosen, size in _choices(player, late.states, batch=batch, key=key):
+            slot, value = fetch(chosen)
+            slots.append(slot[:size])
+            values.append(value[:size])
+            on_progress(sum(map(len, slots)))
+    at = np.arange(count), np.concatenate(slots)
+    signs = late.value * np.sign(np.concatenate(values))
     # A row of NaN has no margins; NaN in another row is an illegal play.
     most = np.where(np.isnan(late.margins), -np.inf, late.margins).max(axis=1)
     return Accuracy(
@@ -322,7 +344,34 @@ def late_accuracy(
         late.best[at],
         "plies left",
         late.left,
-        "late positions of recorded games, by plies that the game went on for; cells: mean margin "
-        "given away where all margins are proven",
+        "late positions of recorded games, by plies that the game went on for; signs: of the "
+        "player's value and the proven one, neither 0; cells: mean margin given away where all "
+        "margins are proven; intervals by Wilson",
         given_away=most - late.margins[at],
+        agreed=np.where(signs == 0, np.nan, signs > 0),
     )
+
+
+def _slots_and_values(player: Player) -> Callable[..., Any]:
+    """A player's `act` that has, next to the slots, the values float32[B] behind them; values are 0
+    where it has none."""
+    if player.report is not None and player.act is act_by(player.report):
+        return _searched(player.report)
+
+    def act(variables: Any, states: State, key: jax.Array) -> tuple[jax.Array, np.ndarray]:
+        slots = player.act(variables, states, key)
+        return slots, np.zeros(len(slots), np.float32)
+
+    return act
+
+
+@functools.cache
+def _searched(report: Search) -> Callable[..., Any]:
+    """The same function for the same search, so that players share its program."""
+
+    @jax.jit
+    def act(variables: Any, states: State, key: jax.Array) -> tuple[jax.Array, jax.Array]:
+        result = report(variables, states, key)
+        return result.slot, result.value
+
+    return act

@@ -145,6 +145,12 @@ def plies_left(game: LateGame, ply: int) -> int:
     return len(game.record.actions) - ply
 
 
+def pairs_of_plies(left: Iterable[int]) -> dict[str, tuple[int, int]]:
+    """The groups of two that plies left fall into, one of each player, by name in rising order."""
+    firsts = sorted({int(each - 1) // 2 * 2 + 1 for each in left})
+    return {f"{first} to {first + 1}": (first, first + 1) for first in firsts}
+
+
 def spread(
     games: Sequence[LateGame],
     most: int,

@@ -11,11 +11,13 @@ from train.analysis.late_positions import (
     LateGame,
     LatePosition,
     TakeOptions,
+    pairs_of_plies,
     plies_left,
     read_late,
     states_of,
     to_line,
 )
+from train.arena.result import wilson_interval
 from train.data.record_dataset import (
     Examples,
     RecordedGames,
@@ -166,15 +168,16 @@ def proofs_table(games: Sequence[LateGame]) -> Table:
         "refused": [plies_left(game, ply) for game in games for ply in game.refused],
         "unclear": [plies_left(game, ply) for game in games for ply in game.unclear],
     }
-    rows = []
-    every = sorted({left for lefts in groups.values() for left in lefts})
-    for name, wanted in [*((str(left), {left}) for left in every), ("all", set(every))]:
+    rows, every = [], [left for lefts in groups.values() for left in lefts]
+    for name, wanted in [*pairs_of_plies(every).items(), ("all", set(every))]:
         counts = {key: sum(left in wanted for left in lefts) for key, lefts in groups.items()}
         tried = counts["proven"] + counts["refused"] + counts["unclear"]
-        shares = (f"{count / tried:.1%}" if tried else "-" for count in counts.values())
+        shares = [f"{count / tried:.1%}" if tried else "-" for count in counts.values()]
+        low, high = wilson_interval(counts["proven"] / max(1, tried), tried)
         rows.append([name, f"{tried:,}", *shares])
+        rows[-1][2] += f" ({100 * low:.1f}–{100 * high:.1f})"
     caption = (
-        "margin: of best play; margins: of all plays; refused: more nodes needed; unclear: bounds "
-        "too coarse"
+        "95 % intervals by Wilson; margin: of best play; margins: of all plays; refused: more "
+        "nodes needed; unclear: bounds too coarse"
     )
     return Table("late positions proven", ("plies left", "tried", *groups), rows, caption)

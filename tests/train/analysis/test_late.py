@@ -29,10 +29,12 @@ from train.analysis.late_proofs import (
     telling_positions,
 )
 from train.data.record_dataset import RecordedGames, read_recorded_games
-from train.players.basic import Player
+from train.players.basic import Player, act_by, make_random_player
 from train.runtime.errors import UsageError
+from train.search.search import SearchResult
 from wallgo_jax.formats import records
 from wallgo_jax.formats.records import Record
+from wallgo_jax.game import actions
 from wallgo_jax.game.rules import Rules
 
 RULES = Rules(
@@ -249,6 +251,30 @@ def test_accuracy_counts_kept_results(late_file):
     assert kept.record()["positions"]["all"]["total_with_margins"] == known.sum()
     assert figures["total"] == len(late.value)
     assert figures["total_where_one_can_err"] == lost.can_err.sum()
+
+
+def test_values_agree_with_the_proven_ones_where_neither_is_zero(late_file):
+    late = load_late(late_file)
+    says = np.where(np.arange(len(late.value)) % 3 == 0, 0.5, -0.5)
+
+    def search(variables, states, key):
+        slots = jax.vmap(actions.legal_slots)(states).argmax(axis=-1)
+        nothing = np.zeros(len(slots), np.float32)
+        return SearchResult(slots, nothing, variables, nothing, nothing)
+
+    result = late_accuracy(
+        Player("half", says, act_by(search), search), late, batch=len(says), is_quiet=True
+    )
+    right = [(said > 0) == (value > 0) for said, value in zip(says, late.value, strict=True)]
+    decided = late.value != 0
+    np.testing.assert_array_equal(result.agreed[decided], np.array(right)[decided])
+    assert np.isnan(result.agreed[~decided]).all()
+    figures = result.record()["positions"]
+    assert figures["all"]["total_with_values"] == decided.sum()
+    assert figures["all"]["agreed"] == np.mean(np.array(right)[decided])
+    assert sum(each["total"] for name, each in figures.items() if "to" in name) == len(says)
+    silent = late_accuracy(make_random_player(), late, batch=len(says), is_quiet=True)
+    assert silent.record()["positions"]["all"]["total_with_values"] == 0
 
 
 def test_a_player_is_measured_in_a_file(late_file, tmp_path):
