@@ -116,7 +116,7 @@ class Accuracy:
         kept = "kept" if self.is_exact else "kept (95 %)"
         heads = ["positions", "all", kept, "where one can err", kept]
         if self.agreed is not None:
-            heads = [self.by, *heads[1:], "signs agree (95 %)", "margins", "cells"]
+            heads = [self.by, "all", "can err", kept, "signs agree (95 %)", "cells (margins)"]
         rows = []
         for name, figures in self.record()["positions"].items():
             if name.startswith("ply") or not (figures["total"] or self.is_exact):
@@ -126,9 +126,11 @@ class Accuracy:
                 ends = figures.get(f"interval_95{words}")
                 row += [f"{figures[f'total{words}']:,}", _shown(figures[f"kept{words}"], ends=ends)]
             if self.agreed is not None:
+                # What is kept of all positions goes: where no play can err, all is.
+                del row[2]
                 row.append(_shown(figures["agreed"], ends=figures["interval_95_agreed"]))
-                row.append(f"{figures['total_with_margins']:,}")
-                row.append(_shown(figures["given_away"], ".2f"))
+                cells = _shown(figures["given_away"], ".2f")
+                row.append(f"{cells} ({figures['total_with_margins']:,})")
             rows.append(row)
         caption = f"rules {name_of(self.rules)} · {self.caption}"
         return Table(f"{self.player} keeps the value of the game", heads, rows, caption)
@@ -160,8 +162,9 @@ def _shown(
 ) -> str:
     if figure is None:
         return "-"
-    interval = "" if ends is None else f" ({100 * ends[0]:.1f}–{100 * ends[1]:.1f})"
-    return format(figure, style) + interval
+    if ends is None:
+        return format(figure, style)
+    return "{:.1f}% ({:.1f}–{:.1f})".format(*(100 * part for part in (figure, *ends)))
 
 
 def _choices(

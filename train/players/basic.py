@@ -53,11 +53,14 @@ class Player(NamedTuple):
         return () if self.trained is None else self.trained.config.learned
 
 
-@functools.cache
 def act_by(report: Search, temperature: float = 0.0) -> Act:
     """Play what a search chooses, or slots drawn by its policy^(1 / temperature); the same for the
     same search."""
+    return _act_by(report, temperature)
 
+
+@functools.cache
+def _act_by(report: Search, temperature: float) -> Act:
     @jax.jit
     def act(variables: Any, states: State, key: jax.Array) -> jax.Array:
         if temperature == 0:

@@ -263,7 +263,7 @@ def test_values_agree_with_the_proven_ones_where_neither_is_zero(late_file):
         return SearchResult(slots, nothing, variables, nothing, nothing)
 
     result = late_accuracy(
-        Player("half", says, act_by(search), search), late, batch=len(says), is_quiet=True
+        Player("half", says, act_by(search, 0.0), search), late, batch=len(says), is_quiet=True
     )
     right = [(said > 0) == (value > 0) for said, value in zip(says, late.value, strict=True)]
     decided = late.value != 0
