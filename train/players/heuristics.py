@@ -34,6 +34,7 @@ from train.search.evaluator import Evaluation, Evaluator, side_of
 from train.search.sequential_halving import are_largest
 from wallgo_jax.board import bitboard
 from wallgo_jax.board.bitboard import Cells, Exits
+from wallgo_jax.board.fusion import fusion_barrier
 from wallgo_jax.game import actions, chance, referee
 from wallgo_jax.game import terrain as terrain_lib
 from wallgo_jax.game.state import State
@@ -90,6 +91,8 @@ def _scores_among(state: State, config: HeuristicConfig) -> jax.Array:
     playable = bitboard.unpack(state.variant.playable)
     near = [_discs(each, exits, playable, config.boundary, grid=grid) for each in terrain.stones]
     reached = bitboard.flood(tuple(discs[-1] for discs in near), exits, grid)
+    # Else XLA on CPU computes the discs of a batch again for each pair of distances.
+    near, reached = fusion_barrier((near, reached), token=state.position.ply < 0)
     own, other = [], []  # sums of the weights of a side's cells, as its own and as a rival's
     for side, discs in enumerate(near):
         others = [number for number in range(len(near)) if number != side]
@@ -246,12 +249,14 @@ def make_heuristic_evaluator(config: HeuristicConfig) -> Evaluator:
     def evaluate_board(state: State) -> Evaluation:
         mover, players = state.position.player, state.position.stones.shape[0]
         scores = slot_scores(state, config)
-        logits, still = _logits_of(scores, config), score(state, mover, config)
-        value = jnp.tanh((scores.max() + still) / 2 / config.scale)
+        logits = _logits_of(scores, config)
         if players == 2:
+            still = score(state, mover, config)
+            value = jnp.tanh((scores.max() + still) / 2 / config.scale)
             return Evaluation(logits, value * jnp.array([1.0, -1.0], jnp.float32))
         order = (mover + jnp.arange(players)) % players
-        values = jnp.tanh(_scores_among(state, config)[order] / config.scale).at[0].set(value)
+        still = _scores_among(state, config)[order]
+        values = jnp.tanh(still.at[0].add(scores.max()).at[0].divide(2) / config.scale)
         values -= values.mean()
         return Evaluation(logits, values / jnp.maximum(1, jnp.abs(values).max()))
 
