@@ -168,8 +168,9 @@ class EloArguments(GameArguments):
 
     games: AtLeastOne = 40
     minutes: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 10.0
-    """Minutes to play for; longer where the games that connect all players take longer. Each call
-    plays on for as long."""
+    """Minutes to play for, but at least the games that connect all players: one pairing for each
+    player but one. Once the first is played, a line says how long they take. Each call plays on for
+    as long."""
     budget: Annotated[
         AtLeastOne | None, arg("INT", "(default: as many as the minutes have room for)")
     ] = None

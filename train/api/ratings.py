@@ -151,6 +151,9 @@ class _Batches:
             say(f"about {max(1, round(seconds / 60))} min more, about {total - games} games")
         elif not self._played and self._budget is None:
             say(f"about {self._seconds / 60:g} min; --minutes or --budget GAMES changes that")
+            if progress.unconnected:
+                least = f"at least the {progress.unconnected} games that connect all players"
+                say(f"{least}; the first {self._games} tell how long they take")
         elif not self._played:
             say(f"{total - games} games; the first {self._games} tell how long they take")
         tenth = 10 * games // max(total, 1)

@@ -85,7 +85,10 @@ def test_elo_plays_for_ten_minutes_and_says_how_long_it_takes(run, plays, monkey
     monkeypatch.setattr(api_ratings.time, "monotonic", lambda: 60.0 * len(plays))
     said = command("elo", run, *ELO)
     assert said.code == 0 and len(plays) == len(lines(run)) == 11
-    assert said.out.startswith("about 10 min; --minutes or --budget GAMES changes that\n")
+    assert said.out.splitlines()[:2] == [
+        "about 10 min; --minutes or --budget GAMES changes that",
+        "at least the 20 games that connect all players; the first 4 tell how long they take",
+    ]
     said = command("elo", run, *ELO, "--minutes", "3")
     assert said.code == 0 and len(lines(run)) == 15
     words = command("elo", run, *ELO, "--budget", "80").out
