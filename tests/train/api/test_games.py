@@ -4,6 +4,7 @@ Matches are stood in for: what is asked of them is that of the commands, and the
 """
 
 import dataclasses
+import inspect
 import json
 from unittest.mock import Mock
 
@@ -35,6 +36,16 @@ from wallgo_jax.formats import records
 from wallgo_jax.game import actions
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.view.game_replay import replay_actions
+
+
+def test_options_of_a_call_are_in_its_signature_and_others_are_refused():
+    options = inspect.signature(train.match).parameters
+    assert options["games"].default == 400 and "opening_plies" in options
+    assert not any(each.kind is each.VAR_KEYWORD for each in options.values())
+    for call in (train.match, train.tournament, train.elo, train.accuracy):
+        players = ["random", "greedy"] if call is train.match else [["random", "greedy"]]
+        with pytest.raises(train.UsageError, match="gamse"):
+            call(*players, gamse=3)
 
 
 def match_of(names: list[str], rules, games: int) -> MatchResult:
