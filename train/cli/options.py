@@ -119,13 +119,13 @@ def check(command: Any) -> None:
     """
     name, kind = type(command).__name__.lower(), type(command)
     values = {field.name: getattr(command, field.name) for field in dataclasses.fields(command)}
+    hints = typing.get_type_hints(kind, include_extras=True)
     try:
         checked(kind, values)
     except UsageError as error:
         option, _, wrong = str(error).partition(":")
-        raise UsageError(f"{name}: --{option.replace('_', '-')}:{wrong}") from None
+        raise UsageError(f"{name}: {_spelled(option, hints)}:{wrong}") from None
     uses: dict[FileUse, list[Any]] = {use: [] for use in FileUse}
-    hints = typing.get_type_hints(kind, include_extras=True)
     for field in dataclasses.fields(command):
         value = values[field.name]
         for rule in getattr(hints[field.name], "__metadata__", ()):
@@ -135,16 +135,24 @@ def check(command: Any) -> None:
                 given = [other for other in rule.others if _is_given(command, other)]
                 if bool(given) == rule.is_with:
                     others = given or rule.others
-                    words = [f"--{each.replace('_', '-').replace('=', ' ')}" for each in others]
-                    option, how = field.name.replace("_", "-"), "with" if given else "without"
-                    raise UsageError(
-                        f"{name}: --{option} has no effect {how} {' or '.join(words)}; leave it out"
-                    )
+                    words = " or ".join(_spelled(each, hints) for each in others)
+                    option, how = _spelled(field.name, hints), "with" if given else "without"
+                    raise UsageError(f"{name}: {option} has no effect {how} {words}; leave it out")
     for picture in filter(None, uses[PICTURE]):
         from train.metrics.plot_style import check_format
 
         check_format(picture)
     check_files(*uses[WRITTEN], *uses[PICTURE], inputs=uses[READ])
+
+
+def _spelled(option: str, hints: dict[str, Any]) -> str:
+    """A field as on the command line: `RUNS` where its place says what it is, else `--some-key`,
+    with its value after an equals sign."""
+    name, equals, value = option.partition("=")
+    field = name.partition(".")[0]
+    if Positional in getattr(hints.get(field), "__metadata__", ()):
+        return field.upper()
+    return f"--{name.replace('_', '-')}{' ' if equals else ''}{value}"
 
 
 def _is_given(command: Any, option: str) -> bool:

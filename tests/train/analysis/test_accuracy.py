@@ -160,8 +160,8 @@ def test_stopped_work_counts(measure, sampled):
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        (["--positions", "-1"], "at least 0"),
-        (["--positions", "9", "--min-walls", "-1"], "min_walls"),
+        (["--positions", "-1"], "--positions: Input should be greater than or equal to 0"),
+        (["--positions", "9", "--min-walls", "-1"], "--min-walls: "),
         (["--positions", "9", "--rules", "wallzero-4stone"], "4x4"),
         (["--positions", "9", "--min-walls", "12"], "meet only 0 positions"),
         (["--min-walls", "6"], "--min-walls"),

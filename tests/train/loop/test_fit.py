@@ -142,7 +142,7 @@ def test_a_run_of_self_play_is_no_run_of_fit(games, straight, tmp_path):
     [
         (["--validation", "1.5"], "validation (1.5) must lie between 0 and 1"),
         (["--records"], "records"),
-        (["--resume", "nowhere"], "--resume goes on with the config"),
+        (["--resume", "nowhere"], "CONFIG has no effect with --resume"),
     ],
 )
 def test_usage_errors_are_one_line(games, tmp_path, capsys, words, said):

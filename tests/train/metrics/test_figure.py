@@ -128,7 +128,7 @@ def test_a_full_disk_leaves_no_half_file(tmp_path, full_disk, write, name):
 @pytest.mark.parametrize(
     ("words", "word"),
     [
-        ([], "no run"),
+        ([], "RUNS: "),
         (["nowhere"], "nowhere"),
         (["empty"], "empty/metrics.jsonl"),
         (["new"], "iteration"),
