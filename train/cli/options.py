@@ -158,8 +158,11 @@ def _spelled(option: str, hints: dict[str, Any]) -> str:
 def _is_given(command: Any, option: str) -> bool:
     """Whether an option is not by default, or `what=search` has that among its values."""
     name, has_value, value = option.partition("=")
-    given, default = getattr(command, name), type(command).__dataclass_fields__[name].default
-    return value in names_in(given) if has_value else given != default
+    given, defaults = (
+        getattr(command, name),
+        {x.name: x.default for x in dataclasses.fields(command)},
+    )
+    return value in names_in(given) if has_value else given != defaults[name]
 
 
 def names_in(text: str) -> tuple[str, ...]:
