@@ -51,7 +51,7 @@ def counted(monkeypatch):
         ({"plot": Path("p.png"), "report": Path("out")}, "--plot"),
         ({"what": "engine,env"}, "alone"),
         ({"what": "engine", "batch": "4"}, "--batch"),
-        ({"what": "engine", "config": tiny.PATH}, "--config"),
+        ({"what": "engine", "config": tiny.PATH}, "CONFIG"),
         ({"what": "engine", "sessions": "9999"}, "9999"),
         ({"what": "engine", "player": "heuristic-search:wjx@1s"}, "simulations"),
         *(({"what": what, "config": MIXED}, "one rule set") for what in ("env", "compile")),
