@@ -14,7 +14,7 @@ import pytest
 from tests.support import site
 from train.checkpoints import pretrained
 from train.cli import command_line as train_program
-from train.cli.commands import GROUPS
+from train.cli.command_line import GROUPS
 from train.cli.experiment import Ablation, Experiment
 from train.cli.run import Run
 from train.config import read_config
@@ -236,7 +236,7 @@ def test_every_config_says_how_it_is_run(path):
         "python -m train match random greedy --gamez 4",
         "python -m train run configs/cpu.toml --rules wallzero-empty --name empty",
         "cd x && python3 -m wallgo_jax shew A1",
-        "python train/bench/table1.py --rounds 5 --siez 9",
+        "python train/bench/suite.py --rounds 5 --siez 9",
     ],
 )
 def test_a_wrong_command_is_noticed(command, check_command):

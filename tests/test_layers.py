@@ -23,11 +23,11 @@ wallgo_jax/_version wallgo_jax/display wallgo_jax/board wallgo_jax/game wallgo_j
 wallgo_jax/observation wallgo_jax/notation wallgo_jax/arguments wallgo_jax/serialization
 wallgo_jax/env wallgo_jax/view wallgo_jax/formats wallgo_jax/drawing wallgo_jax/render
 wallgo_jax/__init__ wallgo_jax/adapters wallgo_jax/cli wallgo_jax/__main__
-train/__init__ train/runtime train/functions train/network train/search/arrays train/search
+train/__init__ train/runtime train/functions train/network train/search
 train/data train/learning train/solver train/config train/metrics train/checkpoints train/players
 train/arena train/opponents train/engine
-train/loop train/ratings train/analysis train/review train/puzzles
-train/experiments/lib train/experiments train/ui/games train/ui
+train/loop train/ratings train/analysis train/review
+train/experiments/lib train/experiments train/ui
 train/bench train/api train/cli train/__main__
 """.split()
 DOORS = {
@@ -91,7 +91,7 @@ PLANTED = {
     "from ..game.rules import Rules": ("wallgo_jax/board/x.py", "imports wallgo_jax/game"),
     "def f():\n    import wallgo_jax.env": ("wallgo_jax/game/x.py", "game imports wallgo_jax/env"),
     "import importlib as a\na.import_module('train')": ("wallgo_jax/board/x.py", "imports train"),
-    "from train.bench import suite": ("train/ui/games/x.py", "imports train/bench, which only"),
+    "from train.bench import suite": ("train/ui/x.py", "imports train/bench, which only"),
     "from train import Run": ("train/loop/training.py", "train/loop uses a name of train"),
     "from . import y": ("train/runtime/x.py", "a circle: train/runtime"),
     "": ("train/new.py", "train/new.py has no floor"),

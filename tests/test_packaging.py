@@ -93,10 +93,10 @@ def test_readme_has_a_row_for_each_extra():
 
 NO_ARRAYS = """
 import train.config, train.network, train.search, wallgo_jax
-from train.cli.commands import PROGRAM
+from train.cli.command_line import PROGRAM
 from train.config import RunConfig, read_config
-from train.config.keys import keys_of
-from train.config.keys import config_to_toml
+from train.config.reading import keys_of
+from train.config.reading import config_to_toml
 from wallgo_jax.cli.commands import Show
 
 read_config(None, ["--rules.walls", "5"])

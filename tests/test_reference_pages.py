@@ -8,7 +8,7 @@ import pytest
 
 from tests.support import reference_pages
 from train.config import RunConfig
-from train.config.keys import keys_of
+from train.config.reading import keys_of
 from wallgo_jax.game.rules import Rules, name_of
 
 HEURISTICS = ("ethen", "wjx")

@@ -9,12 +9,11 @@ import numpy as np
 from aiohttp import web
 
 from tests.support.learner.reports import report_of
-from train.puzzles.puzzle_file import Puzzle, WinChances
+from train.review.puzzle_file import Puzzle, WinChances
 from train.search.report import SearchReport
 from train.ui.game_server import GameServer
-from train.ui.games.game_tree import Node
-from train.ui.games.levels import Level
-from train.ui.games.machine import Machine
+from train.ui.game_tree import Node
+from train.ui.machine import Level, Machine
 from train.ui.reviewing import Reviewer
 from train.ui.server import make_app
 from wallgo_jax.formats.records import Record

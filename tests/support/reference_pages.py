@@ -18,10 +18,10 @@ import wallgo_jax
 from tests.support.import_graph import ROOT
 from tests.test_layers import FLOORS
 from train.cli import command_line as train_program
-from train.cli.commands import PROGRAM
+from train.cli.command_line import PROGRAM
 from train.cli.inspect import INSPECT
 from train.config import RunConfig
-from train.config.keys import Key, in_toml, keys_of
+from train.config.reading import Key, in_toml, keys_of
 from train.experiments.catalogue import EXPERIMENTS
 from wallgo_jax.cli import command_line as game_program
 from wallgo_jax.cli.parsing import Program

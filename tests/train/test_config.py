@@ -16,7 +16,7 @@ from train.config import (
     config_to_dict,
     read_config,
 )
-from train.config.keys import keys_of
+from train.config.reading import keys_of
 from train.learning.config import LearnerConfig
 from train.network import NetworkConfig
 from train.search.config import SearchConfig

@@ -14,11 +14,9 @@ import numpy as np
 
 from train.analysis.late_positions import LatePositions, pairs_of_plies
 from train.arena.result import wilson_interval
-from train.metrics.text_table import Table
 from train.players.basic import Player, act_by
-from train.runtime.batches import batches
-from train.runtime.display import Display
-from train.runtime.host import fetch
+from train.runtime.display import Display, Table
+from train.runtime.host import batches, fetch
 from train.search.search import Search
 from train.solver.alphabeta import AlphaBeta
 from train.solver.boards import BY_SEARCH, BY_TABLES, DRAW, LOSS, WIN, board_of, check_solvable

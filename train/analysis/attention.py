@@ -23,8 +23,8 @@ from train.analysis import pictures
 from train.analysis.pictures import BoardPicture
 from train.checkpoints.weights import TrainedNetwork
 from train.network import NetworkConfig, Variables
-from train.network.blocks import TRANSFORMER, parse_blocks
 from train.network.build import network_for, observer_for
+from train.network.config import TRANSFORMER, parse_blocks
 from train.players.registry import load_network
 from train.runtime.errors import UsageError
 from train.runtime.files import replace_bytes

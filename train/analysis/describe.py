@@ -14,10 +14,10 @@ from rich.text import Text
 
 from train.config import RunConfig, read_config
 from train.config.rule_sets import rule_sets_in_words, write_rule_sets
-from train.metrics.text_table import Table
 from train.network import Network, Part, Variables, census, compute_dtype
 from train.network.build import channels_of, network_for
 from train.players.registry import load_network
+from train.runtime.display import Table
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
 from wallgo_jax.game.rules import name_of

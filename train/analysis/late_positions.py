@@ -29,9 +29,8 @@ import pydantic
 
 from train.data.record_dataset import RecordedGames, make_examples
 from train.runtime import files
-from train.runtime.batches import in_batches
 from train.runtime.errors import UsageError
-from train.runtime.host import fetch
+from train.runtime.host import fetch, in_batches
 from train.solver.boards import LOSS
 from wallgo_jax.formats import records
 from wallgo_jax.formats.records import Record

@@ -24,8 +24,8 @@ from train.data.record_dataset import (
     make_examples,
     read_recorded_games,
 )
-from train.metrics.text_table import Table
 from train.runtime import files
+from train.runtime.display import Table
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
 from train.solver.boards import board_of

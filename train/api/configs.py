@@ -16,7 +16,7 @@ from train.config import (
     read_saved_config,
 )
 from train.functions import Function
-from train.network.custom import read_network
+from train.network.build import read_network
 from train.runtime.errors import UsageError, usage_errors
 from wallgo_jax.formats import rules_text
 from wallgo_jax.game import rules as rules_lib

@@ -17,7 +17,7 @@ from train.api.states import States, actions_of, batch_of, check_rules
 from train.checkpoints import pretrained
 from train.checkpoints.weights import TrainedNetwork
 from train.config import SHIPPED, RunConfig, config_from_dict, config_to_dict, read_config
-from train.config.heuristics import HeuristicsConfig
+from train.config.run import HeuristicsConfig
 from train.functions import refuse_functions
 from train.network import Variables
 from train.players import basic, registry

@@ -15,10 +15,9 @@ from train.arena.tournament import Elimination, StandingsRow, TournamentMatch
 from train.config.sprt import Sprt
 from train.metrics.intervals import Interval, intervals_figure
 from train.metrics.rows import METRICS_FILE, Row, read_rows
-from train.metrics.text_table import Table
 from train.ratings import report as ratings_report
 from train.ratings.pool import MeasuredPool
-from train.runtime.dataframes import to_dataframe
+from train.runtime.display import Table, to_dataframe
 from train.runtime.errors import UsageError
 from train.runtime.files import reason_of, writing
 from wallgo_jax.formats import records

@@ -33,8 +33,8 @@ from train.loop.training import open_run, write_game
 from train.metrics.figure import Axis, metrics_figure
 from train.metrics.rows import Row
 from train.network import Variables
-from train.players.networks import refuse_other_rules
-from train.runtime.dataframes import to_dataframe
+from train.players.searching import refuse_other_rules
+from train.runtime.display import to_dataframe
 from train.runtime.errors import UsageError
 from train.runtime.fields import AtLeastOne
 from train.runtime.host import fetch

@@ -15,7 +15,7 @@ from train.api.players import Opponent, Player, make_player
 from train.api.progress import Shown, follow
 from train.data.whole_games import make_whole_games
 from train.players.basic import make_move_search
-from train.runtime.dataframes import to_dataframe
+from train.runtime.display import to_dataframe
 from train.runtime.errors import UsageError
 from train.runtime.files import writing
 from train.runtime.host import callback_errors

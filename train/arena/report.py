@@ -23,7 +23,7 @@ from train.arena.tournament import (
     TournamentMatch,
     score_between,
 )
-from train.metrics.text_table import Table
+from train.runtime.display import Table
 from train.runtime.errors import usage_errors
 from wallgo_jax.cli.sources import LoadedGame, SourceRequest, read_games
 from wallgo_jax.formats.records import Record

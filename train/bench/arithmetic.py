@@ -14,7 +14,7 @@ import jax.numpy as jnp
 
 from train.bench import trainer
 from train.bench.report import short
-from train.bench.training import MILLION
+from train.bench.trainer import MILLION
 from train.config import RunConfig
 from train.network import compute_dtype
 

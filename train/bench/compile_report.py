@@ -33,9 +33,9 @@ from train.config import RunConfig, config_to_dict
 from train.data.selfplay import first_boards
 from train.loop.start import load_opponent
 from train.loop.train_step import TrainStep
-from train.metrics.text_table import Table
 from train.network.build import channels_of
 from train.runtime.devices import AXIS, BY_BOARD, EVERYWHERE, Devices, tracing_for
+from train.runtime.display import Table
 from train.runtime.errors import UsageError
 from train.search.search import cast_own_weights
 from wallgo_jax import env as env_lib

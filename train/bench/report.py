@@ -13,8 +13,8 @@ from rich.text import Text
 from train.bench.suite import PLOT, Figures, Request, unit_of
 from train.bench.timing import BenchRow
 from train.config import config_to_dict
-from train.metrics.plot_style import COLOURS, DASHED, GREY, new_plot, save_figure
-from train.metrics.text_table import Table
+from train.metrics.figure import COLOURS, DASHED, GREY, new_plot, save_figure
+from train.runtime.display import Table
 from train.runtime.files import check_writable, plain_data, replace_text, write_json
 from train.runtime.provenance import versions
 

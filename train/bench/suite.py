@@ -1,4 +1,9 @@
-"""Measures the parts of a request, each at growing batches up to the end of memory."""
+"""Measures the parts of a request, each at growing batches up to the end of memory.
+
+`table1` measures inference times of the ResTNet paper's networks relative to 6R, next to the
+paper's. The eleven networks are those of Table 1 of Wu, Wu, Shih, Ju, Wu, "ResTNet: Defense against
+Adversarial Policies via Transformer in Computer Go": 9x9, 256 channels, 4 heads, MLP ratio 2.
+"""
 
 import dataclasses
 import gc
@@ -8,13 +13,58 @@ from typing import NamedTuple
 
 import jax
 
-from train.bench import alphazero, games, search, table1, trainer
-from train.bench.ratios import ONE_DEVICE, RANDOM_PLAY, SHARED, SHARED_KINDS, Ratio, ratios
+from train.bench import alphazero, games, search, trainer
 from train.bench.timing import Benchmark, BenchRow, take_turns
+from train.bench.trainer import census_of, make_forward_bench
 from train.config import RunConfig
 from train.runtime.devices import Devices, all_devices
 from train.runtime.errors import UsageError
 from train.runtime.memory import out_of_memory_message
+from wallgo_jax.game.rules import Rules
+
+
+class PaperRow(NamedTuple):
+    """A network in the paper's table; its name is a block string."""
+
+    name: str
+    millions: float  # parameters
+    milliseconds: float  # inference
+
+
+TABLE_1 = (
+    PaperRow("6R", 7.146, 3.067),
+    PaperRow("6T", 3.358, 8.130),
+    PaperRow("5R1T", 6.619, 3.650),
+    PaperRow("4R2T", 5.967, 4.237),
+    PaperRow("3R3T", 5.314, 5.000),
+    PaperRow("2R4T", 4.662, 5.882),
+    PaperRow("1R5T", 4.001, 6.329),
+    PaperRow("TRRRRT", 5.967, 4.566),
+    PaperRow("RTRRRT", 5.967, 4.566),
+    PaperRow("RRTRRT", 5.967, 4.566),
+    PaperRow("RRRTRT", 5.967, 4.566),
+)
+
+
+def table1_benches(config: RunConfig, batch: int, devices: Devices) -> Iterator[Benchmark]:
+    """Compile the forward pass of each network, in the config's type of numbers."""
+    for row in TABLE_1:
+        network = dataclasses.replace(
+            config.network, blocks=row.name, width=256, heads=4, mlp_ratio=2.0, planes="BTR"
+        )
+        paper = dataclasses.replace(config, rules=Rules(size=9), network=network)
+        millions = sum(part.parameters for part in census_of(paper)) / 1e6
+        name = f"{row.name}, {millions:.3f} M parameters (paper {row.millions:.3f})"
+        yield make_forward_bench(paper, batch, devices, name)
+
+
+def table1_times(rows: Sequence[BenchRow]) -> Iterator[tuple[str, float]]:
+    """Each network's time over 6R's at one batch, with the paper's in its name."""
+    speeds = [row.rates["evaluations"] for row in rows]
+    for paper, speed in zip(TABLE_1, speeds, strict=False):
+        theirs = paper.milliseconds / TABLE_1[0].milliseconds
+        yield f"time of {paper.name} over 6R (paper {theirs:.2f})", speeds[0] / speed
+
 
 DEFAULT_PARTS = ("env", "search", "selfplay", "learn")
 PLOT = "plot"
@@ -96,6 +146,14 @@ def default_batches(part: str, platform: str) -> tuple[int, ...]:
     if platform == "cpu":
         return (16,) if part == "table1" else CPU_BATCHES
     return GAME_BATCHES if part == "env" else NETWORK_BATCHES
+
+
+class Ratio(NamedTuple):
+    """A rate divided by another of the same batch; batch 0 stands for the better batch of each."""
+
+    name: str
+    batch: int
+    value: float
 
 
 class Figures(NamedTuple):
@@ -238,6 +296,88 @@ PARTS: dict[str, Callable[[Request, int], Iterator[Benchmark]]] = {
     "selfplay": _selfplay,
     "learn": _learn,
     PLOT: _plot,
-    "table1": lambda request, batch: table1.benches(request.config, batch, devices_for(batch)),
+    "table1": lambda request, batch: table1_benches(request.config, batch, devices_for(batch)),
 }
 """Compiles the benchmarks of a part at one batch, one after the other."""
+
+
+ONE_DEVICE = ", one device"
+SHARED_KINDS = (search.NETWORK, search.PLANES, search.UNIFORM)
+RANDOM_PLAY = "random play"
+SHARED = (trainer.SELFPLAY, *(f"moves by {kind}" for kind in SHARED_KINDS), RANDOM_PLAY)
+"""Programs of which each does less than the one before.
+
+Every ply is searched in full. Without a network values are 0 and priors equal, so trees have
+another shape. Random play also draws its plies and restarts games, and scores none: what scores
+cost is with the trees, and what the slots' logits cost is with the planes.
+"""
+SHARE_NAMES = ("plies kept, openings, counts", "network", "planes", "trees", "the game")
+"""The parts of self-play, each what the program of its place takes more than the next."""
+
+
+def ratios(rows: Sequence[BenchRow]) -> Iterator[Ratio]:
+    """Ratios of the figures of rows.
+
+    Batch by batch: the time of self-play over that of its network, the time of the learner over
+    that of its network, the parts of self-play in percent of its time, and the paper's networks.
+    Then speeds of WallGo over those of the baselines, at the better batch and the better
+    way of each (batch 0).
+    """
+    for batch in dict.fromkeys(row.batch for row in rows):
+        for name, value in _of_a_batch([row for row in rows if row.batch == batch]):
+            yield Ratio(name, batch, value)
+    for part, unit, mark in (("env", "plies", "pgx"), ("search", "simulations", "mctx")):
+        best: dict[str, float] = {}
+        for row in (row for row in rows if row.part == part and unit in row.rates):
+            for name in _counts_for(row.name):
+                best[name] = max(best.get(name, 0.0), row.rates[unit])
+        for peer in (name for name in best if name.startswith(mark)):
+            for ours in (name for name in best if not name.startswith(mark)):
+                # Both read planes or neither does; both evaluate a network or neither does.
+                reads = ours.startswith(games.ENV) == peer.endswith("planes")
+                if reads and ours.endswith(search.WITHOUT) == peer.endswith(search.WITHOUT):
+                    yield Ratio(f"{unit} of {ours} over {peer}", 0, best[ours] / best[peer])
+    for unit in ("positions", "evaluations"):
+        ours, peer = (
+            max((row.rates[unit] for row in rows if row.name.startswith(name)), default=0.0)
+            for name in (trainer.SELFPLAY, alphazero.LOOP)
+        )
+        if ours and peer:
+            yield Ratio(f"{unit} of {trainer.SELFPLAY} over {alphazero.LOOP}", 0, ours / peer)
+
+
+def _of_a_batch(rows: Sequence[BenchRow]) -> Iterator[tuple[str, float]]:
+    rate = {(row.part, row.name): row.rates for row in rows}
+    for part, name, pure, unit in (
+        ("selfplay", trainer.SELFPLAY, trainer.FORWARD, "evaluations"),
+        ("learn", trainer.LEARNER, trainer.BACKWARD, "steps"),
+    ):
+        whole, network = rate.get((part, name)), rate.get((part, pure))
+        if network and whole:
+            yield f"time of {name} over {pure}", network[unit] / whole[unit]
+    shared = [rate.get(("selfplay", name)) for name in SHARED]
+    if all(shared):
+        times = [1 / _evaluations(each) for each in shared if each]
+        for name, time, less in zip(SHARE_NAMES, times, [*times[1:], 0.0], strict=True):
+            yield f"percent of {trainer.SELFPLAY}: {name}", 100 * (time - less) / times[0]
+    yield from table1_times([row for row in rows if row.part == "table1"])
+
+
+def _evaluations(rates: dict[str, float]) -> float:
+    """Evaluations a second: a move's are its root's and one a simulation, random play has one a
+    ply."""
+    if "moves" in rates:
+        return rates["moves"] + rates["simulations"]
+    return rates["plies"] if "plies" in rates else rates["evaluations"]
+
+
+def _counts_for(name: str) -> list[str]:
+    """The names whose best speed a row counts for, so that ratios are to the better way: a game on
+    one device for the game, a peer played the plain way for the peer with planes and without."""
+    base = name.removesuffix(ONE_DEVICE)
+    if not base.endswith(games.PLAIN):
+        return [base]
+    base = base.removesuffix(games.PLAIN)
+    if base.startswith("pgx"):
+        return [base, f"{base}, planes"]
+    return [base.removesuffix(f", {games.OWN_DRAW}")]

@@ -110,7 +110,7 @@ class Bench:
         """Measure the parts of a request, and write what was measured after each."""
         from rich.console import Console
 
-        from train.bench import report, suite, training
+        from train.bench import report, suite, trainer
         from train.runtime.files import write_json
         from wallgo_jax.game.rules import name_of
 
@@ -138,7 +138,7 @@ class Bench:
         if self.json is not None:
             options.say_written(self.json, "figures")
         if self.report is not None:
-            save(figures, training.train_a_little(config, self.report, self.minutes))
+            save(figures, trainer.train_a_little(config, self.report, self.minutes))
             options.say_written(self.report / report.REPORT_FILE, "report")
         return 0
 

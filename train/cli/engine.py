@@ -1,10 +1,11 @@
-"""The command that answers other programs (`engine`)."""
+"""The commands that sit down to play: at a board (`play`), and for other programs (`engine`)."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import dataclasses
+import importlib.util
 import os
 import signal
 import sys
@@ -14,17 +15,73 @@ from collections.abc import Sequence
 from concurrent.futures import CancelledError
 from typing import TYPE_CHECKING, Annotated, Any
 
+from pydantic import Field
+
 from train.cli import options
-from train.cli.options import Seed, WeightsFile, arg
+from train.cli.options import File, Seed, WeightsFile, arg
 from train.config import SHIPPED, read_config
-from train.engine.options import EngineOptions
-from train.runtime.errors import usage_errors
+from train.engine.programs import EngineOptions
+from train.runtime.errors import UsageError, usage_errors
 from train.runtime.interrupts import leave
 from wallgo_jax.cli.parsing import Flag
 from wallgo_jax.game.rules import Rules, name_of
 
 if TYPE_CHECKING:
     from train.engine.sessions import Sessions
+
+_LIBRARIES = ("aiohttp", "prompt_toolkit")
+
+
+@dataclasses.dataclass(frozen=True)
+class Play:
+    """Play against the machine or other people, on a local page or in the terminal."""
+
+    EXAMPLES = (
+        "play --rules playwallgo-3p",
+        "play --port 9000 --no-browser --puzzles out/puzzles.jsonl",
+        "play --terminal --level strong --colour Blue",
+    )
+
+    rules: options.RulesText = ""
+    """Rules of the first game: preset's name, JSON object, or file (JSON or TOML)."""
+    player: Annotated[str, arg("PLAYER", "(default: the rules' own)")] = ""
+    """The machine: a player that searches, as docs/players.md names it, without simulations."""
+    port: Annotated[int, Field(ge=0, le=65535), options.without("terminal")] = 8642
+    """Port at 127.0.0.1; 0 for any that is free."""
+    no_browser: Annotated[Flag, options.without("terminal")] = False
+    """Print the page's address, but open no browser."""
+    terminal: Flag = False
+    """Play here in the terminal, without a page."""
+    level: Annotated[str, options.only("terminal")] = "novice"
+    """With --terminal: level of the machine, or `person` for no machine."""
+    puzzles: Annotated[File, options.without("terminal")] = None
+    """File of puzzles for the page, in place of those that come with the package."""
+    colour: Annotated[str, arg("COLOUR"), options.only("terminal")] = "Red"
+    """With --terminal: your colour."""
+
+    def run(self) -> int:
+        """Returns the exit code."""
+        missing = [name for name in _LIBRARIES if importlib.util.find_spec(name) is None]
+        if missing:
+            raise UsageError(f"play needs {', '.join(missing)}: pip install 'wallgo-jax[play]'")
+        from train.api.players import rules_for
+
+        rules = rules_for([self.player] if self.player else [], self.rules)
+        if self.player:
+            from train.players.registry import check_rules, make_level_player
+
+            check_rules(make_level_player(self.player), rules)
+        if self.terminal:
+            from train.ui import terminal
+
+            return terminal.run(rules, player=self.player, level=self.level, colour=self.colour)
+        from train.review.puzzle_file import read_puzzles, shipped_puzzles
+        from train.ui import server
+
+        puzzles = read_puzzles(self.puzzles) if self.puzzles else shipped_puzzles()
+        return server.run(
+            rules, player=self.player, port=self.port, opens=not self.no_browser, puzzles=puzzles
+        )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -139,7 +139,7 @@ def check(command: Any) -> None:
                     option, how = _spelled(field.name, hints), "with" if given else "without"
                     raise UsageError(f"{name}: {option} has no effect {how} {words}; leave it out")
     for picture in filter(None, uses[PICTURE]):
-        from train.metrics.plot_style import check_format
+        from train.metrics.figure import check_format
 
         check_format(picture)
     check_files(*uses[WRITTEN], *uses[PICTURE], inputs=uses[READ])

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from train.api.progress import Follower
     from train.data.record_dataset import RecordedGames
     from train.players.basic import Player
-    from train.puzzles.check import CheckedPuzzle, PuzzleOptions
-    from train.puzzles.puzzle_file import Puzzle
+    from train.review.puzzle_check import CheckedPuzzle, PuzzleOptions
+    from train.review.puzzle_file import Puzzle
     from train.runtime.display import Task
     from wallgo_jax.game.rules import Rules
 
@@ -86,7 +86,7 @@ class Puzzles:
 
     def run(self) -> int:
         """Returns the exit code: 1 where a check confirms less than 95 %."""
-        from train.puzzles.check import PuzzleOptions
+        from train.review.puzzle_check import PuzzleOptions
 
         shallow = self.shallow if self.check is None else 1
         with usage_errors():
@@ -103,7 +103,7 @@ class Puzzles:
         """Find puzzles in one round of games after another, and write those found so far."""
         from train.api.players import rules_for
         from train.api.progress import follow
-        from train.puzzles.find import find_puzzles
+        from train.review.puzzle_search import find_puzzles
         from train.runtime.display import Display
 
         names = [self.player] if self.player else []
@@ -164,8 +164,8 @@ class Puzzles:
 
     def _check(self, path: Path, how: PuzzleOptions) -> int:
         from train.api.progress import follow
-        from train.puzzles.check import check_puzzles
-        from train.puzzles.puzzle_file import read_puzzles
+        from train.review.puzzle_check import check_puzzles
+        from train.review.puzzle_file import read_puzzles
         from train.runtime.display import Display
 
         puzzles = read_puzzles(path)
@@ -202,7 +202,7 @@ class Puzzles:
 
 
 def _write(out: Path, puzzles: list[Puzzle]) -> None:
-    from train.puzzles.puzzle_file import write_puzzles
+    from train.review.puzzle_file import write_puzzles
 
     write_puzzles(out, puzzles)
     options.say_written(out, f"{len(puzzles)} puzzle{'s'[: len(puzzles) != 1]}")

@@ -123,8 +123,7 @@ class Calibrate:
         """Returns the exit code."""
         from train.api.players import rules_for
         from train.api.progress import follow
-        from train.checkpoints.calibration import CARD_KEY
-        from train.checkpoints.exported import add_to_card
+        from train.checkpoints.exported import CARD_KEY, add_to_card
         from train.review import own_games, reliability
         from train.review.player import card_folder, make_analysis_player
         from train.runtime.display import Display

@@ -4,6 +4,8 @@ They are those of a bot game session in the public protocol of wallgame.io (its 
 an AlphaZero-Style AI for a New Board Game", section "The Protocol", and its repository's
 `custom-bot-protocol.ts`): `start_game_session`, `evaluate_position`, `apply_move` and
 `end_game_session`. docs/engine.md lists their keys.
+
+The server reads and writes one a line, on standard input and output.
 """
 
 import asyncio
@@ -16,7 +18,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, TypeAdapter, ValidationError
 from pydantic_core import from_json
 
-from train.engine.games import GamePosition
+from train.engine.searcher import GamePosition
 from train.engine.sessions import Sessions
 from train.players.names import MAX_SECONDS
 from train.runtime.errors import UsageError, message_of, one_line

@@ -52,9 +52,8 @@ from train.players.registry import (
     network_config,
 )
 from train.players.searching import network_player
-from train.runtime.batches import in_batches
 from train.runtime.errors import UsageError
-from train.runtime.host import fetch
+from train.runtime.host import fetch, in_batches
 from train.search.config import SearchConfig
 from train.search.evaluator import WithOpponentVariables
 from wallgo_jax.formats.records import Record

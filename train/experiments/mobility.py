@@ -36,8 +36,7 @@ from train.experiments.lib.work import (
 from train.experiments.plays import BURDEN, GAIN, HARDLY, LEAD, POSITIONS, THIRDS, TURNS, Plays
 from train.metrics.intervals import Curve, curves_figure
 from train.players.basic import Player
-from train.runtime.batches import batches
-from train.runtime.host import fetch
+from train.runtime.host import batches, fetch
 from train.search.report import make_reporting_search
 from train.solver.exact_player import tables_of
 from train.solver.positions import reachable_levels

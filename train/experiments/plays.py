@@ -22,7 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from train.experiments.lib.work import SelfplayGames, states_of
-from train.runtime.batches import in_batches
+from train.runtime.host import in_batches
 from wallgo_jax.board import bitboard
 from wallgo_jax.game import actions, referee
 from wallgo_jax.game import terrain as terrain_lib

@@ -24,8 +24,7 @@ from train.experiments.corridor_positions import HELD_OUT, TRAINING, Corridors, 
 from train.learning.frozen_head import fit_head, head_scores
 from train.network import NetworkConfig, Variables
 from train.network.build import channels_of, network_for, observer_for
-from train.runtime.batches import in_batches
-from train.runtime.host import fetch
+from train.runtime.host import fetch, in_batches
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import State
 

@@ -31,9 +31,8 @@ from train.experiments.lib.work import Work, check_two_players, play_games
 from train.metrics.intervals import Interval, intervals_figure
 from train.players.registry import common_rules, make_player
 from train.ratings.pool import identity
-from train.runtime.batches import in_batches
 from train.runtime.errors import UsageError
-from train.runtime.host import fetch
+from train.runtime.host import fetch, in_batches
 from train.search.report import make_reporting_search
 from wallgo_jax.drawing import contact_sheet, theme
 from wallgo_jax.drawing.contact_sheet import Panel

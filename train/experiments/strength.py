@@ -18,10 +18,10 @@ from train.config import CheckpointConfig, EvaluationConfig, RunConfig
 from train.experiments.lib.stats import rate_over_games
 from train.loop.start import code_in_words, code_of, stages_of
 from train.metrics.rows import METRICS_FILE, read_rows
-from train.metrics.text_table import Table
 from train.ratings import pool
 from train.ratings.pool import Entrant
 from train.ratings.results_cache import ResultsCache
+from train.runtime.display import Table
 from train.runtime.errors import UsageError
 from train.runtime.files import plain_data, write_json
 

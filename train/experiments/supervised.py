@@ -33,7 +33,7 @@ from train.learning.learner import LearnerState, make_learner
 from train.network.build import network_for, observer_for
 from train.players.registry import load_network
 from train.players.searching import network_player
-from train.runtime.batches import in_batches
+from train.runtime.host import in_batches
 from train.solver.alphabeta import AlphaBeta
 from train.solver.boards import BY_SEARCH, DRAW, LOSS, WIN, check_solvable
 from train.solver.positions import sample_positions

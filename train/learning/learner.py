@@ -1,6 +1,6 @@
-"""A step of learning: turn, observe, loss, update.
+"""A step of learning: turn, observe, loss, update; and an iteration's steps, read on the host.
 
-N samples, A slots.
+N samples, A slots, S steps an iteration.
 """
 
 import dataclasses
@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import chex
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 
 from train.data.replay import Sample
@@ -19,6 +20,7 @@ from train.learning.losses import Losses, TrainingTargets, losses, make_targets
 from train.learning.optimizer import frozen_steps, keep_frozen, make_optimizer
 from train.network import Network, Output, Variables
 from train.network.build import Observe
+from train.runtime.errors import NotFiniteError
 from train.runtime.fields import is_off
 from wallgo_jax.board.geometry import NUM_SYMMETRIES
 
@@ -181,3 +183,75 @@ def tensor_names(params: Any) -> list[str]:
     """The names of a network's parameters, in the order that `StepMetrics.bad_tensor` counts."""
     leaves, _ = jax.tree_util.tree_flatten_with_path(params)
     return [jax.tree_util.keystr(path, simple=True, separator=".") for path, _ in leaves]
+
+
+EXPLOSION = 10.0
+"""A gradient norm above this many medians of its iteration is reported."""
+
+
+def split_steps(metrics: list[StepMetrics]) -> list[StepMetrics]:
+    """Metrics of single steps, from S metrics of scalars or one of arrays [S]."""
+    if metrics and metrics[0].gradient_norm.ndim:
+        (joined,) = metrics
+        return [jax.tree.map(lambda x, i=i: x[i], joined) for i in range(len(joined.gradient_norm))]
+    return metrics
+
+
+def check_finite(steps: list[StepMetrics], learner: LearnerState, iteration: int) -> None:
+    """Stop a run at a NaN or infinite loss or gradient.
+
+    Args:
+      steps: metrics of single steps, on the host.
+      learner: has the parameters that the metrics number.
+      iteration: counted from 0.
+
+    Raises:
+      NotFiniteError: names the first such step, its loss and the tensor.
+    """
+    for number, step in enumerate(steps, start=1):
+        place = int(step.bad_tensor)
+        if place == NO_TENSOR and np.isfinite(step.losses.loss):
+            continue
+        loss = f"the loss is {float(step.losses.loss)}"
+        names = tensor_names(learner.variables.params)
+        tensor = "" if place == NO_TENSOR else f", the gradient of {names[place]} is not finite"
+        raise NotFiniteError(
+            f"iteration {iteration + 1}, step {number} of {len(steps)}: {loss}{tensor}"
+        )
+
+
+def warning_of(steps: list[StepMetrics]) -> dict[str, str]:
+    """`warning`: the step whose gradient norm is above `EXPLOSION` medians; empty without one."""
+    norms = np.array([step.gradient_norm for step in steps])
+    if len(norms) < 2 or norms.max() <= EXPLOSION * np.median(norms):
+        return {}
+    return {
+        "warning": f"step {norms.argmax() + 1} of {len(norms)}: the norm of the gradient was "
+        f"{norms.max():.3g}, the median {np.median(norms):.3g}; it was clipped"
+    }
+
+
+def validation_figures(losses: list[Losses]) -> dict[str, float]:
+    """Means of the losses of batches held back, on the host, by name with `validation_` before it.
+
+    Losses of heads that the network lacks are left out; without a batch the result is empty.
+    """
+    means = _means([each._asdict() for each in losses])
+    return {f"validation_{name}": mean for name, mean in means.items()}
+
+
+def means_of(steps: list[StepMetrics]) -> dict[str, float]:
+    """Means over steps by name, and the largest gradient norm.
+
+    Losses of heads that the network lacks are left out; without a step the result is empty.
+    """
+    rows = [{**step.losses._asdict(), "gradient_norm": step.gradient_norm} for step in steps]
+    if not rows:
+        return {}
+    largest = float(max(row["gradient_norm"] for row in rows))
+    return _means(rows) | {"largest_gradient_norm": largest}
+
+
+def _means(rows: list[dict[str, Any]]) -> dict[str, float]:
+    present = [name for name, value in rows[0].items() if value is not None] if rows else []
+    return {name: float(np.mean([row[name] for row in rows])) for name in present}

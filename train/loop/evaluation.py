@@ -22,14 +22,13 @@ from train.checkpoints import store
 from train.config import BEST, RunConfig, config_to_dict
 from train.config.sprt import Sprt, parse_sprt
 from train.loop.run_directory import RESULT_FILE
-from train.metrics.text_table import Table
 from train.network import Variables
 from train.network.build import network_for
 from train.players import registry
 from train.players.basic import Player
 from train.players.searching import network_player
 from train.runtime.devices import local_copy
-from train.runtime.display import Display
+from train.runtime.display import Display, Table
 from train.runtime.files import write_json
 
 _FINAL = 2**20

@@ -13,17 +13,24 @@ import numpy as np
 
 from train.config import RunConfig
 from train.data.record_dataset import Examples, make_examples, read_recorded_games, split, take
-from train.learning.learner import LearnerState, StepMetrics, make_learner
+from train.learning.learner import (
+    LearnerState,
+    StepMetrics,
+    check_finite,
+    make_learner,
+    means_of,
+    validation_figures,
+    warning_of,
+)
 from train.learning.losses import Losses
-from train.learning.steps import check_finite, means_of, validation_figures, warning_of
 from train.loop.run_directory import RECORDS_FILE, has_checkpoint
 from train.loop.run_loop import OpenRun, Procedure, opened, run_to_end, say_next
 from train.loop.start import first_key
 from train.loop.train_step import TrainState
 from train.metrics.rows import FIT_FIGURES, Row
-from train.metrics.text_table import Table
 from train.network import Variables
 from train.network.build import network_for, observer_for
+from train.runtime.display import Table
 from train.runtime.errors import UsageError
 from train.runtime.files import read_json, write_json
 from train.runtime.host import fetch

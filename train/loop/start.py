@@ -20,13 +20,12 @@ from train.loop.run_directory import (
     has_checkpoint,
 )
 from train.metrics.rows import METRICS_FILE, Row, elapsed_seconds, read_rows
-from train.metrics.text_table import Table
 from train.network import Variables
 from train.network.build import network_for
 from train.players import registry
 from train.players.basic import Player
-from train.players.networks import in_words
-from train.runtime.display import Display
+from train.players.searching import in_words
+from train.runtime.display import Display, Table
 from train.runtime.errors import UsageError, usage_errors
 from train.runtime.files import read_json, write_json, writing
 

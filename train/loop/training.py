@@ -11,7 +11,7 @@ from train.config import RunConfig
 from train.data import replay
 from train.data.diversity import Mean
 from train.data.replay import ReplayState
-from train.learning.steps import (
+from train.learning.learner import (
     check_finite,
     means_of,
     split_steps,

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from train.metrics.plot_style import (
+from train.metrics.figure import (
     COLOURS,
     DASHED,
     GREY,

@@ -10,8 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
-from train.network.blocks import RESIDUAL, TRANSFORMER, WALLED, parse_blocks
-from train.network.config import NetworkConfig
+from train.network.config import RESIDUAL, TRANSFORMER, WALLED, NetworkConfig, parse_blocks
 from train.network.heads import (
     TWO_STEP_PLAYS,
     BoardHead,

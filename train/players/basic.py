@@ -11,8 +11,8 @@ import jax
 import jax.numpy as jnp
 
 from train.network import MASKED
-from train.search.calibration import Calibration
 from train.search.config import SearchConfig
+from train.search.evaluator import Calibration
 from train.search.puct import draw_at
 from train.search.report import EvaluateHeads
 from train.search.search import Search, SearchResult

@@ -27,7 +27,7 @@ import chex
 import jax
 import jax.numpy as jnp
 
-from train.config.heuristics import HeuristicConfig
+from train.config.run import HeuristicConfig
 from train.network import MASKED
 from train.players.basic import Player, act_by, make_choice_search
 from train.search.evaluator import Evaluation, Evaluator, side_of

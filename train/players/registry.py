@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from train.checkpoints import weights
-from train.checkpoints.calibration import of_card
+from train.checkpoints.exported import of_card
 from train.checkpoints.weights import TrainedNetwork
-from train.config.heuristics import HeuristicsConfig
+from train.config.run import HeuristicsConfig
 from train.network import cast_weights
 from train.players.basic import (
     Act,
@@ -25,17 +25,15 @@ from train.players.heuristics import (
     make_two_ply_player,
 )
 from train.players.names import PlayerName, read_name
-from train.players.networks import (
-    common_rules,
-    load_network,
-    network_config,
-    refuse_other_rules,
-)
 from train.players.searching import (
     PROBE,
     RAW_POLICY,
+    common_rules,
     evaluating_player,
+    load_network,
+    network_config,
     network_player,
+    refuse_other_rules,
     simulations_in,
 )
 from train.runtime.errors import UsageError

@@ -4,6 +4,14 @@ are played or cached.
 The state of a measurement is nothing but the batches played so far, and who meets next depends on
 that alone: a measurement that was broken off, or gets a larger budget, goes on as if it had never
 stopped.
+
+First meetings that connect the pool, then, one after the other, the one whose games say most about
+the ratings. By the normal approximation a pairing of `n` games with expected score `p` between
+players whose lead has variance `v` is worth `½ · log(1 + n · p · (1 − p) · v)` nats (Lindley, "On a
+Measure of the Information Provided by an Experiment", 1956; Chaloner & Verdinelli, "Bayesian
+Experimental Design: A Review", 1995, on D-optimality): games go where players are close and their
+distance is uncertain. At a table with win chances `p` and the covariance `C` of the players'
+log-odds they are worth `½ · log det(1 + n · (diag p − p pᵀ) · C)`.
 """
 
 import dataclasses
@@ -18,22 +26,83 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
+from scipy.special import softmax
 
 from train.arena import elo, match
-from train.arena.elo import Ratings
+from train.arena.elo import ELO, Ratings, choice_information, expected_score
 from train.arena.openings import OpeningOptions
 from train.arena.result import Counts, MatchResult, count_games
 from train.checkpoints import store
 from train.config import config_to_dict
-from train.config.heuristics import HeuristicsConfig
+from train.config.run import HeuristicsConfig
 from train.players import registry
 from train.players.basic import Player
-from train.ratings import pairings
 from train.ratings.results_cache import ResultsCache
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
 from wallgo_jax.env import VERSION
 from wallgo_jax.game.rules import Rules
+
+Pairing = tuple[str, ...]
+
+
+def skeleton(runs: Sequence[Sequence[str]], anchors: Sequence[str]) -> list[Pairing]:
+    """The pairings that are always played; they connect all players.
+
+    Each generation of a run meets the next, each anchor the next, the first generation every
+    anchor, the last one the last anchor; the last generations of runs meet one another in turn.
+
+    Args:
+      runs: players of each run, oldest first.
+      anchors: weakest first.
+    """
+    filled = [run for run in runs if run]
+    pairs: list[Pairing] = []
+    for line in (*filled, anchors):
+        pairs += itertools.pairwise(line)
+    for run in filled:
+        pairs += [(run[0], anchor) for anchor in anchors]
+        pairs += [(run[-1], anchor) for anchor in anchors[-1:]]
+    pairs += itertools.pairwise([run[-1] for run in filled])
+    return list(dict.fromkeys(pairs))
+
+
+def chain(names: Sequence[str], seats: int) -> list[Pairing]:
+    """Tables of neighbours that connect all players, each sharing a player with the next."""
+    starts = range(0, max(1, len(names) - 1), seats - 1)
+    last = len(names) - seats
+    return list(dict.fromkeys(tuple(names[min(s, last) : min(s, last) + seats]) for s in starts))
+
+
+def information_gain(ratings: Ratings, games: int) -> np.ndarray:
+    """Expected information of further games of each pairing, in nats, [N, N]; −inf on the
+    diagonal."""
+    cov = ratings.covariance / ELO**2
+    diagonal = np.diag(cov)
+    variance = np.maximum(diagonal[:, None] + diagonal[None, :] - 2 * cov, 0)
+    lead = ratings.elo[:, None] - ratings.elo[None, :]
+    # An uncertain lead is nearer to an even one than it looks (MacKay, "The Evidence Framework
+    # Applied to Classification Networks", 1992).
+    expected = expected_score(lead / np.sqrt(1 + np.pi / 8 * variance))
+    gain = 0.5 * np.log1p(games * expected * (1 - expected) * variance)
+    np.fill_diagonal(gain, -np.inf)
+    return gain
+
+
+def most_informative(ratings: Ratings, seats: int, games: int) -> Pairing:
+    """Choose the pairing, or the table of more seats, with the largest gain, the first of equals in
+    the pool's order."""
+    if seats == 2:
+        gain = np.round(information_gain(ratings, games), 9)
+        chosen = np.unravel_index(int(np.argmax(gain)), gain.shape)
+        return tuple(ratings.names[int(player)] for player in chosen)
+    tables = np.array(list(itertools.combinations(range(len(ratings.names)), seats)))
+    chances = softmax(ratings.elo[tables] / ELO, axis=1)
+    covariance = ratings.covariance[tables[:, :, None], tables[:, None, :]] / ELO**2
+    grown = np.eye(seats) + games * choice_information(chances) @ covariance
+    gain = np.round(np.linalg.slogdet(grown)[1], 9)
+    return tuple(ratings.names[player] for player in tables[int(np.argmax(gain))])
+
 
 CACHE_FILE, TABLES_FILE = "elo-games.jsonl", "elo-tables.jsonl"
 """Files of the games of two players, and of more."""
@@ -240,7 +309,7 @@ def measure(
         counts = pool.results()
         return elo.fit([*pool.entrants], counts, anchor=anchor, has_intervals=has_intervals)
 
-    def meet(meeting: pairings.Pairing, unconnected: int, ratings: Ratings | None) -> None:
+    def meet(meeting: Pairing, unconnected: int, ratings: Ratings | None) -> None:
         newest = tuple(run[-1] for run in pool.runs.values())
         on_progress(PoolProgress(pool.games, unconnected, ratings, newest))
         pool.play(meeting, play)
@@ -251,7 +320,7 @@ def measure(
                 meet(meeting, games * sum(not pool.batches(each) for each in first_ones), None)
         while (budget is None or pool.games + games <= budget) and not is_over():
             ratings = rate(has_intervals=False)
-            meet(pairings.most_informative(ratings, seats, games), 0, ratings)
+            meet(most_informative(ratings, seats, games), 0, ratings)
     except KeyboardInterrupt:
         is_interrupted = True
     try:
@@ -292,22 +361,22 @@ class _Pool:
             if entrant.run is not None:
                 self.runs.setdefault(entrant.run, []).append(entrant.name)
 
-    def first_ones(self) -> list[pairings.Pairing]:
+    def first_ones(self) -> list[Pairing]:
         """The meetings that connect all players, which are always played."""
         if self._seats > 2:
-            return pairings.chain(list(self.entrants), self._seats)
+            return chain(list(self.entrants), self._seats)
         anchors = [name for name, entrant in self.entrants.items() if entrant.run is None]
-        return pairings.skeleton(list(self.runs.values()), anchors)
+        return skeleton(list(self.runs.values()), anchors)
 
-    def _identities(self, meeting: pairings.Pairing) -> tuple[str, ...]:
+    def _identities(self, meeting: Pairing) -> tuple[str, ...]:
         """The players' identities in the order that their games are noted in, whatever the pool."""
         return tuple(sorted(self.entrants[name].identity for name in meeting))
 
-    def batches(self, meeting: pairings.Pairing) -> list[Counts]:
+    def batches(self, meeting: Pairing) -> list[Counts]:
         """The batches that some players have played."""
         return self._cache.of(self._identities(meeting))
 
-    def play(self, meeting: pairings.Pairing, play: PlayBatch) -> None:
+    def play(self, meeting: Pairing, play: PlayBatch) -> None:
         """Play and note the next batch of some players."""
         identities = self._identities(meeting)
         seated = [self._by_identity[identity] for identity in identities]

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from scipy.optimize import isotonic_regression
 
+from train.metrics.figure import DASHED, GREY, INK, short_name
 from train.metrics.intervals import Curve, curves_figure
-from train.metrics.plot_style import DASHED, GREY, INK, short_name
 
 _LABEL_GAP = 0.05  # between labels of anchors, as a share of the height
 

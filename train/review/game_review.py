@@ -4,19 +4,18 @@ T plies, P players, H W cells.
 """
 
 import dataclasses
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from rich.console import Group
 from rich.text import Text
 
-from train.metrics.text_table import Table
 from train.players.basic import Player
-from train.review.grades import LIMITS, MARKS, Grade, grade_move, side_accuracy
-from train.review.positions import search_positions
-from train.runtime.dataframes import to_dataframe
-from train.search.calibration import Calibration
+from train.review.player import search_positions
+from train.runtime.display import Table, to_dataframe
+from train.search.evaluator import Calibration
 from train.search.report import Candidate, SearchReport, canonical_move, report_finished_game
 from wallgo_jax.formats import records
 from wallgo_jax.formats.records import Record
@@ -24,6 +23,49 @@ from wallgo_jax.game.rules import name_of
 from wallgo_jax.notation import COLOURS, LETTERS, format_action
 from wallgo_jax.view.game_replay import Game
 from wallgo_jax.view.snapshot import Snapshot, take_snapshot
+
+BEST, GOOD, INACCURACY, MISTAKE, BLUNDER = "best", "good", "inaccuracy", "mistake", "blunder"
+FORCED = "forced"
+LIMITS = {INACCURACY: 0.05, MISTAKE: 0.10, BLUNDER: 0.20}
+"""Least loss of win chance of a move of each name; one that loses less is good."""
+MARKS = {INACCURACY: "?!", MISTAKE: "?", BLUNDER: "??"}
+"""The signs of annotated games."""
+
+
+class Grade(NamedTuple):
+    """A move's name, loss and accuracy."""
+
+    name: str
+    loss: float  # of win chance, from 0 to 1
+    accuracy: float  # in per cent
+
+
+def grade_move(before: float, after: float, *, is_best: bool, is_forced: bool) -> Grade:
+    """Grade a move.
+
+    Its accuracy is 100 % without a loss, about 64 for a loss of 0.1: the curve of Lichess ("Lichess
+    Accuracy metric"), which was fitted to games of chess.
+
+    Args:
+      before: the mover's win chance, if it plays the best move.
+      after: its win chance after the move.
+      is_best: it is the move that the analysis would have played; it loses nothing, whatever a
+        search one ply later says.
+      is_forced: there was no other move.
+    """
+    loss = 0.0 if is_best or is_forced else max(0.0, before - after)
+    name = FORCED if is_forced else BEST if is_best else GOOD
+    for each, least in LIMITS.items():
+        name = each if loss >= least else name
+    accuracy = 103.1668 * math.exp(-4.354 * loss) - 3.1669
+    return Grade(name, loss, min(100.0, max(0.0, accuracy)))
+
+
+def side_accuracy(grades: Iterable[Grade]) -> float | None:
+    """The mean accuracy of a side's moves in per cent, forced ones left out; None without any."""
+    scores = [grade.accuracy for grade in grades if grade.name != FORCED]
+    return sum(scores) / len(scores) if scores else None
+
 
 CANDIDATES = 6
 _SHARES = ("prior", "policy", "value", "win_chance")
@@ -80,7 +122,7 @@ class GameReview:
         return tuple(side_accuracy(m.grade for m in self.moves if m.mover == p) for p in movers)
 
     def count_of(self, player: int, name: str) -> int:
-        """The moves of a player that have a name of `train.review.grades`."""
+        """The moves of a player that have a name of `train.review.game_review`."""
         return sum(move.mover == player and move.grade.name == name for move in self.moves)
 
     def territory(self, ply: int) -> list[int] | None:
@@ -217,7 +259,7 @@ class GameReview:
     def figure(self) -> Any:
         """A figure of matplotlib: each player's win chance in each position; inaccuracies, mistakes
         and blunders have the signs of annotated games."""
-        from train.metrics import plot_style as style
+        from train.metrics import figure as style
 
         title, players = f"Win chances by {self.player}", self.chances.shape[1]
         figure, axes = style.new_plot(title=title, x_label="ply", y_label="win chance")

@@ -3,8 +3,7 @@
 from html import escape
 from importlib import resources
 
-from train.review.game_review import GameReview, ReviewedMove
-from train.review.grades import LIMITS, MARKS
+from train.review.game_review import LIMITS, MARKS, GameReview, ReviewedMove
 from train.review.siblings import Siblings
 from wallgo_jax.drawing import board, curve, overlay
 from wallgo_jax.drawing import page as page_lib

@@ -14,13 +14,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from train.data.record_dataset import RecordedGames
-from train.metrics.text_table import Table
 from train.players.basic import Player
 from train.review.own_games import states_of
-from train.review.positions import search_positions
+from train.review.player import search_positions
+from train.runtime.display import Table
 from train.runtime.errors import UsageError
 from train.runtime.files import plain_data
-from train.search.calibration import Calibration, win_chance
+from train.search.evaluator import Calibration, win_chance
 
 BINS = 10
 _RESAMPLES = 1000
@@ -80,7 +80,7 @@ class Reliability(NamedTuple):
         Raises:
           UsageError: the file cannot be written, or its ending names no format.
         """
-        from train.metrics import plot_style as style
+        from train.metrics import figure as style
 
         figure = style.new_figure(size=(9, 4.8), dpi=144)
         for place, (name, curves) in enumerate(self.curves.items()):

@@ -7,9 +7,9 @@ different reach, so to different win chances.
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from train.metrics.text_table import Table
 from train.players.basic import Player
-from train.review.positions import search_positions
+from train.review.player import search_positions
+from train.runtime.display import Table
 from train.runtime.errors import UsageError
 from train.search.report import canonical_move
 from wallgo_jax.game.state import State

@@ -1,17 +1,27 @@
-"""The console of a long command: rich's bars at the foot of a terminal, lasting lines above."""
+"""The console of a long command: rich's bars at the foot of a terminal, lasting lines above.
+
+Tables of text are alike on the console, in a notebook and on a Markdown page.
+"""
 
 import contextlib
 import os
+import re
 import signal
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+import rich.table
 from rich.console import Console, RenderableType
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.text import Text
+
+from train.runtime.errors import UsageError
+
+if TYPE_CHECKING:
+    import pandas
 
 _REFRESHES = 4  # a second
 _WINDOW = 4 * 3600.0  # seconds whose mean speed stands for what is left
@@ -184,3 +194,59 @@ class _Output(Console):
         self.quiet = True
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         signal.raise_signal(signal.SIGINT)
+
+
+_FIGURE = re.compile(r"[-+−–·∞]?\d*|[-+−]?\d.*")
+"""A cell of figures, which stands at the right; so does one that is empty or a mark."""
+
+_LABEL = 12
+"""Characters of the first head that stay on one line."""
+
+
+class Table(NamedTuple):
+    """Rows of text below heads; backquotes are for Markdown alone."""
+
+    title: str
+    heads: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    caption: str = ""
+
+    def markdown(self) -> str:
+        """The table as Markdown, below its title."""
+        lines = [self.heads, ["---"] * len(self.heads), *self.rows]
+        return "\n".join([f"**{self.title}**", "", *(f"| {' | '.join(row)} |" for row in lines)])
+
+    def __rich__(self) -> rich.table.Table:
+        shown = rich.table.Table(
+            title=Text(self.title) if self.title else None,
+            caption=Text(self.caption) if self.caption else None,
+            title_justify="left",
+            caption_justify="left",
+        )
+        for place, head in enumerate(self.heads):
+            are_figures = all(_FIGURE.fullmatch(row[place]) for row in self.rows)
+            justify = "right" if place and are_figures else "left"
+            least = None if place else min(_LABEL, len(head))
+            shown.add_column(Text(_plain(head)), overflow="fold", justify=justify, min_width=least)
+        for row in self.rows:
+            shown.add_row(*(Text(_plain(cell)) for cell in row))
+        return shown
+
+
+def _plain(cell: str) -> str:
+    return cell.replace("`", "")
+
+
+def to_dataframe(rows: Sequence[Mapping[str, Any]]) -> "pandas.DataFrame":
+    """A table of pandas with a line for each row.
+
+    Raises:
+      UsageError: pandas is not installed.
+    """
+    try:
+        import pandas
+    except ImportError:
+        raise UsageError(
+            "to_dataframe: needs pandas: pip install 'wallgo-jax[notebooks]'"
+        ) from None
+    return pandas.DataFrame(list(rows))

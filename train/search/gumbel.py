@@ -28,8 +28,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from train.runtime.devices import backend
-from train.search.arrays.entries import read
-from train.search.arrays.words import unpack
+from train.search.arrays import read, unpack
 from train.search.config import SearchConfig
 from train.search.sequential_halving import (
     NO_CHANCE,

@@ -14,12 +14,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from train.network import MASKED, Output
-from train.runtime.dataframes import to_dataframe
+from train.runtime.display import to_dataframe
 from train.runtime.errors import UsageError
-from train.search.arrays.entries import Boards
-from train.search.calibration import Calibration
+from train.search.arrays import Boards
 from train.search.config import SearchConfig
 from train.search.evaluator import (
+    Calibration,
     Evaluation,
     Evaluator,
     Numbers,

@@ -30,8 +30,16 @@ import jax
 import jax.numpy as jnp
 
 from train.runtime.devices import backend
-from train.search.arrays.entries import Boards, read, read_slot, write, write_new, write_slot
-from train.search.arrays.words import pack, unpack
+from train.search.arrays import (
+    Boards,
+    pack,
+    read,
+    read_slot,
+    unpack,
+    write,
+    write_new,
+    write_slot,
+)
 from train.search.tree import NO_CHILD, ROOT, Node, Play, Select, Step, Tree, node_view, root_view
 from wallgo_jax.board.fusion import fusion_barrier
 

@@ -28,8 +28,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from train.search.arrays.entries import Boards, read, read_each
-from train.search.arrays.words import Words, pack
+from train.search.arrays import Boards, Words, pack, read, read_each
 from wallgo_jax.game.state import Position
 
 ROOT = 0

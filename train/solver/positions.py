@@ -10,9 +10,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from train.runtime.batches import batches
 from train.runtime.errors import UsageError
-from train.runtime.host import fetch
+from train.runtime.host import batches, fetch
 from train.solver.tablebase import (
     SIZE,
     STONE_SETS,

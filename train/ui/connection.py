@@ -7,10 +7,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, get_args
 
 from train.engine.protocol import error_line
-from train.ui import wire
+from train.ui import saving, wire
 from train.ui.game_server import Beginning, GameServer, Message
-from train.ui.games import saving
-from train.ui.games.game_session import GameSession
+from train.ui.game_session import GameSession
 
 _NOT_IN_PUZZLES = ("takeback", "mode", "resign", "hint", "review")
 _LOG = logging.getLogger(__name__)

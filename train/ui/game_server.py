@@ -9,13 +9,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
-from train.puzzles.puzzle_file import Puzzle
-from train.ui.games import saving
-from train.ui.games.clocks import ClockSettings
-from train.ui.games.game_session import OPEN, PLAY, GameSession, PuzzleTask
-from train.ui.games.game_tree import GameTree
-from train.ui.games.levels import PERSON, Seat
-from train.ui.games.machine import Machine
+from train.review.puzzle_file import Puzzle
+from train.ui import saving
+from train.ui.game_session import OPEN, PLAY, GameSession, PuzzleTask
+from train.ui.game_tree import ClockSettings, GameTree
+from train.ui.machine import PERSON, Machine, Seat
 from train.ui.reviewing import Reviewer
 from wallgo_jax.game.rules import Rules
 

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from train.players.registry import check_rules, make_level_player
 from train.runtime.errors import UsageError, usage_errors
-from train.ui.games import saving
-from train.ui.games.levels import DEFAULT_LEVEL, seats_of_person
-from train.ui.games.machine import Machine
+from train.ui import saving
+from train.ui.machine import DEFAULT_LEVEL, Machine, seats_of_person
 from wallgo_jax.game.rules import PRESETS, Rules
 
 if TYPE_CHECKING:

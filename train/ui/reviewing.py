@@ -8,15 +8,13 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
-from train.review.game_review import GameReview, review_game
-from train.review.grades import MARKS
+from train.review.game_review import MARKS, GameReview, review_game
 from train.review.page import draw_review
 from train.review.player import make_analysis_player
-from train.ui.games.game_session import PLAY, GameSession, ReviewStatus
-from train.ui.games.game_tree import Node, path_to
-from train.ui.games.levels import HINT
-from train.ui.games.machine import Machine
-from train.ui.games.saving import names_of
+from train.ui.game_session import PLAY, GameSession, ReviewStatus
+from train.ui.game_tree import Node, path_to
+from train.ui.machine import HINT, Machine
+from train.ui.saving import names_of
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.view.game_replay import Game
 

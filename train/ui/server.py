@@ -15,13 +15,13 @@ from urllib.parse import urlsplit
 
 from aiohttp import WSMsgType, web
 
-from train.puzzles.puzzle_file import Puzzle
+from train.review.puzzle_file import Puzzle
 from train.runtime.errors import UsageError
 from train.runtime.interrupts import leave
 from train.ui import assets
 from train.ui.connection import Connection
 from train.ui.game_server import GameServer
-from train.ui.games.machine import Machine
+from train.ui.machine import Machine
 from wallgo_jax.drawing import theme
 from wallgo_jax.game.rules import Rules
 

@@ -12,12 +12,10 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from train.runtime.errors import UsageError
 from train.runtime.interrupts import leave
-from train.ui import wire
-from train.ui.games import saving
-from train.ui.games.game_session import GameSession
-from train.ui.games.game_tree import GameTree, path_to
-from train.ui.games.levels import HINT, PERSON, seats_of_person
-from train.ui.games.machine import Machine
+from train.ui import saving, wire
+from train.ui.game_session import GameSession
+from train.ui.game_tree import GameTree, path_to
+from train.ui.machine import HINT, PERSON, Machine, seats_of_person
 from wallgo_jax import render
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.notation import COLOURS, format_action

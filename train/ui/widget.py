@@ -13,9 +13,8 @@ from train.runtime.errors import UsageError, usage_errors
 from train.ui import assets
 from train.ui.connection import Connection
 from train.ui.game_server import GameServer, Message
-from train.ui.games.game_session import GameSession
-from train.ui.games.levels import LEVELS
-from train.ui.games.machine import Machine
+from train.ui.game_session import GameSession
+from train.ui.machine import LEVELS, Machine
 from train.ui.reviewing import game_of, reviewed_line
 from wallgo_jax import render
 from wallgo_jax.game.rules import Rules

@@ -7,11 +7,10 @@ import numpy as np
 
 from train.search.report import SearchReport
 from train.ui.game_server import GameServer
-from train.ui.games.game_session import OPEN, GameSession, PuzzleTask, ReviewStatus
-from train.ui.games.game_tree import Node
-from train.ui.games.levels import DEFAULT_LEVEL, HINT, LEVELS, ZERO, ratings_of
-from train.ui.games.machine import Machine
-from train.ui.games.saving import read_rules, rules_fields, write_copy
+from train.ui.game_session import OPEN, GameSession, PuzzleTask, ReviewStatus
+from train.ui.game_tree import Node
+from train.ui.machine import DEFAULT_LEVEL, HINT, LEVELS, ZERO, Machine, ratings_of
+from train.ui.saving import read_rules, rules_fields, write_copy
 from wallgo_jax.formats import diagram
 from wallgo_jax.game.rules import PRESETS, Rules, name_of
 from wallgo_jax.notation import (

@@ -5,7 +5,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from train.runtime.batches import batches
+from train.runtime.host import batches
 from train.solver.tablebase import optimal_slots, value_of
 from wallgo_jax.game import actions
 from wallgo_jax.game.state import State

@@ -4,7 +4,7 @@ boards, and games of that referee."""
 import random
 
 from tests.support.reference.referee import Board, Cell, Game
-from train.config.heuristics import HeuristicConfig
+from train.config.run import HeuristicConfig
 from wallgo_jax.game.rules import Rules
 
 

@@ -22,8 +22,8 @@ from train.analysis.accuracy import (
     value_kept,
 )
 from train.players.basic import Player, make_random_player
-from train.runtime.batches import batches
 from train.runtime.errors import UsageError
+from train.runtime.host import batches
 from train.solver.exact_player import tables_of
 from train.solver.positions import reachable_levels, sample_positions
 from train.solver.tablebase import place_of

@@ -26,7 +26,7 @@ from train.api.measures import PlayerAccuracy
 from train.api.players import player_of_weights
 from train.arena.result import MatchResult
 from train.cli import review as review_command
-from train.config.heuristics import HeuristicsConfig
+from train.config.run import HeuristicsConfig
 from train.ratings import pool as pool_lib
 from train.review import game_review
 from train.review import player as review_player

@@ -12,7 +12,7 @@ import train
 from tests.support.learner import tiny
 from tests.support.learner.commands import read_rows, untimed
 from train.api import runs
-from train.config.heuristics import HeuristicConfig, HeuristicsConfig
+from train.config.run import HeuristicConfig, HeuristicsConfig
 from train.loop import training
 from train.players.registry import load_network, make_player
 

@@ -12,7 +12,7 @@ from tests.support.learner import tiny
 from tests.support.learner.counting_game import counting_game
 from train.__main__ import main
 from train.bench import games, search, suite
-from train.bench import training as bench_training
+from train.bench import trainer as bench_training
 from train.cli.bench import Bench
 from train.cli.options import check
 from train.runtime.devices import all_devices

@@ -10,9 +10,8 @@ import pytest
 from rich.console import Console
 
 from tests.support.learner import tiny
-from train.bench import alphazero, games, report, search, suite, table1, trainer
-from train.bench.ratios import SHARED, Ratio, ratios
-from train.bench.suite import Figures, Request
+from train.bench import alphazero, games, report, search, suite, trainer
+from train.bench.suite import SHARED, Figures, Ratio, Request, ratios
 from train.bench.timing import BenchRow, ProgramStats
 from train.runtime.errors import UsageError
 
@@ -239,7 +238,7 @@ def test_networks_of_table_1_stand_beside_the_papers():
     rows = [
         row("table1", name, 16, evaluations=x) for name, x in (("6R, …", 100.0), ("6T, …", 40.0))
     ]
-    assert list(table1.times(rows)) == [
+    assert list(suite.table1_times(rows)) == [
         ("time of 6R over 6R (paper 1.00)", 1.0),
         ("time of 6T over 6R (paper 2.65)", 2.5),
     ]

@@ -5,9 +5,9 @@ import json
 import numpy as np
 import pytest
 
-from train.checkpoints.calibration import of_card, read_calibration
+from train.checkpoints.exported import of_card, read_calibration
 from train.runtime.errors import UsageError
-from train.search.calibration import Calibration, win_chance
+from train.search.evaluator import Calibration, win_chance
 
 
 def test_chances_of_two_players_add_up_to_one():

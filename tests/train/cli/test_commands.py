@@ -12,7 +12,7 @@ from tests.support.learner import tiny
 from tests.support.learner.commands import RULES, Said, command, complaint
 from train.__main__ import main
 from train.arena.result import wilson_interval
-from train.cli.commands import GROUPS, OLD_NAMES, OPEN_GROUPS, PROGRAM, renamed
+from train.cli.command_line import GROUPS, OLD_NAMES, OPEN_GROUPS, PROGRAM, renamed
 from train.config import read_config
 from wallgo_jax.formats import records
 from wallgo_jax.game.rules import PRESETS

@@ -11,7 +11,7 @@ from tests.support.learner import tiny
 from tests.support.learner.commands import command
 from tests.train.test_config import FULL_CONFIG
 from train.config import RunConfig, config_from_dict, config_to_dict, read_config
-from train.config.keys import config_to_toml
+from train.config.reading import config_to_toml
 from train.config.run import CONFIG_FILE
 from wallgo_jax.game.rules import PRESETS, Rules
 

@@ -17,8 +17,8 @@ from train.config.sprt import Sprt
 from train.ratings import pool as pool_lib
 from train.runtime.errors import UsageError
 from train.runtime.interrupts import EXIT_INTERRUPTED
-from train.ui.games import levels as level_names
-from train.ui.games.levels import Level
+from train.ui import machine as level_names
+from train.ui.machine import Level
 
 ELO = ["--rules", RULES, "--games", "4", "--simulations", "2", "--anchors", "random", "greedy"]
 TRIO = json.dumps({"size": 3, "players": 3, "stones": 1, "order": [0, 1, 2]})

@@ -15,8 +15,7 @@ from tests.support.learner import tiny
 from tests.support.learner.commands import command, complaint
 from train.config import CONFIG_FILE
 from train.experiments import ablation as ablation_lib
-from train.experiments.ablation import Ablation, AblationOptions
-from train.experiments.changes import read_changes
+from train.experiments.ablation import Ablation, AblationOptions, read_changes
 from train.experiments.lib import trainings
 from train.experiments.lib import work as work_lib
 from train.experiments.lib.scales import read_scales

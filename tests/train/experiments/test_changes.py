@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from train.config import read_config
-from train.experiments.changes import read_changes
+from train.experiments.ablation import read_changes
 from train.runtime.errors import UsageError
 
 ROOT = Path(__file__).parents[3]

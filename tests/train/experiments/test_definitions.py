@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.support.reference import referee as slow
-from train.checkpoints.calibration import Calibration
+from train.checkpoints.exported import Calibration
 from train.data.record_dataset import RecordedGames
 from train.experiments import (
     adversary,

@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.learner import tiny
 from train.arena.result import Counts
-from train.checkpoints import card_page
+from train.checkpoints import exported
 from train.checkpoints.weights import TrainedNetwork
 from train.experiments import strength
 from train.experiments.strength import StrengthPoint, passing
@@ -115,7 +115,7 @@ def test_minutes_of_earlier_stages_count(tmp_path, monkeypatch):
     kept = json.loads((run / strength.CURVE_FILE).read_text())
     assert kept["earlier"]["minutes"] == pytest.approx(3.0) and kept["earlier"]["unrecorded"] == []
     sentence = "minutes are those of self-play and learning, 3.00 of them in stages before."
-    assert sentence in "".join(card_page._time_to_strength(kept))
+    assert sentence in "".join(exported._time_to_strength(kept))
 
 
 def test_a_stage_without_hours_is_told(tmp_path, monkeypatch):

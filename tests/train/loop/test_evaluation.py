@@ -12,10 +12,9 @@ from tests.support.learner import tiny
 from train.checkpoints.store import best_iteration, save_checkpoint
 from train.config import config_to_dict
 from train.loop import evaluation
-from train.metrics.text_table import Table
 from train.network.build import network_for
 from train.players.basic import make_random_player
-from train.runtime.display import Display
+from train.runtime.display import Display, Table
 from train.runtime.errors import UsageError
 
 CONFIG = tiny.config("--evaluation.anchors", '["best", "random"]', "--evaluation.games", "40")

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from tests.support.learner import tiny
-from train.learning.learner import NO_TENSOR, StepMetrics
+from train.learning.learner import NO_TENSOR, StepMetrics, check_finite, means_of, warning_of
 from train.learning.losses import Losses
-from train.learning.steps import check_finite, means_of, warning_of
 from train.loop.train_step import make_step
 from train.loop.training import run_iteration
 from train.runtime.errors import UsageError

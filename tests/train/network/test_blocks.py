@@ -2,7 +2,7 @@
 
 import pytest
 
-from train.network.blocks import MAX_BLOCKS, parse_blocks
+from train.network.config import MAX_BLOCKS, parse_blocks
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ import jax
 import numpy as np
 import pytest
 
-from train.bench.table1 import TABLE_1
+from train.bench.suite import TABLE_1
 from train.network import NetworkConfig, make_network
-from train.network.blocks import parse_blocks
+from train.network.config import parse_blocks
 from wallgo_jax import planes as planes_lib
 
 CHANNELS = planes_lib.channels("BTR", 2)

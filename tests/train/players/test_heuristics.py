@@ -16,7 +16,7 @@ from tests.support.learner.plain_heuristics import (
     referee_at,
 )
 from tests.support.reference.referee import Game
-from train.config.heuristics import HeuristicConfig, HeuristicsConfig
+from train.config.run import HeuristicConfig, HeuristicsConfig
 from train.network import MASKED
 from train.players import heuristics
 from wallgo_jax.formats import diagram

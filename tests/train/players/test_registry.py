@@ -16,7 +16,7 @@ from tests.support.learner.saved import save_run
 from train import functions
 from train.checkpoints.store import save_checkpoint
 from train.config import config_to_dict
-from train.config.heuristics import HeuristicConfig, HeuristicsConfig
+from train.config.run import HeuristicConfig, HeuristicsConfig
 from train.network.build import network_for
 from train.players import registry
 from train.players.basic import act_by

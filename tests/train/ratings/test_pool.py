@@ -12,10 +12,10 @@ from tests.support.learner import matches, tiny
 from train.api.results import RatedPool
 from train.arena import elo
 from train.arena.result import Counts, MatchResult
-from train.config.heuristics import HeuristicsConfig
-from train.metrics.plot_style import save_figure
+from train.config.run import HeuristicsConfig
+from train.metrics.figure import save_figure
 from train.players.basic import Player
-from train.ratings import pairings, pool, report
+from train.ratings import pool, report
 from train.ratings.pool import Entrant
 from train.ratings.results_cache import ResultsCache
 from train.runtime.errors import UsageError
@@ -223,7 +223,7 @@ def test_gain_is_that_of_a_normal_with_one_more_measurement():
     variance = way @ rated.covariance @ way * (np.log(10) / 400) ** 2
     # Even players: a game is worth 1/4 in log odds.
     expected = 0.5 * np.log(variance / (1 / (1 / variance + 12 / 4)))
-    assert pairings.information_gain(rated, 12)[0, 1] == pytest.approx(expected)
+    assert pool.information_gain(rated, 12)[0, 1] == pytest.approx(expected)
 
 
 def test_identity_is_of_weights_not_of_paths():
@@ -320,7 +320,7 @@ def test_labels_are_moved_apart_no_more_than_needed():
 @pytest.mark.parametrize(("count", "seats"), [(3, 3), (4, 3), (5, 3), (9, 4), (4, 4), (8, 3)])
 def test_a_chain_connects_all(count, seats):
     names = [str(number) for number in range(count)]
-    found = pairings.chain(names, seats)
+    found = pool.chain(names, seats)
     assert set().union(*found) == set(names)
     assert all(len(set(table)) == seats for table in found)
     assert all(set(one) & set(other) for one, other in itertools.pairwise(found))
@@ -350,4 +350,4 @@ def test_games_go_where_players_are_close_and_uncertain():
         score=np.zeros(4),
         anchor="a",
     )
-    assert pairings.most_informative(ratings, 3, 60) == ("a", "b", "c")
+    assert pool.most_informative(ratings, 3, 60) == ("a", "b", "c")

@@ -11,7 +11,7 @@ from tests.support.learner.commands import command, complaint
 from tests.support.learner.reports import report_of
 from tests.support.reference.games import random_game
 from train.checkpoints import exported
-from train.checkpoints.calibration import CARD_KEY, Calibration
+from train.checkpoints.exported import CARD_KEY, Calibration
 from train.engine.protocol import format_evaluation
 from train.players.registry import make_evaluating_player
 from train.review.game_review import review_game

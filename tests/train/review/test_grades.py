@@ -2,7 +2,7 @@
 
 import pytest
 
-from train.review.grades import grade_move, side_accuracy
+from train.review.game_review import grade_move, side_accuracy
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from tests.support.learner import hashed_game
-from train.search.arrays import entries, words
-from train.search.arrays.words import pack
+from train.search import arrays as tree_arrays
+from train.search.arrays import pack
 from train.search.gumbel import make_gumbel
 from train.search.puct import make_puct
 from train.search.search import make_engine
@@ -46,7 +46,7 @@ def form(request, monkeypatch):
 
 def use(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     forms = {"tpu": lambda tpu, default: tpu, "default": lambda tpu, default: default}
-    monkeypatch.setattr(entries, "_by_platform", forms[name])
+    monkeypatch.setattr(tree_arrays, "_by_platform", forms[name])
 
 
 def assert_same(found: Any, expected: Any) -> None:
@@ -69,13 +69,13 @@ def test_entries_read_are_those_of_a_loop(form):
     at_place = {
         name: np.stack([x[b, place[b]] for b in rows]).astype(x.dtype) for name, x in arrays.items()
     }
-    assert_agrees(entries.read, at_place, arrays, place)
+    assert_agrees(tree_arrays.read, at_place, arrays, place)
     numbers = {"f": BY_PLACE["f"], "i": BY_PLACE["i"]}
     at_each = {name: np.stack([x[b][each[b]] for b in rows]) for name, x in numbers.items()}
-    assert_agrees(entries.read_each, at_each, numbers, each)
+    assert_agrees(tree_arrays.read_each, at_each, numbers, each)
     slot = draw_places(BOARDS, most=SLOTS, seed=2)
     at_slot = np.array([BY_SLOT["u"][b, place[b], slot[b]] for b in rows])
-    assert_agrees(entries.read_slot, at_slot, BY_SLOT["u"], place, slot)
+    assert_agrees(tree_arrays.read_slot, at_slot, BY_SLOT["u"], place, slot)
 
 
 def test_entries_written_are_those_of_a_loop(form):
@@ -86,12 +86,12 @@ def test_entries_written_are_those_of_a_loop(form):
     for name, b in itertools.product(expected, range(BOARDS)):
         if b != 2:
             expected[name][b, place[b]] = new[name][b]
-    assert_agrees(entries.write, expected, BY_PLACE, new, place)
+    assert_agrees(tree_arrays.write, expected, BY_PLACE, new, place)
     place[2], slot = 0, draw_places(BOARDS, most=SLOTS, seed=2)
     expected, entry = np.copy(BY_SLOT["u"]), np.arange(BOARDS, dtype=np.int32) + 40
     for b in range(BOARDS):
         expected[b, place[b], slot[b]] = entry[b]
-    assert_agrees(entries.write_slot, expected, BY_SLOT["u"], entry, place, slot)
+    assert_agrees(tree_arrays.write_slot, expected, BY_SLOT["u"], entry, place, slot)
 
 
 def test_new_places_are_written_and_others_stay(form):
@@ -105,17 +105,17 @@ def test_new_places_are_written_and_others_stay(form):
     for name, x in arrays.items():
         new[name][1] = x[1, 2]
         expected[name][place == fresh, fresh] = new[name][place == fresh]
-    assert_agrees(entries.write_new, expected, arrays, new, place, fresh)
+    assert_agrees(tree_arrays.write_new, expected, arrays, new, place, fresh)
 
 
 def test_rows_of_some_boards_are_read_and_written_alone(form):
     boards, place, new = jnp.array([[3, 0], [6, 1], [7, 8]], jnp.int32)
     array = jnp.asarray(BY_PLACE["i"])
-    assert_same(entries.read(array, place, boards), array[boards, place])
+    assert_same(tree_arrays.read(array, place, boards), array[boards, place])
     expected = np.copy(BY_PLACE["i"])
     expected[boards, place] = new
-    assert_same(entries.write(array, new, place, boards), expected)
-    assert_same(entries.write_new(array, new, place, place, boards), expected)
+    assert_same(tree_arrays.write(array, new, place, boards), expected)
+    assert_same(tree_arrays.write_new(array, new, place, place, boards), expected)
 
 
 BUDGETS = Budget(24, True), Budget(9, False)
@@ -156,7 +156,7 @@ def test_searches_in_both_forms_grow_the_same_trees(name, monkeypatch):
 def test_a_program_takes_the_form_of_its_platform():
     """Found when it is lowered, for a platform that is not there too."""
     program = jax.jit(
-        lambda array, place: entries.write(array, entries.read(array, place) + 1, place)
+        lambda array, place: tree_arrays.write(array, tree_arrays.read(array, place) + 1, place)
     ).trace(BY_PLACE["i"], draw_places(BOARDS))
     for platform, scatters in (("tpu", False), ("cuda", True), ("cpu", True)):
         text = program.lower(lowering_platforms=(platform,)).as_text()
@@ -190,8 +190,8 @@ def test_bits_of_numbers_are_kept():
 
 
 def test_words_hold_bytes_as_drawn():
-    """The picture of `train.search.arrays.words`."""
-    drawn = re.findall(r"word \d +((?:b\d+ ?)+)", words.__doc__ or "")
+    """The picture of `train.search.arrays`."""
+    drawn = re.findall(r"word \d +((?:b\d+ ?)+)", tree_arrays.__doc__ or "")
     expected = [[int(x) for x in line.replace("b", "").split()] for line in drawn]
     packed = jax.device_get(pack(np.arange(12, dtype=np.uint8)[None]).words)
     shown = [[int(word) >> 8 * place & 255 for place in range(4)] for word in packed[0]]

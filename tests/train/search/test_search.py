@@ -25,7 +25,7 @@ from tests.support.learner.searching import (
     repeat,
     stack,
 )
-from train.config.heuristics import HeuristicsConfig
+from train.config.run import HeuristicsConfig
 from train.network import NetworkConfig
 from train.network.build import network_for
 from train.players.heuristics import make_heuristic_evaluator

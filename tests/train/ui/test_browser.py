@@ -18,7 +18,7 @@ from tests.support.page import (
     wait_for_text,
     wait_for_turn,
 )
-from train.ui.games import game_session
+from train.ui import game_session
 from wallgo_jax.game.rules import PRESETS
 
 axe = pytest.importorskip(

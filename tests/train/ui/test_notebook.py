@@ -8,8 +8,7 @@ import pytest
 import train
 from tests.support.play import PlainMachine
 from train.runtime.errors import UsageError
-from train.ui import assets, notebook
-from train.ui.games import game_session
+from train.ui import assets, game_session, notebook
 from train.ui.widget import PlayWidget
 from wallgo_jax.game.rules import PRESETS, Rules
 from wallgo_jax.notation import parse_action

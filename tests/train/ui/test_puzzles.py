@@ -9,7 +9,7 @@ from tests.support.play import PlainMachine, plain_puzzle
 from train.ui import wire
 from train.ui.connection import Connection
 from train.ui.game_server import GameServer, Message, puzzles_by_key
-from train.ui.games.game_session import OPEN, SHOWN, SOLVED
+from train.ui.game_session import OPEN, SHOWN, SOLVED
 from wallgo_jax.game.rules import PRESETS
 
 MOVES = ("A1", "A7", "G1", "G7")

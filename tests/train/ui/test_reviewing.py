@@ -12,8 +12,8 @@ from tests.support.play import PlainMachine
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
 from train.ui import reviewing, wire
-from train.ui.games.game_session import ANALYSE, GameSession
-from train.ui.games.game_tree import GameTree
+from train.ui.game_session import ANALYSE, GameSession
+from train.ui.game_tree import GameTree
 from train.ui.reviewing import MAX_REVIEWS, Reviewer, game_of, reviewed_line
 from wallgo_jax.game.rules import PRESETS
 from wallgo_jax.game.state import initial_state

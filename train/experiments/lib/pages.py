@@ -14,8 +14,8 @@ from rich.text import Text
 from train.experiments.lib.scales import Scale
 from train.experiments.lib.stats import interval_kind
 from train.experiments.lib.work import Work
-from train.metrics.plot_style import save_figure
-from train.metrics.text_table import Table
+from train.metrics.figure import save_figure
+from train.runtime.display import Table
 from train.runtime.files import plain_data, replace_bytes, replace_text, write_json
 from wallgo_jax import render
 from wallgo_jax._version import __version__

@@ -10,8 +10,8 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from train.players.basic import Player
-from train.puzzles.puzzle_file import Puzzle
-from train.review.positions import search_positions
+from train.review.player import search_positions
+from train.review.puzzle_file import Puzzle
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
 from train.search.report import SearchReport

@@ -8,12 +8,10 @@ import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from train.puzzles.puzzle_file import Puzzle
+from train.review.puzzle_file import Puzzle
 from train.runtime.errors import one_line
-from train.ui.games.clocks import Clocks
-from train.ui.games.game_tree import GameTree, Node, path_to
-from train.ui.games.levels import GLANCE, HINT, LEVELS, PERSON, Level
-from train.ui.games.machine import Machine
+from train.ui.game_tree import Clocks, GameTree, Node, path_to
+from train.ui.machine import GLANCE, HINT, LEVELS, PERSON, Level, Machine
 from wallgo_jax.notation import COLOURS
 from wallgo_jax.view.illegality import illegality
 

@@ -9,12 +9,11 @@ import pytest
 
 from tests.support.learner.reports import report_of
 from train.runtime.host import fetch
+from train.ui import machine as machine_lib
 from train.ui import wire
-from train.ui.games import machine as machine_lib
-from train.ui.games.game_session import GameSession
-from train.ui.games.game_tree import GameTree
-from train.ui.games.levels import Level
-from train.ui.games.machine import Machine
+from train.ui.game_session import GameSession
+from train.ui.game_tree import GameTree
+from train.ui.machine import Level, Machine
 from wallgo_jax.game.actions import NO_ACTION
 from wallgo_jax.game.rules import PRESETS, Rules
 from wallgo_jax.game.state import initial_state

@@ -6,10 +6,9 @@ import json
 import pytest
 
 from tests.support.play import PlainMachine
-from train.ui import wire
-from train.ui.games import saving
-from train.ui.games.game_session import ANALYSE, PLAY, GameSession
-from train.ui.games.game_tree import GameTree
+from train.ui import saving, wire
+from train.ui.game_session import ANALYSE, PLAY, GameSession
+from train.ui.game_tree import GameTree
 from wallgo_jax.formats import diagram, records
 from wallgo_jax.game.rules import PRESETS, Rules
 from wallgo_jax.notation import parse_action, parse_moves

@@ -8,11 +8,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, Field
 
-from train.ui.games.clocks import Clocks, ClockSettings
-from train.ui.games.game_session import ANALYSE, PLAY, GameSession
-from train.ui.games.game_tree import MAX_NODES, GameTree, Node, path_to
-from train.ui.games.levels import DEFAULT_LEVEL, PERSON, Seat
-from train.ui.games.machine import Machine
+from train.ui.game_session import ANALYSE, PLAY, GameSession
+from train.ui.game_tree import MAX_NODES, Clocks, ClockSettings, GameTree, Node, path_to
+from train.ui.machine import DEFAULT_LEVEL, PERSON, Machine, Seat
 from wallgo_jax.cli.sources import read_games_of_text
 from wallgo_jax.formats import diagram, records
 from wallgo_jax.game.rules import PRESETS, Rules, name_of, named

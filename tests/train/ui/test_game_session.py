@@ -6,11 +6,9 @@ from types import SimpleNamespace
 import pytest
 
 from tests.support.play import PlainMachine
-from train.ui import wire
-from train.ui.games import game_session, game_tree
-from train.ui.games.clocks import Clocks, ClockSettings
-from train.ui.games.game_session import ANALYSE, PLAY, GameSession
-from train.ui.games.game_tree import GameTree, path_to
+from train.ui import game_session, game_tree, wire
+from train.ui.game_session import ANALYSE, PLAY, GameSession
+from train.ui.game_tree import Clocks, ClockSettings, GameTree, path_to
 from wallgo_jax.game.rules import PRESETS
 
 RULES = PRESETS["wallzero-4stone"]

@@ -25,7 +25,8 @@ import numpy as np
 
 from train.data.record_dataset import RecordedGames
 from train.players.basic import Player
-from train.puzzles.check import (
+from train.review.own_games import states_of
+from train.review.puzzle_check import (
     CHECK,
     OnSearch,
     PuzzleOptions,
@@ -35,8 +36,7 @@ from train.puzzles.check import (
     make_search,
     state_of,
 )
-from train.puzzles.puzzle_file import Puzzle, WinChances
-from train.review.own_games import states_of
+from train.review.puzzle_file import Puzzle, WinChances
 from train.runtime.host import fetch
 from train.search.report import SearchReport
 from wallgo_jax.board import bitboard

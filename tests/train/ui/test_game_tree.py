@@ -2,7 +2,7 @@
 
 import pytest
 
-from train.ui.games.game_tree import GameTree, path_to
+from train.ui.game_tree import GameTree, path_to
 from wallgo_jax.game.rules import PRESETS
 from wallgo_jax.notation import parse_action
 

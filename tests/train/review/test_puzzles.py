@@ -17,10 +17,11 @@ from tests.support.reference.solver import Solver
 from train.cli import puzzles as puzzles_command
 from train.cli.puzzles import Puzzles
 from train.data.record_dataset import RecordedGames
-from train.puzzles import check, find
-from train.puzzles.check import PuzzleOptions, check_puzzles, exact_judge, state_of
-from train.puzzles.find import find_puzzles, sameness_key, spread
-from train.puzzles.puzzle_file import (
+from train.review import puzzle_check, puzzle_search
+from train.review.own_games import play_own_games
+from train.review.player import make_analysis_player
+from train.review.puzzle_check import PuzzleOptions, check_puzzles, exact_judge, state_of
+from train.review.puzzle_file import (
     SHIPPED_FILE,
     Puzzle,
     WinChances,
@@ -29,8 +30,7 @@ from train.puzzles.puzzle_file import (
     to_line,
     write_puzzles,
 )
-from train.review.own_games import play_own_games
-from train.review.player import make_analysis_player
+from train.review.puzzle_search import find_puzzles, sameness_key, spread
 from train.runtime.errors import UsageError
 from wallgo_jax.formats import records
 from wallgo_jax.formats.records import Record
@@ -152,15 +152,15 @@ def test_a_check_by_search_asks_for_the_solution_and_for_nothing_else(player, mo
     solutions = {len(each.record.actions): each.solution for each in (good, bad)}
 
     def search(player, states, *, simulations, excluded, on_progress):
-        assert simulations == check.CHECK * OPTIONS.deep
+        assert simulations == puzzle_check.CHECK * OPTIONS.deep
         found = []
         for state, barred in zip(states, excluded or [None] * len(states), strict=True):
             best = solutions[int(state.position.ply)]
             found.append(report_of(state, best, -0.9 if barred == best else 0.9))
         return found
 
-    monkeypatch.setattr(check, "exact_judge", lambda rules: None)
-    monkeypatch.setattr(check, "search_positions", search)
+    monkeypatch.setattr(puzzle_check, "exact_judge", lambda rules: None)
+    monkeypatch.setattr(puzzle_check, "search_positions", search)
     wrong = dataclasses.replace(bad, solution=good.solution)
     found = check_puzzles(player, [good, wrong], OPTIONS)
     assert [each.is_confirmed for each in found] == [True, False]
@@ -224,7 +224,7 @@ def test_what_was_found_before_an_error_is_written(tmp_path, monkeypatch):
         yield KNOWN[:2], 512
         raise RuntimeError("the device is lost")
 
-    monkeypatch.setattr(find, "find_puzzles", fail)
+    monkeypatch.setattr(puzzle_search, "find_puzzles", fail)
     path = tmp_path / "puzzles.jsonl"
     with pytest.raises(RuntimeError, match="the device is lost"):
         command("puzzles", *ON_SMALL, "--out", path)
@@ -301,7 +301,7 @@ def test_a_turned_board_of_other_colours_is_the_same_puzzle():
 def test_a_search_ends_with_enough_puzzles(monkeypatch):
     """Where each round of games holds one of the known puzzles, and then again the first."""
     monkeypatch.setattr(
-        find, "_find_in", lambda player, search, recorded, *given, **named: recorded.held
+        puzzle_search, "_find_in", lambda player, search, recorded, *given, **named: recorded.held
     )
 
     def search(numbers, most):
@@ -329,5 +329,5 @@ def test_positions_at_the_beginning_are_left_out():
 
     recorded = RecordedGames((finished_game(),), ("game",))
     late = dataclasses.replace(OPTIONS, skipped=0.6)
-    assert find._level(search, recorded, late) == []
+    assert puzzle_search._level(search, recorded, late) == []
     assert plies == [[3, 4], []]

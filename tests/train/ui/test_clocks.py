@@ -1,6 +1,6 @@
 """Clocks run for one player at a time."""
 
-from train.ui.games.clocks import Clocks, ClockSettings
+from train.ui.game_tree import Clocks, ClockSettings
 
 
 def test_only_the_clock_of_the_player_to_move_runs():

@@ -1,1 +1,0 @@
-"""Puzzles: positions in which one move alone wins, found in games, kept in files, checked."""

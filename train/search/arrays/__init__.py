@@ -1,1 +1,0 @@
-"""Arrays of a search tree: how each platform reads and writes them, and positions as words."""
