@@ -1,7 +1,8 @@
 """Attention and predicted ownership of a network in one position, as arrays and as pictures.
 
 After Wu, Wu, Shih, Ju, Wu, "ResTNet: Defense against Adversarial Policies via Transformer in
-Computer Go", sections on attention maps and on board evaluation. One board at a time, on the host.
+Computer Go", sections on attention maps and on board evaluation. A heuristic predicts owners, too,
+as `train.players.heuristics` weighs cells. One board at a time, on the host.
 `draw_attention` and `draw_ownership` read a network and a game and write a file.
 
 T Transformer blocks, H W cells, P players.
@@ -11,9 +12,9 @@ import contextlib
 import functools
 import io
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -22,9 +23,12 @@ import numpy as np
 from train.analysis import pictures
 from train.analysis.pictures import BoardPicture
 from train.checkpoints.weights import TrainedNetwork
+from train.config.run import HeuristicConfig, HeuristicsConfig
 from train.network import NetworkConfig, Variables
 from train.network.build import network_for, observer_for
 from train.network.config import TRANSFORMER, parse_blocks
+from train.players.heuristics import cell_weights
+from train.players.names import read_name
 from train.players.registry import load_network
 from train.runtime.errors import UsageError
 from train.runtime.files import replace_bytes
@@ -33,6 +37,7 @@ from train.search.report import owners_by_player
 from wallgo_jax import render
 from wallgo_jax.cli.sources import SourceRequest, read_games, read_position
 from wallgo_jax.env import State as EnvState
+from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import State
 from wallgo_jax.notation import parse_cell
 from wallgo_jax.view import snapshot
@@ -90,6 +95,55 @@ def predicted_ownership(
     return np.moveaxis(fetch(_ownership(variables, game, config=config)), -1, 0)
 
 
+def heuristic_ownership(config: HeuristicConfig, state: EnvState | State) -> np.ndarray:
+    """float32[3, H, W]: how a heuristic shares out each cell among two players.
+
+    Of a cell of weight w Red's share is (1 + w) / 2, so that its board evaluation is w.
+
+    Raises:
+      UsageError: the game is not one of two players.
+    """
+    grid, game = _board(state)
+    if _players(game) != 2:
+        raise UsageError(f"ownership: a heuristic's map is of 2 players, not {_players(game)}")
+    weight = fetch(jax.jit(cell_weights, static_argnames="config")(game, np.int32(0), config))
+    return np.stack([(1 + weight) / 2, (1 - weight) / 2, np.zeros((grid, grid), np.float32)])
+
+
+class OwnershipPredictor(NamedTuple):
+    """A network or a heuristic that predicts final owners."""
+
+    name: str
+    source: str
+    rules: Rules | None  # that it has learned, if it learns
+    predict: Callable[[EnvState | State], np.ndarray]  # float32[P + 1, H, W]
+
+
+def named_heuristic(player: str) -> HeuristicConfig | None:
+    """The options of a heuristic, if the player's name is one's."""
+    return getattr(HeuristicsConfig(), read_name(player).kind, None)
+
+
+def ownership_predictor(player: str) -> OwnershipPredictor:
+    """The predictor of a trained player, or of a heuristic, by its name.
+
+    Raises:
+      UsageError: the player is neither, or cannot be read.
+    """
+    if heuristic := named_heuristic(player):
+        predict = functools.partial(heuristic_ownership, heuristic)
+        return OwnershipPredictor(player, player, None, predict)
+    trained = load_network(player)
+
+    def predict_by_network(state: EnvState | State) -> np.ndarray:
+        _check_players(player, trained, snapshot.one_board(state))
+        return predicted_ownership(trained.config.network, trained.variables, state)
+
+    return OwnershipPredictor(
+        trained.name, trained.source, trained.config.rules, predict_by_network
+    )
+
+
 def true_ownership(state: EnvState | State) -> np.ndarray:
     """float32[P + 1, H, W] of 0 and 1: the owner of each cell, nobody last."""
     shown = snapshot.take_snapshot(state)
@@ -136,7 +190,9 @@ def draw_attention(
       UsageError: the player, the game, the cell or the file is not as described.
     """
     with _usage_errors():
-        trained, request = _open(player, request, out)
+        _check_ending(out)
+        trained = load_network(player)
+        request = request._replace(default_rules=trained.config.rules)
         state = read_position(request, ply=-1 if ply is None else ply)
         index = parse_cell(cell, grid=_board(state)[0])
         _check_players(player, trained, state)
@@ -153,13 +209,15 @@ def draw_attention(
 def draw_ownership(
     player: str, request: SourceRequest, *, ply: int, out: Path, theme: str = "light"
 ) -> None:
-    """Write the final ownership that a trained player's network predicts at a ply, and the true
-    one.
+    """Write the final ownership that a trained player's network, or a heuristic, predicts at a ply,
+    and the true one.
 
     Args and errors are those of `draw_attention`; the game must have ended.
     """
     with _usage_errors():
-        trained, request = _open(player, request._replace(game=max(request.game, 1)), out)
+        _check_ending(out)
+        predictor = ownership_predictor(player)
+        request = request._replace(game=max(request.game, 1), default_rules=predictor.rules)
         played = next(read_games(request)).game
         if not played.is_over:
             raise ValueError(
@@ -169,22 +227,18 @@ def draw_ownership(
         if not 0 <= ply < len(played.states):
             raise ValueError(f"--ply {ply}: the game has plies 0 to {len(played.states) - 1}")
         state, final = played.states[ply], played.states[-1]
-        _check_players(player, trained, state)
-        predicted = predicted_ownership(trained.config.network, trained.variables, state)
+        predicted = predictor.predict(state)
         true = true_ownership(final)
         error = evaluation_error(predicted, true)
-        named = {"error": error, "name": trained.name, "theme": theme}
+        named = {"error": error, "name": predictor.name, "theme": theme}
         picture = pictures.ownership_picture(predicted, true, state, final, **named)
-        facts = {"network": trained.source, "ply": ply, "error": error}
+        facts = {"network": predictor.source, "ply": ply, "error": error}
         _write(out, picture, {**facts, "predicted": predicted, "true": true})
 
 
-def _open(player: str, request: SourceRequest, out: Path) -> tuple[TrainedNetwork, SourceRequest]:
-    """A player's network, and the request with its rules, once the file's ending was looked at."""
+def _check_ending(out: Path) -> None:
     if out.suffix not in SUFFIXES:
         raise ValueError(f"--out {out}: the ending is not one of {', '.join(SUFFIXES)}")
-    trained = load_network(player)
-    return trained, request._replace(default_rules=trained.config.rules)
 
 
 @functools.partial(jax.jit, static_argnames="config")

@@ -34,6 +34,7 @@ from train.runtime.host import callback_errors
 from wallgo_jax import render
 from wallgo_jax.game.state import State
 from wallgo_jax.notation import parse_cell
+from wallgo_jax.view.snapshot import one_board
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -181,7 +182,7 @@ def attention(player: str | Player, state: States, cell: str) -> AttentionMaps:
 
 
 class OwnershipMap(NamedTuple):
-    """The final owners that a network expects."""
+    """The final owners that a network or a heuristic expects."""
 
     owners: np.ndarray  # float32[P + 1, H, W] chances, player 0 first, nobody last
     state: State
@@ -201,15 +202,18 @@ class OwnershipMap(NamedTuple):
 
 
 def ownership(player: str | Player, state: States) -> OwnershipMap:
-    """Who will own each cell, as a player's network predicts.
+    """Who will own each cell, as a player's network predicts, or a heuristic.
 
     Args:
-      player: a trained one, or its name.
+      player: a trained one, or its name, or `wjx` or `ethen`.
       state: one board.
 
     Raises:
       UsageError: the network has no ownership head.
     """
+    if isinstance(player, str) and (heuristic := attention_lib.named_heuristic(player)):
+        game = one_board(state)
+        return OwnershipMap(attention_lib.heuristic_ownership(heuristic, game), game)
     trained, game = _network_and_state(player, state)
     owners = attention_lib.predicted_ownership(trained.config.network, trained.variables, game)
     return OwnershipMap(owners, game)

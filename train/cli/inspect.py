@@ -103,9 +103,13 @@ class Attention(_Drawing):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Ownership(_Drawing):
-    """Draw who will own each cell, as a player's network predicts, beside how the game ended."""
+    """Draw who will own each cell, as a player's network predicts, or a heuristic (`wjx`, `ethen`),
+    beside how the game ended."""
 
-    EXAMPLES = ("ownership runs/quickstart game.jsonl --ply 20 --out out/ownership.svg",)
+    EXAMPLES = (
+        "ownership runs/quickstart game.jsonl --ply 20 --out out/ownership.svg",
+        "ownership wjx game.jsonl --ply 20 --out out/wjx.svg",
+    )
 
     ply: int
     """Plies of the finished game to play before the network looks."""

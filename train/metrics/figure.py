@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from train.metrics.rows import Row, elapsed_seconds
+from train.metrics.rows import MATCHES_BY_RULES, Row, elapsed_seconds
 from train.runtime.errors import UsageError
 from train.runtime.files import replace_bytes
 
@@ -128,7 +128,8 @@ def draw_metrics(
     """Write a picture with a panel each for loss, win rate and games a second.
 
     A panel that no run has figures for is left out, as the win rate of runs without matches. The
-    band of a win rate is its 95 % interval.
+    band of a win rate is its 95 % interval. A run of several rule sets that is drawn alone has a
+    win rate for each of them, too.
 
     Args:
       path: file to write; its ending names the format, one of `FORMATS`.
@@ -138,6 +139,7 @@ def draw_metrics(
     Raises:
       UsageError: the format is unknown, no row has a figure, or the file cannot be written.
     """
+    runs = _with_rule_sets(runs)
     caption = _caption(_panels(runs), _window(runs))
     save_figure(metrics_figure(runs, axis=axis), path, caption=caption)
 
@@ -148,6 +150,7 @@ def metrics_figure(runs: Mapping[str, Sequence[Row]], *, axis: Axis = "iteration
     Raises:
       UsageError: no row has a figure.
     """
+    runs = _with_rule_sets(runs)
     panels = _panels(runs)
     if not panels:
         raise UsageError(f"curves: no iteration of {', '.join(runs)} has a figure to draw yet")
@@ -162,6 +165,29 @@ def metrics_figure(runs: Mapping[str, Sequence[Row]], *, axis: Axis = "iteration
         _set_style(axes, panel, axis)
     _add_legend(figure, runs)
     return figure
+
+
+def _with_rule_sets(runs: Mapping[str, Sequence[Row]]) -> Mapping[str, Sequence[Row]]:
+    """A run alone, followed by the matches of each of its rule sets as runs of their own."""
+    if len(runs) > 1:
+        return runs
+    rates_by, intervals_by, _ = MATCHES_BY_RULES
+    (rows,) = runs.values()
+    names = dict.fromkeys(name for row in rows for name in row.get(rates_by, {}))
+    about = ("iteration", "elapsed_seconds", "positions")
+    return dict(runs) | {
+        name: [
+            {key: row[key] for key in about if key in row}
+            | {
+                "opponent": row["opponent"],
+                "win_rate": row[rates_by][name][row["opponent"]],
+                "intervals_95": row.get(intervals_by, {}).get(name, {}),
+            }
+            for row in rows
+            if row.get("opponent") in row.get(rates_by, {}).get(name, {})
+        ]
+        for name in names
+    }
 
 
 def x_values(rows: Sequence[Row], axis: Axis) -> np.ndarray:

@@ -20,7 +20,7 @@ B boards, A slots, P players, N cells.
 """
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import chex
@@ -57,6 +57,25 @@ def score(state: State, player: jax.Array, config: HeuristicConfig) -> jax.Array
     chex.assert_rank(state.position.ply, 0)
     if state.position.stones.shape[0] > 2:
         return referee.reward_of(_scores_among(state, config), player)
+    weights = _weights_between(state, player, config)
+    return functools.reduce(jnp.add, (weight * _count(cells) for weight, cells in weights))
+
+
+def cell_weights(state: State, player: jax.Array, config: HeuristicConfig) -> jax.Array:
+    """float32[grid, grid]: each cell's weight for one of two players; their sum is its `score`."""
+    chex.assert_shape(state.position.stones, (2, None))
+    grid = state.grid
+    parts = [
+        weight * bitboard.to_mask(bitboard.pack(cells), grid)
+        for weight, cells in _weights_between(state, player, config)
+    ]
+    return functools.reduce(jnp.add, parts).reshape(grid, grid)
+
+
+def _weights_between(
+    state: State, player: jax.Array, config: HeuristicConfig
+) -> Iterator[tuple[float, Cells]]:
+    """Weights for one of two players, each with its cells."""
     grid, terrain = state.grid, terrain_lib.read_terrain(*state)
     nothing = bitboard.empty(grid)
     own = bitboard.union(
@@ -68,19 +87,16 @@ def score(state: State, player: jax.Array, config: HeuristicConfig) -> jax.Array
     near_own = _discs(own, exits, playable, config.boundary, grid=grid)
     near_other = _discs(other, exits, playable, config.boundary, grid=grid)
     all_own, all_other = bitboard.flood((near_own[-1], near_other[-1]), exits, grid)
-    total = config.sure_own * _count(bitboard.difference(all_own, all_other))
-    total += config.sure_other * _count(bitboard.difference(all_other, all_own))
+    yield config.sure_own, bitboard.difference(all_own, all_other)
+    yield config.sure_other, bitboard.difference(all_other, all_own)
     beyond_other = bitboard.difference(all_other, near_other[-1])
     beyond_own = bitboard.difference(all_own, near_own[-1])
-    total += config.semi_sure_own * _count(bitboard.intersection(near_own[-1], beyond_other))
-    total += config.semi_sure_other * _count(bitboard.intersection(near_other[-1], beyond_own))
+    yield config.semi_sure_own, bitboard.intersection(near_own[-1], beyond_other)
+    yield config.semi_sure_other, bitboard.intersection(near_other[-1], beyond_own)
     rings_own, rings_other = _rings(near_own), _rings(near_other)
     for weight, pairs in _make_guesses(config).items():
-        cells = bitboard.union(
-            *(bitboard.intersection(rings_own[i], rings_other[j]) for i, j in pairs)
-        )
-        total += weight * _count(cells)
-    return total
+        both = (bitboard.intersection(rings_own[i], rings_other[j]) for i, j in pairs)
+        yield weight, bitboard.union(*both)
 
 
 def _scores_among(state: State, config: HeuristicConfig) -> jax.Array:

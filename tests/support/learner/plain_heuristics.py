@@ -25,11 +25,15 @@ def plain_score_among(board: Board, player: int, config: HeuristicConfig) -> flo
 
 
 def plain_score(board: Board, player: int, config: HeuristicConfig) -> float:
+    return sum(plain_weights(board, player, config).values())
+
+
+def plain_weights(board: Board, player: int, config: HeuristicConfig) -> dict[Cell, float]:
     others = [other for other in range(len(board.stones)) if other != player]
     sides = [reached(board, config, player), reached(board, config, *others)]
-    return sum(
-        plain_weight(*(steps.get(cell) for steps in sides), config) for cell in board.cells()
-    )
+    return {
+        cell: plain_weight(*(steps.get(cell) for steps in sides), config) for cell in board.cells()
+    }
 
 
 def reached(board: Board, config: HeuristicConfig, *players: int) -> dict[Cell, int]:

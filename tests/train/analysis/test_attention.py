@@ -15,13 +15,15 @@ from train.analysis.attention import draw_attention, draw_ownership
 from train.checkpoints.store import save_checkpoint
 from train.checkpoints.weights import load_network
 from train.config import RunConfig, config_to_dict
+from train.config.run import HeuristicConfig
 from train.network import NetworkConfig, Variables
+from train.players import heuristics
 from train.runtime.errors import UsageError
 from wallgo_jax import observation
 from wallgo_jax.cli.sources import SourceRequest
 from wallgo_jax.drawing.theme import LIGHT
 from wallgo_jax.formats import records
-from wallgo_jax.game.rules import Rules
+from wallgo_jax.game.rules import PRESETS, Rules
 from wallgo_jax.game.state import State
 from wallgo_jax.notation import parse_moves
 from wallgo_jax.view.game_replay import Game, replay_moves
@@ -217,6 +219,20 @@ def test_ownership_files(run, record, tmp_path, game):
     root = ElementTree.parse(tmp_path / "o.svg").getroot()
     assert len(list(root.iter(SVG + "svg"))) == 3
     assert (tmp_path / "o.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_heuristics_map_is_its_weights(record, tmp_path, game):
+    draw_ownership("wjx", SourceRequest(record), ply=1, out=tmp_path / "w.npz")
+    with np.load(tmp_path / "w.npz") as arrays:
+        predicted = arrays["predicted"]
+    np.testing.assert_allclose(predicted.sum(0), 1, atol=1e-6)
+    weights = attention.board_evaluation(predicted)[0]
+    state, red = game.states[1], np.int32(0)
+    np.testing.assert_allclose(
+        weights.sum(), heuristics.score(state, red, HeuristicConfig()), atol=1e-5
+    )
+    three = replay_moves(PRESETS["playwallgo-3p"], []).states[0]
+    assert "2 players, not 3" in complaint(attention.heuristic_ownership, HeuristicConfig(), three)
 
 
 def complaint(draw, *arguments, **options) -> str:

@@ -83,6 +83,24 @@ def test_panels_show_what_the_rows_say(runs, monkeypatch):
     assert [each.get_title(loc="left") for each in drawn[1].axes] == ["games a second"]
 
 
+def test_a_run_of_several_rule_sets_has_a_line_for_each(runs, monkeypatch):
+    row = {"iteration": 1, "win_rate": 0.5, "opponent": "wjx", "intervals_95": {"wjx": [0.4, 0.6]}}
+    by_rules = {
+        "matches_by_rules": {"small": {"wjx": 0.75}, "large": {"wjx": 0.25}},
+        "intervals_by_rules": {"small": {"wjx": [0.6, 0.9]}, "large": {"wjx": [0.1, 0.4]}},
+    }
+    rows = [row, {**row, "iteration": 2} | by_rules]
+    drawn = []
+    monkeypatch.setattr(figure, "_add_legend", lambda picture, runs: drawn.append((picture, runs)))
+    draw_metrics(runs / "a.svg", {"mixed": rows})
+    draw_metrics(runs / "b.svg", {"mixed": rows, "other": [row]})
+    (alone, names), (_, beside) = drawn
+    assert (list(names), list(beside)) == (["mixed", "small", "large"], ["mixed", "other"])
+    _, small, large, _ = alone.axes[0].lines  # the last is the line at one half
+    assert small.get_xydata().tolist() == [[2, 0.75]]
+    assert large.get_xydata().tolist() == [[2, 0.25]]
+
+
 def test_the_same_rows_give_the_same_file(runs):
     for name in ("a.svg", "b.svg"):
         draw_metrics(runs / name, {"one": ROWS})

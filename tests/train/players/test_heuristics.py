@@ -12,6 +12,7 @@ import pytest
 from tests.support.learner.plain_heuristics import (
     plain_score,
     plain_score_among,
+    plain_weights,
     random_games,
     referee_at,
 )
@@ -138,6 +139,18 @@ def test_scores_of_random_games_are_the_plain_ones(conformance):
         board = referee_at(rules, played[:ply]).board
         wanted = [[plain_score(board, player, c) for player in range(2)] for c in CONFIGS]
         np.testing.assert_allclose(scores, wanted, atol=1e-4)
+
+
+def test_maps_of_random_games_are_the_plain_ones(conformance):
+    record = conformance["wallzero-4stone"][0]
+    rules, played = Rules.from_dict(record["rules"]), record["actions"]
+    plies = np.linspace(4, len(played), BOARDS).astype(int)
+    states = replay_actions(rules, played).states
+    red = functools.partial(heuristics.cell_weights, player=jnp.int32(0), config=CONFIGS[0])
+    maps = jax.jit(jax.vmap(red))(stack([states[ply] for ply in plies]))
+    for ply, found in zip(plies, np.asarray(maps), strict=True):
+        wanted = plain_weights(referee_at(rules, played[:ply]).board, 0, CONFIGS[0])
+        np.testing.assert_allclose(found.ravel(), [*wanted.values()], atol=1e-6)
 
 
 def test_scores_do_not_know_north(conformance):
