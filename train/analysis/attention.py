@@ -8,11 +8,10 @@ as `train.players.heuristics` weighs cells. One board at a time, on the host.
 T Transformer blocks, H W cells, P players.
 """
 
-import contextlib
 import functools
 import io
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,7 +29,7 @@ from train.network.config import TRANSFORMER, parse_blocks
 from train.players.heuristics import cell_weights
 from train.players.names import read_name
 from train.players.registry import load_network
-from train.runtime.errors import UsageError
+from train.runtime.errors import UsageError, usage_errors
 from train.runtime.files import replace_bytes
 from train.runtime.host import fetch
 from train.search.report import owners_by_player
@@ -189,7 +188,7 @@ def draw_attention(
     Raises:
       UsageError: the player, the game, the cell or the file is not as described.
     """
-    with _usage_errors():
+    with usage_errors():
         _check_ending(out)
         trained = load_network(player)
         request = request._replace(default_rules=trained.config.rules)
@@ -214,7 +213,7 @@ def draw_ownership(
 
     Args and errors are those of `draw_attention`; the game must have ended.
     """
-    with _usage_errors():
+    with usage_errors():
         _check_ending(out)
         predictor = ownership_predictor(player)
         request = request._replace(game=max(request.game, 1), default_rules=predictor.rules)
@@ -276,18 +275,6 @@ def _check_players(player: str, trained: TrainedNetwork, state: State) -> None:
     learned, shown = trained.config.rules.players, _players(state)
     if learned != shown:
         raise UsageError(f"{player}: its network is for {learned} players, the game has {shown}")
-
-
-@contextlib.contextmanager
-def _usage_errors() -> Iterator[None]:
-    """Turn errors of the game's readers and writers into UsageErrors of one line."""
-    try:
-        yield
-    except OSError as error:
-        where = f"{error.filename}: {error.strerror}" if error.filename else str(error)
-        raise UsageError(where) from None
-    except (ValueError, ImportError) as error:
-        raise UsageError(" ".join(str(error).split())) from None
 
 
 def _write(out: Path, picture: BoardPicture, arrays: Mapping[str, Any]) -> None:

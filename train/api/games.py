@@ -19,7 +19,6 @@ from train.api.arguments import (
     takes,
 )
 from train.api.players import Opponent, Player, players_of
-from train.api.progress import Follower, Shown, follow
 from train.api.results import PlayedMatch, Series, TournamentResult
 from train.arena import match as match_lib
 from train.arena import report
@@ -35,6 +34,7 @@ from train.ratings.pool import MAX_BATCH
 from train.runtime.display import Display
 from train.runtime.errors import UsageError, usage_errors
 from train.runtime.host import callback_errors
+from train.runtime.interrupts import Follower, Shown, follow
 from wallgo_jax.game.rules import Rules
 
 

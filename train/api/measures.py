@@ -19,7 +19,6 @@ from train.analysis.late_positions import LatePositions, load_late
 from train.api.arguments import SOLVED_RULES, AccuracyArguments, checked, takes
 from train.api.configs import Source, make_config
 from train.api.players import Opponent, Player, make_player, rules_for
-from train.api.progress import Shown, follow
 from train.api.results import Result
 from train.api.states import States, batch_of
 from train.checkpoints.weights import TrainedNetwork
@@ -31,10 +30,12 @@ from train.metrics.intervals import Interval, intervals_figure
 from train.players import registry
 from train.runtime.errors import UsageError, usage_errors
 from train.runtime.host import callback_errors
+from train.runtime.interrupts import Shown, follow
 from wallgo_jax import render
+from wallgo_jax.formats.rules_text import read_rules
+from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import State
 from wallgo_jax.notation import parse_cell
-from wallgo_jax.view.snapshot import one_board
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -212,7 +213,7 @@ def ownership(player: str | Player, state: States) -> OwnershipMap:
       UsageError: the network has no ownership head.
     """
     if isinstance(player, str) and (heuristic := attention_lib.named_heuristic(player)):
-        game = one_board(state)
+        game = _one_board(state, read_rules(SOLVED_RULES))
         return OwnershipMap(attention_lib.heuristic_ownership(heuristic, game), game)
     trained, game = _network_and_state(player, state)
     owners = attention_lib.predicted_ownership(trained.config.network, trained.variables, game)
@@ -222,10 +223,14 @@ def ownership(player: str | Player, state: States) -> OwnershipMap:
 def _network_and_state(player: str | Player, state: States) -> tuple[TrainedNetwork, State]:
     trained = player.trained if isinstance(player, Player) else registry.load_network(player)
     smallest = min(trained.config.learned, key=lambda rules: (rules.size, rules.stones))
+    return trained, _one_board(state, smallest)
+
+
+def _one_board(state: States, smallest: Rules) -> State:
     batch, is_one = batch_of(state, smallest)
     if not is_one:
         raise UsageError("state: is a batch; one board is drawn")
-    return trained, jax.tree.map(lambda x: np.asarray(x)[0], batch)
+    return jax.tree.map(lambda x: np.asarray(x)[0], batch)
 
 
 def run_study(

@@ -9,7 +9,6 @@ from typing import Any
 
 from train.api.arguments import EloArguments, check_list, checked, takes
 from train.api.players import Opponent, players_of, rules_for
-from train.api.progress import Follower, Shown, follow
 from train.api.results import RatedPool
 from train.arena import match as match_lib
 from train.arena.host_match import is_external
@@ -25,6 +24,7 @@ from train.runtime.display import Display
 from train.runtime.errors import UsageError
 from train.runtime.files import names_of_runs
 from train.runtime.host import callback_errors
+from train.runtime.interrupts import Follower, Shown, follow
 from wallgo_jax.game.rules import Rules
 
 MEAN = ""

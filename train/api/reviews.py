@@ -6,15 +6,14 @@ from typing import Any
 
 from train.api.arguments import DEFAULT_RULES
 from train.api.configs import AnyRules, read_rules
-from train.api.progress import Shown, follow
 from train.api.results import Result
 from train.review import game_review
 from train.review.game_review import GameReview
-from train.review.page import draw_review
+from train.review.page import Siblings, compare_siblings, draw_review
 from train.review.player import player_for_game
-from train.review.siblings import Siblings, compare_siblings
 from train.runtime.errors import UsageError, usage_errors
 from train.runtime.files import replace_text
+from train.runtime.interrupts import Shown, follow
 from wallgo_jax import render
 from wallgo_jax.cli.sources import LoadedGame, SourceRequest, read_games
 from wallgo_jax.formats import records

@@ -216,13 +216,13 @@ class Bench:
 
     def _strength(self, config: RunConfig, overrides: Sequence[str]) -> int:
         """Train unless a run is named, and measure its kept checkpoints."""
-        from train.api.progress import follow
         from train.arena.match_programs import check_opening
         from train.config import read_saved_config
         from train.experiments import strength
         from train.loop import training
         from train.runtime.display import Display
         from train.runtime.files import plain_data
+        from train.runtime.interrupts import follow
 
         run = self.trained
         if run is not None:

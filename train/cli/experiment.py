@@ -154,9 +154,9 @@ class Experiment:
 
     def run(self) -> int:
         """Returns the exit code."""
-        from train.api.progress import follow
         from train.experiments.catalogue import run_experiment
         from train.experiments.lib.scales import read_scales, with_players
+        from train.runtime.interrupts import follow
 
         scale, task = read_scales(self.config), functools.partial(follow, True)
         if self.players:
@@ -201,12 +201,12 @@ class Ablation:
 
     def run(self) -> int:
         """Returns the exit code."""
-        from train.api.progress import follow
         from train.experiments import ablation
         from train.experiments.ablation import read_changes
         from train.experiments.lib.scales import read_scales, validated
         from train.experiments.lib.work import Work
         from train.runtime.display import Display
+        from train.runtime.interrupts import follow
 
         minutes, seeds = (5.0, 1) if self.screening else (10.0, 6)
         names = ("games", "simulations", "opening_plies", "first_seed")

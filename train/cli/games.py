@@ -305,8 +305,8 @@ class Accuracy(Shared, AccuracyArguments):
 
     def _prove(self) -> int:
         from train.analysis import late_positions, late_proofs
-        from train.api.progress import follow
         from train.runtime.display import Display
+        from train.runtime.interrupts import follow
 
         assert self.late is not None
         positions = self.positions or PROVEN

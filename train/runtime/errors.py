@@ -30,7 +30,7 @@ def validation_errors(error: "pydantic.ValidationError") -> str:
     return one_line("; ".join(lines))
 
 
-def message_of(error: ValueError) -> str:
+def message_of(error: Exception) -> str:
     """The message of a check on one line, also where it is one of pydantic's."""
     import pydantic
 
@@ -45,11 +45,11 @@ def one_line(text: object) -> str:
 
 @contextlib.contextmanager
 def usage_errors(where: str = "") -> Iterator[None]:
-    """Turn the ValueErrors of the package's own checks into UsageErrors of the same line, behind
-    the place that they are about, unless they open with it."""
+    """Turn the ValueErrors of the package's own checks, and ImportErrors of what is optional, into
+    UsageErrors of the same line, behind the place that they are about, unless they open with it."""
     try:
         yield
-    except ValueError as error:
+    except (ValueError, ImportError) as error:
         if isinstance(error, UsageError) and not where:
             raise
         start = f"{where}: " if where else ""

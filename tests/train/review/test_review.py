@@ -13,9 +13,8 @@ from tests.support.learner.commands import command, complaint
 from tests.support.learner.searching import random_evaluator
 from train.players.basic import Player, act_by, make_random_search
 from train.review.game_review import review_game
-from train.review.page import draw_review
+from train.review.page import compare_siblings, draw_review
 from train.review.player import default_player, make_analysis_player, search_positions
-from train.review.siblings import compare_siblings
 from train.runtime.errors import UsageError
 from train.search.config import SearchConfig
 from train.search.search import make_search
