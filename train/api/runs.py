@@ -33,7 +33,7 @@ from train.loop.training import open_run, write_game
 from train.metrics.figure import Axis, metrics_figure
 from train.metrics.rows import Row
 from train.network import Variables
-from train.players.searching import refuse_other_rules
+from train.players.networks import refuse_other_rules
 from train.runtime.display import to_dataframe
 from train.runtime.errors import UsageError
 from train.runtime.fields import AtLeastOne

@@ -1,4 +1,4 @@
-"""A run's replay: where it lies, what is written to and drawn from it; the memory of a run.
+"""A run's replay: where it lies, what is written to it, what is drawn from it.
 
 Rows lie with the boards that played them, so writing and sampling transfer nothing; or a CPU device
 keeps and samples them in the host's memory.
@@ -18,6 +18,7 @@ from jax.sharding import SingleDeviceSharding
 from train.config import RunConfig
 from train.data import replay
 from train.data.replay import ReplayState, Sample, Trajectory
+from train.loop.memory import HOST
 from train.runtime.devices import (
     BY_BOARD,
     EVERYWHERE,
@@ -29,84 +30,8 @@ from train.runtime.devices import (
 from train.runtime.errors import UsageError
 from train.runtime.memory import (
     CompiledFunction,
-    MemoryEstimate,
-    check_fits,
-    device_memory,
-    host_memory,
-    tree_bytes,
 )
-from wallgo_jax.game.state import Variant, initial_state
-
-HOST = "host"
-"""The `replay.memory` that is not the devices'."""
-_ACTION_BYTES = 4
-
-
-def check_held(config: RunConfig, like: Any, plies: int, devices: Devices) -> None:
-    """Refuse a run whose arrays alone need more memory than a device or this host has; nothing is
-    traced. The arguments are those of `held_by`."""
-    matches = [_matches(config, devices)] if config.evaluation.opponents else []
-    check_fits(held_by(config, like, plies), device_memory(), programs=matches)
-    if config.replay.memory == HOST:
-        check_fits([_replay(config, like)], host_memory())
-
-
-def check_programs(
-    config: RunConfig, like: Any, plies: int, *, play: int, write: int, learn: int
-) -> None:
-    """Refuse a run whose arrays and largest function need more memory than a device has: bytes on
-    one device of self-play, of adding to the replay and of learning, in addition to the arrays of
-    `held_by`."""
-    keys = ("selfplay.boards", "search.simulations", "network.width")
-    programs = [
-        MemoryEstimate("self-play", play, keys),
-        MemoryEstimate("adding to the replay", write, ("selfplay.boards",)),
-        MemoryEstimate("learning", learn, ("learner.batch", "network.width")),
-    ]
-    if jax.default_backend() == "cpu" and config.replay.memory != HOST:
-        # Saving takes two copies, and the host's memory is the device's.
-        copies = 2 * tree_bytes(like.replay_state)
-        programs.append(MemoryEstimate("a checkpoint", copies, ("replay.positions",)))
-    check_fits(held_by(config, like, plies), device_memory(), programs=programs)
-
-
-def held_by(config: RunConfig, like: Any, plies: int) -> list[MemoryEstimate]:
-    """The arrays of a device between two functions.
-
-    Args:
-      config: the run.
-      like: shapes of its `TrainState`, and where they lie.
-      plies: bytes of the plies of an iteration on one device.
-    """
-    network = ("network.width", "another size of the network")
-    needs = [
-        MemoryEstimate("the boards of self-play", tree_bytes(like.boards), ("selfplay.boards",)),
-        MemoryEstimate("the plies of an iteration", plies, ("selfplay.boards", "selfplay.plies")),
-        MemoryEstimate("weights and optimizer", tree_bytes(like.learner), network),
-    ]
-    return needs if config.replay.memory == HOST else [*needs, _replay(config, like)]
-
-
-def _replay(config: RunConfig, like: Any) -> MemoryEstimate:
-    """An iteration of self-play decides the replay's size where it is larger."""
-    options = config.selfplay
-    is_least = options.boards * options.plies > config.replay.positions
-    keys = ("selfplay.boards", "selfplay.plies") if is_least else ("replay.positions",)
-    return MemoryEstimate("the replay", tree_bytes(like.replay_state), keys)
-
-
-def _matches(config: RunConfig, devices: Devices) -> MemoryEstimate:
-    """Records of all games of the longest match, and its boards. What its program takes is checked
-    when it is compiled."""
-    options = config.evaluation
-    games = max(options.games, options.final_games)
-    rules = max(config.learned, key=lambda rules: rules.size)
-    state = tree_bytes(jax.eval_shape(lambda: initial_state(rules)))
-    record = state + _ACTION_BYTES * rules.max_plies
-    boards = min(options.batch, games)
-    keys = ("evaluation.final_games", "evaluation.games", "evaluation.batch")
-    return MemoryEstimate("matches", (games * record + boards * state) // devices.count, keys)
-
+from wallgo_jax.game.state import Variant
 
 _SPECS: Any = ReplayState._make((ROWS_BY_BOARD, ROWS_BY_BOARD, EVERYWHERE, BY_BOARD))
 _VALIDATION_SALT = 2**31 - 3

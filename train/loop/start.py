@@ -24,7 +24,7 @@ from train.network import Variables
 from train.network.build import network_for
 from train.players import registry
 from train.players.basic import Player
-from train.players.searching import in_words
+from train.players.networks import in_words
 from train.runtime.display import Display, Table
 from train.runtime.errors import UsageError, usage_errors
 from train.runtime.files import read_json, write_json, writing

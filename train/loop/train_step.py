@@ -24,8 +24,9 @@ from train.data.replay import ReplayState, Trajectory
 from train.data.selfplay import Boards, SelfPlayMetrics, first_boards, make_selfplay, stagger
 from train.learning.learner import Learner, LearnerState, StepMetrics, make_learner
 from train.learning.losses import Losses
+from train.loop.memory import check_held, check_programs
 from train.loop.numbers import Numbers, numbers_of, unchecked, with_numbers, without_numbers
-from train.loop.run_replay import FinishedPlies, RunReplay, check_held, check_programs
+from train.loop.run_replay import FinishedPlies, RunReplay
 from train.loop.selfplay import (
     BoardSums,
     Stage,

@@ -25,15 +25,12 @@ from train.players.heuristics import (
     make_two_ply_player,
 )
 from train.players.names import PlayerName, read_name
+from train.players.networks import common_rules, load_network, network_config, refuse_other_rules
 from train.players.searching import (
     PROBE,
     RAW_POLICY,
-    common_rules,
     evaluating_player,
-    load_network,
-    network_config,
     network_player,
-    refuse_other_rules,
     simulations_in,
 )
 from train.runtime.errors import UsageError

@@ -22,8 +22,8 @@ from train.engine.pool import searching_of
 from train.network import MASKED
 from train.players.basic import Player
 from train.players.names import read_name, read_network_name
+from train.players.networks import model_of
 from train.players.registry import check_rules, make_evaluating_player
-from train.players.searching import model_of
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
 from train.search.config import as_player

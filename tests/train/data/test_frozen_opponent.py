@@ -8,7 +8,8 @@ import numpy as np
 
 from tests.support.learner import tiny
 from train.data.config import SelfPlayConfig
-from train.data.selfplay import first_boards, make_selfplay, search_some
+from train.data.frozen_opponent import search_some
+from train.data.selfplay import first_boards, make_selfplay
 from train.search.evaluator import WithOpponentVariables
 from train.search.search import SearchResult
 from wallgo_jax.game import actions

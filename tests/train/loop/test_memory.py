@@ -9,7 +9,7 @@ from tests.support.compiling import ROOT
 from tests.support.learner import tiny
 from tests.support.learner.commands import command, complaint
 from train.config import read_config
-from train.loop import run_replay as memory_lib
+from train.loop import memory as memory_lib
 from train.loop import train_step
 from train.loop.train_step import make_step
 from train.runtime.errors import UsageError

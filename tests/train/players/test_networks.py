@@ -14,7 +14,7 @@ from train.cli.export import export
 from train.config import RunConfig
 from train.network.build import network_for
 from train.players import registry
-from train.players.searching import common_rules, in_words, load_network
+from train.players.networks import common_rules, in_words, load_network
 from train.runtime.errors import UsageError
 from wallgo_jax.game.rules import PRESETS
 
