@@ -18,7 +18,7 @@ from train.api.arguments import (
     checked,
     takes,
 )
-from train.api.players import Opponent, Player, players_of
+from train.api.players import AnyPlayer, Player, players_of
 from train.api.results import PlayedMatch, Series, TournamentResult
 from train.arena import match as match_lib
 from train.arena import report
@@ -41,7 +41,7 @@ from wallgo_jax.game.rules import Rules
 @takes(MatchArguments)
 @callback_errors()
 def match(
-    first: Opponent, second: Opponent, *others: Opponent, progress: Shown = False, **options: Any
+    first: AnyPlayer, second: AnyPlayer, *others: AnyPlayer, progress: Shown = False, **options: Any
 ) -> PlayedMatch:
     """Play a match; the games are those of `python -m train match` with the same options.
 
@@ -78,7 +78,7 @@ def match(
     title = (" against " if rules.players == 2 else " · ").join(each.name for each in seated)
     total = games_of(seated, how.games)
     with follow(progress, title, total, answer="the games that are over are kept") as work:
-        result = sprt_lib.play_until_decided(
+        result = sprt_lib.play_in_rounds(
             seated,
             rules,
             MatchOptions(how.games, how.batch, opening, should_stop=work.should_stop),
@@ -105,7 +105,7 @@ def match(
     return played
 
 
-def seated_match(players: Sequence[Opponent], **options: Any) -> PlayedMatch:
+def seated_match(players: Sequence[AnyPlayer], **options: Any) -> PlayedMatch:
     """`match` of the players of a list, one for each seat, or two."""
     check_list("seated_match", players, 2)
     return match(*players, **options)
@@ -128,9 +128,9 @@ def series(files: Sequence[str | Path]) -> Series:
     return Series(tuple(PlayedMatch(**vars(match)) for match in matches), unfinished)
 
 
-def _check_named_once(given: Sequence[Opponent], entrants: Sequence[Player]) -> None:
+def _check_named_once(given: Sequence[AnyPlayer], entrants: Sequence[Player]) -> None:
     """Refuse two different players of one name, who would be one entrant."""
-    first: dict[str, Opponent] = {}
+    first: dict[str, AnyPlayer] = {}
     for opponent, player in zip(given, entrants, strict=True):
         known = first.setdefault(player.name, opponent)
         if known is not opponent and not (isinstance(known, str) and isinstance(opponent, str)):
@@ -140,7 +140,7 @@ def _check_named_once(given: Sequence[Opponent], entrants: Sequence[Player]) -> 
 @takes(TournamentArguments)
 @callback_errors()
 def tournament(
-    players: Sequence[Opponent], *, progress: Shown = False, **options: Any
+    players: Sequence[AnyPlayer], *, progress: Shown = False, **options: Any
 ) -> TournamentResult:
     """Play a tournament; the games are those of `python -m train tournament`.
 
@@ -197,7 +197,7 @@ def tournament(
 
 
 def seated_tournament(
-    players: Sequence[Opponent], *, games: int = 24, **options: Any
+    players: Sequence[AnyPlayer], *, games: int = 24, **options: Any
 ) -> TournamentResult:
     """`tournament` at tables of three or four."""
     return tournament(players, games=games, **options)

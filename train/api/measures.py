@@ -18,7 +18,7 @@ from train.analysis.describe import Description
 from train.analysis.late_positions import LatePositions, load_late
 from train.api.arguments import SOLVED_RULES, AccuracyArguments, checked, takes
 from train.api.configs import Source, make_config
-from train.api.players import Opponent, Player, make_player, rules_for
+from train.api.players import AnyPlayer, Player, make_player, rules_for
 from train.api.results import Result
 from train.api.states import States, batch_of
 from train.checkpoints.weights import TrainedNetwork
@@ -79,7 +79,7 @@ class PlayerAccuracy(Result, Accuracy):
 
 @takes(AccuracyArguments)
 @callback_errors()
-def accuracy(player: Opponent, *, progress: Shown = False, **options: Any) -> PlayerAccuracy:
+def accuracy(player: AnyPlayer, *, progress: Shown = False, **options: Any) -> PlayerAccuracy:
     """Measure how often a player keeps the value of the game, as `python -m train accuracy` does.
 
     Args:

@@ -205,7 +205,7 @@ def _changed(search: SearchConfig, options: Mapping[str, Any]) -> SearchConfig:
 
 
 def make_player(
-    player: "Opponent",
+    player: "AnyPlayer",
     rules: AnyRules | None = None,
     *,
     transfer: bool = False,
@@ -247,7 +247,7 @@ def make_player(
 
 
 def make_players(
-    players: "Sequence[Opponent]", rules: AnyRules | None = None, **options: Any
+    players: "Sequence[AnyPlayer]", rules: AnyRules | None = None, **options: Any
 ) -> list[Player]:
     """Make players of common rules, the same one for the same name.
 
@@ -271,7 +271,7 @@ def make_players(
 
 
 def players_of(
-    players: "Sequence[Opponent]", how: GameArguments, rules: Rules | None = None
+    players: "Sequence[AnyPlayer]", how: GameArguments, rules: Rules | None = None
 ) -> list[Player]:
     """`make_players` by the options of a call in which they meet."""
     return make_players(
@@ -284,7 +284,7 @@ def players_of(
 
 
 def rules_for(
-    players: "Sequence[Opponent]",
+    players: "Sequence[AnyPlayer]",
     rules: AnyRules | None = None,
     *,
     default: AnyRules = DEFAULT_RULES,
@@ -321,7 +321,7 @@ def shipped_like(player: str, rules: AnyRules | None = None) -> str:
     return f"net:{shipped}" if name.kind == "net" else f"{shipped}{name.budget_text}"
 
 
-Opponent = str | Player | MoveFunction | Any
+AnyPlayer = str | Player | MoveFunction | Any
 """A player by name, one that is made, a function (states [B], key) -> slots int32[B], or a run."""
 
 

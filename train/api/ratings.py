@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from train.api.arguments import EloArguments, check_list, checked, takes
-from train.api.players import Opponent, players_of, rules_for
+from train.api.players import AnyPlayer, players_of, rules_for
 from train.api.results import RatedPool
 from train.arena import match as match_lib
 from train.arena.host_match import is_external
@@ -34,7 +34,7 @@ MEAN = ""
 @takes(EloArguments)
 @callback_errors()
 def elo(
-    players: Sequence[Opponent | Path | Entrant], *, progress: Shown = False, **options: Any
+    players: Sequence[AnyPlayer | Path | Entrant], *, progress: Shown = False, **options: Any
 ) -> RatedPool:
     """Rate players in one pool, as `python -m train elo` does.
 
@@ -102,7 +102,7 @@ def _zero_of(entrants: Sequence[Entrant], zero: str | None) -> str:
 
 
 def _entrants(
-    players: Sequence[Opponent | Path | Entrant], rules: Rules, how: EloArguments
+    players: Sequence[AnyPlayer | Path | Entrant], rules: Rules, how: EloArguments
 ) -> list[Entrant]:
     """Those of the runs, then the others, each in the order that they are given."""
     runs = [player for player in players if isinstance(player, Path)]

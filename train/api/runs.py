@@ -20,7 +20,7 @@ from train.api.configs import (
     use_functions,
     with_functions,
 )
-from train.api.games import Opponent, match
+from train.api.games import AnyPlayer, match
 from train.api.players import Player, make_player, player_of_weights
 from train.arena.result import MatchResult
 from train.config import RunConfig
@@ -190,7 +190,7 @@ class Run:
 
     def evaluate(
         self,
-        opponents: Sequence[Opponent] | None = None,
+        opponents: Sequence[AnyPlayer] | None = None,
         *,
         games: int | None = None,
         simulations: int | None = None,

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from train.api.arguments import Count, Seed, Simulations, valid
 from train.api.configs import AnyRules
-from train.api.players import Opponent, Player, make_player
+from train.api.players import AnyPlayer, Player, make_player
 from train.data.whole_games import make_whole_games
 from train.players.basic import make_move_search
 from train.runtime.display import to_dataframe
@@ -112,7 +112,7 @@ class SelfPlay:
 
 @callback_errors()
 def selfplay(
-    player: Opponent,
+    player: AnyPlayer,
     *,
     games: int = 64,
     rules: AnyRules | None = None,

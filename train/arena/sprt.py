@@ -54,7 +54,7 @@ def decide(test: Sprt, pairs: Sequence[int]) -> Verdict:
     return Verdict(llr, WEAKER if llr <= test.lower else UNDECIDED)
 
 
-def play_until_decided(
+def play_in_rounds(
     players: Sequence[Player],
     rules: Rules,
     options: MatchOptions,

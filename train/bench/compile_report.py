@@ -32,7 +32,7 @@ from train.bench.timing import compile_traced
 from train.config import RunConfig, config_to_dict
 from train.data.selfplay import first_boards
 from train.loop.start import load_opponent
-from train.loop.train_step import TrainStep
+from train.loop.train_step import RunPrograms
 from train.network.build import channels_of
 from train.runtime.devices import AXIS, BY_BOARD, EVERYWHERE, Devices, tracing_for
 from train.runtime.display import Table
@@ -133,8 +133,8 @@ def make_traces(
     """
     boards, rules = config.selfplay.boards, config.rules
     devices.check_divides(selfplay_boards=boards, learner_batch=config.learner.batch)
-    step = TrainStep(config, devices, load_opponent(config))
-    weights = devices.like(step.network.shapes, EVERYWHERE)
+    programs = RunPrograms(config, devices, load_opponent(config))
+    weights = devices.like(programs.network.shapes, EVERYWHERE)
 
     def env() -> Traced:
         env = env_lib.make(rules)
@@ -147,7 +147,7 @@ def make_traces(
     def network() -> Traced:
         channels = len(channels_of(config.network, rules.players))
         planes = jax.ShapeDtypeStruct((boards, rules.size, rules.size, channels), jnp.bool_)
-        return jax.jit(step.network.evaluate).trace(weights, devices.like(planes, BY_BOARD))
+        return jax.jit(programs.network.evaluate).trace(weights, devices.like(planes, BY_BOARD))
 
     def move(kind: str, variables: Any) -> Traced:
         search = make_searcher(kind, config, simulations)
@@ -157,7 +157,7 @@ def make_traces(
             return search(variables, states, key)
 
         program = devices.per_device(on_device, (EVERYWHERE, BY_BOARD, EVERYWHERE), BY_BOARD)
-        states = State(step.variants, jax.eval_shape(first_boards, step.variants).position)
+        states = State(programs.variants, jax.eval_shape(first_boards, programs.variants).position)
         key = devices.like(jax.eval_shape(jax.random.key, 0), EVERYWHERE)
         return jax.jit(program).trace(variables, devices.like(states, BY_BOARD), key)
 
@@ -166,8 +166,8 @@ def make_traces(
         "network": network,
         "tree": lambda: move(UNIFORM, ()),
         "search": lambda: move(NETWORK, weights),
-        "selfplay": lambda: step.self_play(config.iterations - 1).trace(),
-        "learn": step.learning.trace,
+        "selfplay": lambda: programs.self_play(config.iterations - 1).trace(),
+        "learn": programs.learning.trace,
     }
 
 

@@ -37,7 +37,7 @@ from train.data.selfplay import Boards
 from train.loop import training
 from train.loop.numbers import numbers_of
 from train.loop.run_loop import iterations
-from train.loop.train_step import make_step
+from train.loop.train_step import make_run_programs
 from train.metrics.rows import Row
 from train.network import Network, Output, Part, Variables, cast_weights, census
 from train.network.build import channels_of, network_for
@@ -54,17 +54,17 @@ BOARDS, MOST_POSITIONS = 256, 50_000
 def make_selfplay_bench(config: RunConfig, boards: int, devices: Devices) -> Benchmark:
     """Compile an iteration of self-play; boards begin anywhere in their games."""
     config = steady(config, boards, devices.count)
-    step, numbers = make_step(config, devices), numbers_of(config)
+    programs, numbers = make_run_programs(config, devices), numbers_of(config)
     network = network_for(config.network, config.rules.players)
     variables = jax.device_put(network.init(jax.random.key(0)), devices.sharding(EVERYWHERE))
     positions = spread_boards(config.rules, boards, devices).position
     opening = jax.device_put(no_opening(boards), devices.sharding(BY_BOARD))
-    play, stats = compile_traced(lambda: step.self_play(0).trace())
+    play, stats = compile_traced(lambda: programs.self_play(0).trace())
     sum_up = jax.jit(lambda plies: sum(map(count_set, jax.tree.leaves(plies)), jnp.uint32(0)))
 
     def call(boards: Boards, number: int) -> tuple[Boards, dict[str, jax.Array]]:
-        key = step.keys(number).play
-        boards, plies, metrics = play(numbers, variables, step.variant, boards, key)
+        key = programs.keys(number).play
+        boards, plies, metrics = play(numbers, variables, programs.variant, boards, key)
         sums = {name: getattr(metrics.sums, name) for name in ("positions", "full")}
         sums["games"] = metrics.by_board.games
         return boards, sums | {CHECKSUM: sum_up(plies)}
@@ -134,16 +134,16 @@ def make_learner_bench(config: RunConfig, batch: int, devices: Devices) -> Bench
         learner=dataclasses.replace(config.learner, steps=STEPS),
         replay=dataclasses.replace(config.replay, positions=rows * boards),
     )
-    step = make_step(config, devices)
-    state = step.init()
+    programs = make_run_programs(config, devices)
+    state = programs.init()
     boards_now, replay, player = state.boards, state.replay_state, state.learner.player
     for index in range(-(-rows // config.selfplay.plies)):
-        boards_now, played, _ = step.play(0, player, boards_now, step.keys(index).play)
-        replay, _ = step.replay.write(replay, played)
-    _, stats = compile_traced(step.learning.trace, lambda traced: step.learning.compiled)
+        boards_now, played, _ = programs.play(0, player, boards_now, programs.keys(index).play)
+        replay, _ = programs.replay.write(replay, played)
+    _, stats = compile_traced(programs.learning.trace, lambda traced: programs.learning.compiled)
 
     def call(learner: Any, number: int) -> tuple[Any, dict[str, Any]]:
-        learner, metrics = step.learn(learner, replay, step.keys(number).learn, STEPS)
+        learner, metrics = programs.learn(learner, replay, programs.keys(number).learn, STEPS)
         return learner, {CHECKSUM: [(each.losses.loss, each.gradient_norm) for each in metrics]}
 
     def amounts(length: int, sums: dict[str, Any]) -> dict[str, float]:

@@ -40,7 +40,7 @@ class SeatSums(NamedTuple):
     points: jax.Array  # a win counts 1, a draw 1 / P
 
 
-class SelfPlayMetrics(NamedTuple):
+class SelfPlaySums(NamedTuple):
     """Sums over an iteration, float32[]."""
 
     positions: jax.Array
@@ -114,7 +114,7 @@ def make_selfplay(
     *,
     has_root_value: bool = False,
     opponent: Search | None = None,
-) -> Callable[..., tuple[Boards, Trajectory, SelfPlayMetrics]]:
+) -> Callable[..., tuple[Boards, Trajectory, SelfPlaySums]]:
     """Make a function that plays an iteration.
 
     Args:
@@ -144,7 +144,7 @@ def make_selfplay(
         boards: Boards,
         key: jax.Array,
         coin_key: jax.Array | None = None,
-    ) -> tuple[Boards, Trajectory, SelfPlayMetrics]:
+    ) -> tuple[Boards, Trajectory, SelfPlaySums]:
         chex.assert_rank(boards.position.ply, 1)
         chex.assert_tree_shape_prefix((variant, boards), boards.position.ply.shape)
         is_full = jnp.ones(options.plies, bool)
@@ -234,11 +234,11 @@ def _policy_weight(is_full: jax.Array, is_left_out: jax.Array, cheap: float) -> 
     return jnp.where(is_left_out, 0.0, jnp.where(is_full, 1.0, cheap)).astype(jnp.float32)
 
 
-def _sum_up(played: _Plies, is_full: jax.Array) -> SelfPlayMetrics:
+def _sum_up(played: _Plies, is_full: jax.Array) -> SelfPlaySums:
     """Sums of plies [T, B], of which those of bool[T] were searched in full."""
     plies, ended = played.plies, played.plies.terminated
     full = is_full[:, None] & jnp.ones(ended.shape[1], bool)[None]
-    return SelfPlayMetrics(
+    return SelfPlaySums(
         positions=jnp.float32(ended.size),
         full=full.sum().astype(jnp.float32),
         drawn=played.is_drawn.sum().astype(jnp.float32),

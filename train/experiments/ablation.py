@@ -43,7 +43,7 @@ from train.experiments.lib.trainings import Trained, Variant
 from train.experiments.lib.work import Work, play_games
 from train.loop.selfplay import make_bootstrap, stage_at
 from train.loop.start import code_in_words, start_of
-from train.loop.train_step import make_step
+from train.loop.train_step import make_run_programs
 from train.players.registry import make_player
 from train.runtime.errors import NotFiniteError, UsageError, usage_errors
 from train.runtime.files import check_writable, locked, read_toml
@@ -251,7 +251,7 @@ class Ablation:
             check_opening(rules, max(self.options.opening_plies))
             make_bootstrap(change.config)
             start_of(change.config, self.work.directory, resume=False)
-            make_step(Variant(change.name, change.config).run_config(0))
+            make_run_programs(Variant(change.name, change.config).run_config(0))
 
     def _do(
         self, results: Mapping[str, ChangeResult], change: Change, seed: int, said: str

@@ -14,11 +14,11 @@ from train.experiments import (
     exact,
     features,
     footing,
-    game_size,
     mixed,
     mobility,
     padding,
     setups,
+    size,
     supervised,
     transfer,
 )
@@ -31,7 +31,7 @@ from train.runtime.files import check_writable, locked
 EXPERIMENTS: Mapping[str, Callable[[Work], Report]] = {
     "features": features.report,
     "blocks": blocks.report,
-    "size": game_size.report,
+    "size": size.report,
     "balance": balance.report,
     "mobility": mobility.report,
     "footing": footing.report,

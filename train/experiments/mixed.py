@@ -19,7 +19,7 @@ from train.experiments.lib.pages import Report, Table
 from train.experiments.lib.scales import MixedScale
 from train.experiments.lib.stats import MatchCounts
 from train.experiments.lib.trainings import Trained, Variant
-from train.experiments.lib.work import Work, match_counts
+from train.experiments.lib.work import Work, played_counts
 from train.experiments.pace import iterations_within, measure_pace
 from train.players.basic import Player
 from train.players.registry import make_player
@@ -129,7 +129,7 @@ def _play_unseen(work: Work, runs: Sequence[Trained], rules: Rules) -> list[Matc
             return [make_player(name, rules, transfer=True), make_player(opponent, rules)]
 
         piece = f"mixed-unseen-{opponent.replace(':', '-')}-{seed}"
-        counts = match_counts(work, piece, settings, players, rules, **sizes)
+        counts = played_counts(work, piece, settings, players, rules, **sizes)
         meetings.append(MatchCounts(AS_ALL, opponent, seed, *counts))
     return meetings
 

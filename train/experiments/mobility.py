@@ -22,7 +22,6 @@ import numpy as np
 
 from train.analysis.late_positions import legal_slots
 from train.experiments import plays
-from train.experiments.game_size import SOLVED
 from train.experiments.lib import stats
 from train.experiments.lib.pages import Picture, Report, Table, paragraphs
 from train.experiments.lib.stats import Estimate
@@ -34,6 +33,7 @@ from train.experiments.lib.work import (
     selfplay_games,
 )
 from train.experiments.plays import BURDEN, GAIN, HARDLY, LEAD, POSITIONS, THIRDS, TURNS, Plays
+from train.experiments.size import SOLVED
 from train.metrics.intervals import Curve, curves_figure
 from train.players.basic import Player
 from train.runtime.host import batches, fetch

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from train.config import RunConfig, config_to_dict
 from train.loop.selfplay import BOOTSTRAP, Stage, count_full_plies, stage_at
-from train.loop.train_step import make_step
+from train.loop.train_step import make_run_programs
 from train.loop.training import run_iteration
 from train.runtime.errors import UsageError
 
@@ -104,10 +104,10 @@ class _Timed:
         self.first_of: dict[Stage, int] = {}
         for iteration in range(self._config.iterations):
             self.first_of.setdefault(stage_at(self._config, iteration), iteration)
-        self._step = make_step(self._config)
+        self._programs = make_run_programs(self._config)
         self._typical_of = {stage: self._typical(stage) for stage in self.first_of}
-        self._state, self.done = self._step.init(), 0
-        self.compile_seconds = sum(map(self._step.compile, self.first_of.values()))
+        self._state, self.done = self._programs.init(), 0
+        self.compile_seconds = sum(map(self._programs.compile, self.first_of.values()))
         first = next(iter(self.first_of.values()))
         for _ in range(_most_warm_up(config)):
             if self._iterate(first)["steps"] == config.learner.steps:
@@ -128,12 +128,12 @@ class _Timed:
         expected, distance_of = options.full_search_prob * options.plies, {}
         for iteration in range(first, min(first + _CANDIDATES, self._config.iterations)):
             if stage_at(self._config, iteration) == stage:
-                key = self._step.keys(iteration).play
+                key = self._programs.keys(iteration).play
                 distance_of[iteration] = abs(count_full_plies(self._config, key) - expected)
         return min(distance_of, key=lambda iteration: distance_of[iteration])
 
     def _iterate(self, iteration: int) -> Mapping[str, Any]:
-        self._state, row = run_iteration(self._step, self._state, iteration)
+        self._state, row = run_iteration(self._programs, self._state, iteration)
         self.done += 1
         self._on_progress(self.done)
         return row

@@ -17,7 +17,7 @@ from train.arena.match import MatchOptions, check_players, fill_seats, play_matc
 from train.arena.openings import OpeningOptions
 from train.arena.report import match_line, match_record, match_table
 from train.arena.result import MatchResult
-from train.arena.sprt import decide, in_words, play_until_decided
+from train.arena.sprt import decide, in_words, play_in_rounds
 from train.checkpoints import store
 from train.config import BEST, RunConfig, config_to_dict
 from train.config.sprt import Sprt, parse_sprt
@@ -141,7 +141,7 @@ def _play(
         if test is None:
             result = play_match(players, config.rules, how, key=key, on_progress=task)
         else:
-            result = play_until_decided(players, config.rules, how, test, key=key, on_progress=task)
+            result = play_in_rounds(players, config.rules, how, test, key=key, on_progress=task)
     display.say(label + match_line(result, seconds=task.seconds))
     if test is not None:
         display.say(in_words(test, decide(test, result.pair_counts)))

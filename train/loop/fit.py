@@ -27,7 +27,7 @@ from train.loop.run_directory import RECORDS_FILE, has_checkpoint
 from train.loop.run_loop import OpenRun, Procedure, opened, run_to_end, say_next
 from train.loop.start import first_key
 from train.loop.train_step import TrainState
-from train.metrics.rows import FIT_FIGURES, Row
+from train.metrics.rows import FIT_FORMATS, Row
 from train.network import Variables
 from train.network.build import network_for, observer_for
 from train.runtime.display import Table
@@ -55,7 +55,7 @@ class _Data(NamedTuple):
     checked: np.ndarray  # int[C, n], whole batches
 
 
-class FitStep:
+class FitPrograms:
     """The functions that the iterations of fitting call."""
 
     def __init__(self, config: RunConfig, data: _Data) -> None:
@@ -218,17 +218,17 @@ def fit(
                         f"{directory}: cannot resume: {key} was {before.get(key)!r} when the run "
                         f"began and is {summary[key]!r} now"
                     )
-        step = FitStep(config, data)
+        programs = FitPrograms(config, data)
         about = (
             f"{summary['games']} games, {summary['learned']} positions to learn, "
             f"{summary['held_back']} held back, of which {data.checked.size} are checked on"
         )
         return Procedure(
-            step=step,
-            iterate=step.iterate,
-            finish=step.finish,
+            programs=programs,
+            iterate=programs.iterate,
+            finish=programs.finish,
             about=lambda state: about,
-            figures=FIT_FIGURES,
+            figures=FIT_FORMATS,
             # With it the directory is one of `fit`, whatever stops the run from here on.
             files={RECORDS_FILE: summary},
         )

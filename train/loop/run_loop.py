@@ -48,9 +48,9 @@ class Procedure:
     """What the iterations of a run do: they learn from self-play, or from recorded games.
 
     Attributes:
-      step: its `init` makes the first state, with random weights or with given ones; `place` puts a
-        state of NumPy arrays, such as a checkpoint's, onto the devices; `compile` compiles for the
-        iteration with a number and all later ones, and returns the compiler's seconds.
+      programs: `init` makes the first state, with random weights or with given ones; `place` puts
+        a state of NumPy arrays, such as a checkpoint's, onto the devices; `compile` compiles for
+        the iteration with a number and all later ones, and returns the compiler's seconds.
       iterate: (state, which is consumed, iteration from 0) -> the next state and the iteration's
         row.
       finish: (run, last state, last row or None) -> whether the end of the run was reached.
@@ -62,7 +62,7 @@ class Procedure:
       opponent: the frozen one of self-play, whose weights the directory keeps.
     """
 
-    step: Any
+    programs: Any
     iterate: Callable[[TrainState, int], tuple[TrainState, Row]]
     finish: Callable[["OpenRun", TrainState, Row | None], bool]
     about: Callable[[TrainState], str]
@@ -134,7 +134,7 @@ def opened(
         done, weights = int(fetch(state.iterations)), fetch(state.learner.player)
         if done < config.iterations:
             with Console(quiet=is_quiet).status(f"{config.name}: compiling"):
-                seconds = procedure.step.compile(done)
+                seconds = procedure.programs.compile(done)
         if is_first:
             begin(directory, config, weights, done=done, files=procedure.files)
             writer = MetricsWriter(directory, done=done, config=config_to_dict(config))
@@ -161,10 +161,10 @@ def _first_state(
 ) -> TrainState:
     """The state of the newest checkpoint, or one with the weights to begin with."""
     if resume and has_checkpoint(directory):
-        like = jax.eval_shape(lambda: procedure.step.init(None))
-        state = procedure.step.place(read_run(directory, like))
+        like = jax.eval_shape(lambda: procedure.programs.init(None))
+        state = procedure.programs.place(read_run(directory, like))
     else:
-        state = procedure.step.init(None if start is None else start.variables)
+        state = procedure.programs.init(None if start is None else start.variables)
     sync_processes("every process has its first state")
     return state
 
@@ -181,8 +181,8 @@ def run_to_end(opening: contextlib.AbstractContextManager[OpenRun]) -> bool:
             run = stack.enter_context(opening)
         last: tuple[TrainState, Row | None] = run.state, None
         with interrupts(_ANSWER, show=run.display.note, has_work=True) as is_interrupted:
-            for step in iterations(run, should_stop=is_interrupted):
-                last = step
+            for after in iterations(run, should_stop=is_interrupted):
+                last = after
             stops = any_process(is_interrupted())
         if stops:
             say_saved(run, last[0])

@@ -24,7 +24,7 @@ from train.network import Variables
 from train.network.build import network_for
 from train.players import registry
 from train.players.basic import Player
-from train.players.networks import in_words
+from train.players.networks import rules_in_words
 from train.runtime.display import Display, Table
 from train.runtime.errors import UsageError, usage_errors
 from train.runtime.files import read_json, write_json, writing
@@ -148,8 +148,8 @@ def _carry(config: RunConfig, trained: TrainedNetwork) -> Start:
 def _check_same(config: RunConfig, trained: TrainedNetwork) -> None:
     where, other = config.start_weights, trained.config
     if set(other.learned) != set(config.learned):
-        theirs = in_words(other.rules, [config.rules])
-        ours = in_words(config.rules, [other.rules])
+        theirs = rules_in_words(other.rules, [config.rules])
+        ours = rules_in_words(config.rules, [other.rules])
         if other.mix or config.mix:
             theirs, ours = (rule_sets_in_words(each.rule_sets) for each in (other, config))
         raise UsageError(

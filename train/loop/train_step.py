@@ -21,7 +21,7 @@ from train.config import RunConfig
 from train.data.config import SelfPlayConfig
 from train.data.diversity import OpeningDiversity, opening_diversity
 from train.data.replay import ReplayState, Trajectory
-from train.data.selfplay import Boards, SelfPlayMetrics, first_boards, make_selfplay, stagger
+from train.data.selfplay import Boards, SelfPlaySums, first_boards, make_selfplay, stagger
 from train.learning.learner import Learner, LearnerState, StepMetrics, make_learner
 from train.learning.losses import Losses
 from train.loop.memory import check_held, check_programs
@@ -83,10 +83,10 @@ class Keys(NamedTuple):
     learn: jax.Array  # [S], one for each step
 
 
-class SelfPlayFigures(NamedTuple):
+class IterationFigures(NamedTuple):
     """Figures of an iteration on all devices, float32[] where nothing else is said."""
 
-    sums: SelfPlayMetrics
+    sums: SelfPlaySums
     setups: OpeningDiversity
     openings: OpeningDiversity
     by_board: BoardSums  # float32[B]
@@ -100,7 +100,7 @@ class Shared(NamedTuple):
     keys: jax.Array  # [S]
 
 
-class TrainStep:
+class RunPrograms:
     """The functions that a run's iterations call.
 
     Attributes:
@@ -122,7 +122,11 @@ class TrainStep:
           devices: that share boards and samples.
           opponent: the frozen one of self-play.
         """
-        self._shape, self.devices, self._opponent = _shape_of(config), devices, opponent
+        self._template, self.devices, self._opponent = (
+            _template_of(config),
+            devices,
+            opponent,
+        )
         self.network = network_for(config.network, config.rules.players, size=config.grid_side)
         self.variants = variants_of(config)
         self._set_run(config)
@@ -132,7 +136,7 @@ class TrainStep:
         everywhere = devices.sharding(EVERYWHERE)
         state_at: Any = TrainState._make((everywhere, devices.sharding(BY_BOARD), None, everywhere))
         self.plies: Trajectory = devices.like(self._plies_of_random_play(), ROWS_BY_BOARD)
-        self.replay = RunReplay(self._shape, devices, self.plies, self.variants)
+        self.replay = RunReplay(self._template, devices, self.plies, self.variants)
         state = shapes_of(jax.eval_shape(self._first_state, self._seed), state_at)
         self.like: TrainState = state._replace(replay_state=self.replay.like)
 
@@ -156,7 +160,7 @@ class TrainStep:
         self._numbers = numbers_of(config)
         self._compiled: set[Stage] = set()
 
-    def of_run(self, config: RunConfig) -> "TrainStep":
+    def of_run(self, config: RunConfig) -> "RunPrograms":
         """The same functions for another run, which differs in its seed and its numbers alone."""
         other = copy.copy(self)
         other._set_run(config)
@@ -185,7 +189,7 @@ class TrainStep:
 
     def play(
         self, iteration: int, variables: Variables, boards: Boards, key: jax.Array
-    ) -> tuple[Boards, Trajectory, SelfPlayFigures]:
+    ) -> tuple[Boards, Trajectory, IterationFigures]:
         """Play T plies with these weights on boards [B], each device for itself, with one coin for
         all of them; boards and key are consumed.
 
@@ -263,7 +267,7 @@ class TrainStep:
 
     def learner(self, numbers: Numbers) -> Learner:
         """The learner of numbers that may be arguments of a function."""
-        config = with_numbers(self._shape, numbers)
+        config = with_numbers(self._template, numbers)
         return make_learner(
             self.network,
             config.learner,
@@ -275,8 +279,8 @@ class TrainStep:
     def _plies_of_random_play(self) -> Trajectory:
         selfplay = make_selfplay(
             make_random_search(),
-            SelfPlayConfig(plies=self._shape.selfplay.plies),
-            has_root_value=not is_off(self._shape.learner.value_mix),
+            SelfPlayConfig(plies=self._template.selfplay.plies),
+            has_root_value=not is_off(self._template.learner.value_mix),
         )
         boards, key = jax.eval_shape(first_boards, self.variants), jax.random.key(0)
         return jax.eval_shape(selfplay, (), self.variants, boards, key)[1]
@@ -295,22 +299,22 @@ class TrainStep:
     def _iteration_keys(self, seed: jax.Array, iteration: jax.Array) -> Keys:
         key = jax.random.fold_in(jax.random.wrap_key_data(seed), iteration)
         play_key, learn_key = jax.random.split(key)
-        return Keys(play_key, jax.random.split(learn_key, self._shape.learner.steps))
+        return Keys(play_key, jax.random.split(learn_key, self._template.learner.steps))
 
     def _make_play(self, stage: Stage) -> Callable[..., Any]:
         """An iteration of self-play in a stage, on arrays of all devices."""
 
         def play(
             numbers: Numbers, variables: Any, variant: Variant, boards: Boards, key: jax.Array
-        ) -> tuple[Boards, Trajectory, SelfPlayFigures]:
-            selfplay = selfplay_of(with_numbers(self._shape, numbers), stage, self._opponent)
+        ) -> tuple[Boards, Trajectory, IterationFigures]:
+            selfplay = selfplay_of(with_numbers(self._template, numbers), stage, self._opponent)
             key, coin_key = split_coin_key(key)
             boards, plies, sums = selfplay(variables, variant, boards, device_key(key), coin_key)
             gather = functools.partial(jax.lax.all_gather, axis_name=AXIS)
             setups, openings = opening_diversity(variant, plies.position, gather)
             by_board = jax.tree.map(functools.partial(gather, tiled=True), sum_by_board(plies))
             sums = jax.lax.psum(sums, AXIS)
-            return boards, plies, SelfPlayFigures(sums, setups, openings, by_board)
+            return boards, plies, IterationFigures(sums, setups, openings, by_board)
 
         return self.devices.per_device(
             play,
@@ -361,9 +365,9 @@ class TrainStep:
 
     def _play_like(self) -> tuple[Any, ...]:
         like = self.devices.like
-        weights = variables_of(self._shape, self.network.shapes, 0, self._opponent_weights)
+        weights = variables_of(self._template, self.network.shapes, 0, self._opponent_weights)
         return (
-            like(numbers_of(self._shape), EVERYWHERE),
+            like(numbers_of(self._template), EVERYWHERE),
             like(weights, EVERYWHERE),
             like(self.variants, BY_BOARD),
             self.like.boards,
@@ -373,7 +377,7 @@ class TrainStep:
     def _learn_like(self) -> tuple[Any, ...]:
         keys = jax.eval_shape(self._keys, self._seed, _FIRST).learn
         specs: Any = Shared._make((EVERYWHERE, BY_BOARD, EVERYWHERE))
-        shared = self.devices.like(Shared(numbers_of(self._shape), self.variants, keys), specs)
+        shared = self.devices.like(Shared(numbers_of(self._template), self.variants, keys), specs)
         return shared, self.like.learner, self.replay.batch_like(), _FIRST
 
     def _validate_like(self) -> tuple[Any, ...]:
@@ -381,9 +385,9 @@ class TrainStep:
         return shared, learner.player, batch
 
 
-def make_step(
+def make_run_programs(
     config: RunConfig, devices: Devices | None = None, *, opponent: Player | None = None
-) -> TrainStep:
+) -> RunPrograms:
     """Jit the functions of a run, or take those of an earlier run that differs in its seed and its
     numbers alone; nothing is compiled yet.
 
@@ -406,20 +410,20 @@ def make_step(
         names = "enable_x64", "default_matmul_precision", "default_prng_impl"
         names = *names, "numpy_dtype_promotion"
         settings = backend(), *(getattr(jax.config, f"jax_{name}") for name in names)
-        step = _shared(_shape_of(config), devices, settings).of_run(config)
+        programs = _shared(_template_of(config), devices, settings).of_run(config)
     else:
-        step = TrainStep(config, devices, opponent)
-    check_held(config, step.like, tree_bytes(step.plies), devices)
-    return step
+        programs = RunPrograms(config, devices, opponent)
+    check_held(config, programs.like, tree_bytes(programs.plies), devices)
+    return programs
 
 
 @functools.lru_cache(maxsize=_MOST_SHARED)
-def _shared(shape: RunConfig, devices: Devices, settings: tuple[Any, ...]) -> TrainStep:
+def _shared(template: RunConfig, devices: Devices, settings: tuple[Any, ...]) -> RunPrograms:
     del settings
-    return TrainStep(shape, devices)
+    return RunPrograms(template, devices)
 
 
-def _shape_of(config: RunConfig) -> RunConfig:
+def _template_of(config: RunConfig) -> RunConfig:
     """The config of all runs that share functions with this one."""
     plain = RunConfig()
     # Not read by the functions, or an argument of theirs.

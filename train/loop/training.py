@@ -38,13 +38,13 @@ from train.loop.selfplay import (
 )
 from train.loop.start import load_opponent
 from train.loop.train_step import (
-    SelfPlayFigures,
+    IterationFigures,
+    RunPrograms,
     TrainState,
-    TrainStep,
-    make_step,
+    make_run_programs,
     steps_due,
 )
-from train.metrics.rows import BY_RULES, SELFPLAY_FIGURES, Row
+from train.metrics.rows import BY_RULES, SELFPLAY_FORMATS, Row
 from train.runtime.devices import is_first_process
 from train.runtime.display import Display
 from train.runtime.files import writing
@@ -82,13 +82,13 @@ def open_run(
         check_opponents(config)
         make_bootstrap(config)  # Refused now, not at the first iteration.
         opponent = load_opponent(config, directory, resume=resume)
-        step = make_step(config, opponent=opponent)
+        programs = make_run_programs(config, opponent=opponent)
         return Procedure(
-            step=step,
-            iterate=lambda state, iteration: run_iteration(step, state, iteration),
+            programs=programs,
+            iterate=lambda state, iteration: run_iteration(programs, state, iteration),
             finish=lambda run, state, row: finish(run, state),
             about=functools.partial(_about, config),
-            figures=SELFPLAY_FIGURES,
+            figures=SELFPLAY_FORMATS,
             evaluate=functools.partial(_evaluate, config, directory),
             opponent=opponent,
         )
@@ -96,30 +96,32 @@ def open_run(
     return opened(config, directory, make, resume=resume, is_quiet=is_quiet)
 
 
-def run_iteration(step: TrainStep, state: TrainState, iteration: int) -> tuple[TrainState, Row]:
+def run_iteration(
+    programs: RunPrograms, state: TrainState, iteration: int
+) -> tuple[TrainState, Row]:
     """Play, write to the replay, learn.
 
     Args:
-      step: the run's functions.
+      programs: of the run.
       state: consumed.
       iteration: counted from 0; its keys come from it and the seed alone.
 
     Returns:
       The next state and the iteration's row of metrics. Its times leave out the compiler's if
-      `step.compile` was called before.
+      `programs.compile` was called before.
     """
-    config, started = step.config, time.perf_counter()
+    config, started = programs.config, time.perf_counter()
     with jax.transfer_guard_device_to_host("disallow"):
-        keys, learner = step.keys(iteration), state.learner
-        boards, plies, played = step.play(iteration, learner.player, state.boards, keys.play)
-        replay_state, finished = step.replay.write(state.replay_state, plies)
+        keys, learner = programs.keys(iteration), state.learner
+        boards, plies, played = programs.play(iteration, learner.player, state.boards, keys.play)
+        replay_state, finished = programs.replay.write(state.replay_state, plies)
         played, finished = fetch((played, finished))
         between, seen, due = time.perf_counter(), [], steps_due(config, finished)
         held_out = []
         if is_due(iteration + 1, config.learner.validation_every) and finished.newest > 0:
-            held_out = [step.validate(learner.player, replay_state, keys.learn)]
+            held_out = [programs.validate(learner.player, replay_state, keys.learn)]
         if due > 0:
-            learner, seen = step.learn(learner, replay_state, keys.learn, due)
+            learner, seen = programs.learn(learner, replay_state, keys.learn, due)
         seen, held_out = fetch((seen, held_out))
         steps = split_steps(seen)[:due]
     ended = time.perf_counter()
@@ -143,7 +145,7 @@ def run_iteration(step: TrainStep, state: TrainState, iteration: int) -> tuple[T
     return TrainState(learner, boards, replay_state, state.iterations + 1), row
 
 
-def selfplay_figures(config: RunConfig, played: SelfPlayFigures, iteration: int) -> Row:
+def selfplay_figures(config: RunConfig, played: IterationFigures, iteration: int) -> Row:
     """Figures of an iteration of self-play, for its row of metrics.
 
     `simulations` are those of a full search, 0 where the bootstrap plays. A draw counts as an equal

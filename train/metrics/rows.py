@@ -105,7 +105,7 @@ def as_lines(rows: Sequence[Row]) -> str:
     return "".join(f"{json.dumps(row)}\n" for row in rows)
 
 
-SELFPLAY_FIGURES = {
+SELFPLAY_FORMATS = {
     "games_per_second": "{:.1f} games/s",
     "loss": "loss {:.3f}",
     "learner_win_rate": "learner wins {:.1%}",
@@ -118,7 +118,7 @@ SELFPLAY_FIGURES = {
     "red_win_rate": "red wins {:.0%}",
 }
 """A format of each figure by its name, the most important first."""
-FIT_FIGURES = {
+FIT_FORMATS = {
     "loss": "loss {:.3f}",
     "validation_policy_loss": "held-out policy {:.3f}",
     "validation_value_loss": "held-out value {:.3f}",

@@ -105,7 +105,7 @@ def refuse_other_rules(
         )
 
 
-def in_words(rules: Rules, others: Iterable[Rules]) -> str:
+def rules_in_words(rules: Rules, others: Iterable[Rules]) -> str:
     """The name of a preset or the size of custom rules, and what differs in others of that name."""
 
     def name(each: Rules) -> str:
@@ -123,5 +123,5 @@ def in_words(rules: Rules, others: Iterable[Rules]) -> str:
 
 def _unlearned(learned: Sequence[Rules], others: Sequence[Rules]) -> tuple[str, str]:
     """Rules that a network has learned, and others, in words."""
-    own = ", ".join(in_words(rules, others) for rules in learned)
-    return own, ", ".join(in_words(rules, learned) for rules in others)
+    own = ", ".join(rules_in_words(rules, others) for rules in learned)
+    return own, ", ".join(rules_in_words(rules, learned) for rules in others)

@@ -36,7 +36,7 @@ from train.players.searching import (
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
 from train.search.config import SearchConfig
-from train.search.gumbel import pay_for_one_board
+from train.search.gumbel import rounds_pay_for_one_board
 from train.search.search import Search, make_search
 from train.solver.exact_player import make_exact_act
 from wallgo_jax.game.rules import Rules
@@ -206,7 +206,7 @@ def _in_simulations(
 ) -> PlayerName:
     """The name with the simulations that fit into its time here."""
     probe = make(name.with_simulations(PROBE))
-    if name.rounds is None and not probe.search.rounds and pay_for_one_board(probe.search):
+    if name.rounds is None and not probe.search.rounds and rounds_pay_for_one_board(probe.search):
         name = name._replace(rounds=True)
         probe = make(name.with_simulations(PROBE))
     assert name.seconds is not None

@@ -122,7 +122,7 @@ def _schedules(considered: int, simulations: Sequence[int]) -> np.ndarray:
     return schedules
 
 
-def pay_for_one_board(config: SearchConfig) -> bool:
+def rounds_pay_for_one_board(config: SearchConfig) -> bool:
     """Whether rounds search a single board faster here: on a CPU they nearly double its speed
     (docs/speed.md); elsewhere nobody has measured it. False where the search has no rounds."""
     has_rounds = config.kind == "gumbel" and config.engine == "native" and not config.custom

@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.learner import tiny
 from train.config import config_to_dict
-from train.loop.train_step import TrainState, make_step
+from train.loop.train_step import TrainState, make_run_programs
 from train.runtime.errors import UsageError
 
 CONFIG = config_to_dict(tiny.config("--checkpoint.keep=2", "--checkpoint.keep_best=0"))
@@ -56,5 +56,5 @@ def complaint(read, *arguments) -> str:
 @functools.cache
 def new_run() -> TrainState:
     """Zeros of the shapes and types of a run."""
-    shapes = jax.eval_shape(make_step(tiny.config()).init)
+    shapes = jax.eval_shape(make_run_programs(tiny.config()).init)
     return jax.tree.map(lambda x: np.zeros(x.shape, x.dtype), shapes)

@@ -75,7 +75,7 @@ def asked(monkeypatch) -> list:
     def meeting(players, rules, how, *, seed, before, on_progress):
         return note(players, rules, how, seed=seed, before=before)
 
-    monkeypatch.setattr(train.arena.sprt, "play_until_decided", until_decided)
+    monkeypatch.setattr(train.arena.sprt, "play_in_rounds", until_decided)
     monkeypatch.setattr(train.arena.match, "play_meeting", meeting)
     return found
 

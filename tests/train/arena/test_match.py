@@ -13,7 +13,7 @@ from train.arena import match as match_lib
 from train.arena import match_programs, report
 from train.arena.openings import OpeningOptions, read_openings
 from train.arena.result import MatchResult, wilson_interval
-from train.arena.sprt import play_until_decided
+from train.arena.sprt import play_in_rounds
 from train.config.sprt import Sprt
 from train.players import registry
 from train.players.basic import Player
@@ -257,7 +257,7 @@ def test_a_match_stopped_in_a_later_round_keeps_the_earlier_ones():
         opening=OpeningOptions(OPENING),
         should_stop=lambda: seen[-1] >= 41,
     )
-    result = play_until_decided(
+    result = play_in_rounds(
         (player, player),
         RULES,
         options,

@@ -31,7 +31,7 @@ def test_interrupt_before_the_first_iteration(tmp_path, monkeypatch):
     def interrupt(config, opponent):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(training, "make_step", interrupt)
+    monkeypatch.setattr(training, "make_run_programs", interrupt)
     said = command("run", tiny.PATH, "--runs", tmp_path)
     assert (said.code, said.err) == (EXIT_INTERRUPTED, "stopped\n")
     assert list(tmp_path.iterdir()) == []

@@ -12,7 +12,7 @@ from tests.support import compiling
 from tests.support.learner import small_run, tiny
 from train.data.selfplay import Boards, first_boards
 from train.loop.selfplay import sum_by_board
-from train.loop.train_step import TrainState, TrainStep, make_step
+from train.loop.train_step import RunPrograms, TrainState, make_run_programs
 from train.loop.training import run_iteration
 from train.network import NetworkConfig
 from train.runtime.host import READS
@@ -39,13 +39,13 @@ legal_slots = jax.jit(jax.vmap(jax.vmap(lambda v, p: actions.legal_slots(State(v
 class Run(NamedTuple):
     """Some iterations of a run."""
 
-    step: TrainStep
+    step: RunPrograms
     state: TrainState
     rows: list[dict]
     compiled: list[int]
-    """Number of programs that each iteration compiled itself, after `TrainStep.compile`."""
+    """Number of programs that each iteration compiled itself, after `RunPrograms.compile`."""
     waited: list[float]
-    """Seconds that `TrainStep.compile` took before each iteration."""
+    """Seconds that `RunPrograms.compile` took before each iteration."""
     read: list[tuple[int, int]]
     """Reads from the devices in each iteration, and arrays that were read."""
     held: list[int]
@@ -54,15 +54,15 @@ class Run(NamedTuple):
 
 @pytest.fixture(scope="module")
 def trained() -> Run:
-    step = make_step(CONFIG)
-    run = Run(step, step.init(), [], [], [], [], [])
+    programs = make_run_programs(CONFIG)
+    run = Run(programs, programs.init(), [], [], [], [], [])
     with compiling.as_users():
         play(run, new_boards(run), 0)
     for iteration in range(ITERATIONS):
-        run.waited.append(step.compile(iteration))
+        run.waited.append(programs.compile(iteration))
         before = READS.reads, READS.arrays
         with compiling.count_compilations() as count:
-            state, row = run_iteration(step, run.state, iteration)
+            state, row = run_iteration(programs, run.state, iteration)
         run = run._replace(state=state)
         run.rows.append(row)
         run.compiled.append(count())
@@ -74,12 +74,12 @@ def trained() -> Run:
 def new_boards(run: Run) -> Boards:
     """Laid on the devices like the run's own, for which the program is compiled."""
     like = jax.tree.map(lambda x: x.sharding, run.state.boards)
-    return jax.device_put(start(run.step.variant), like)
+    return jax.device_put(start(run.programs.variant), like)
 
 
 def play(run: Run, boards: Boards, iteration: int) -> Any:
-    key = run.step.keys(iteration).play
-    return run.step.play(0, run.state.learner.player, boards, key)
+    key = run.programs.keys(iteration).play
+    return run.programs.play(0, run.state.learner.player, boards, key)
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +93,7 @@ def played(trained: Run):
     parts, sums = jax.device_get((parts, sums))
     plies = jax.tree.map(lambda *x: np.concatenate(x), *parts)
     return (
-        jax.device_get(trained.step.variant),
+        jax.device_get(trained.programs.variant),
         plies,
         jax.tree.map(lambda *x: float(sum(x)), *sums),
     )

@@ -15,10 +15,10 @@ from train.experiments import (
     adversary,
     balance,
     footing,
-    game_size,
     mobility,
     openings,
     plays,
+    size,
 )
 from train.experiments.lib.scales import read_scales
 from train.experiments.lib.work import SelfplayGames
@@ -96,7 +96,7 @@ def test_knuths_estimate_is_the_number_of_games():
     total = 0
     for game in _all_counts(rules):
         total += game
-    found = game_size.size_of(game_size.random_descents(rules, 1024, seed=1), seed=0)
+    found = size.size_of(size.random_descents(rules, 1024, seed=1), seed=0)
     assert found.knuth[1] <= math.log10(total) <= found.knuth[2]
     assert found.typical[0] <= found.knuth[0]
 
@@ -131,8 +131,8 @@ def _is_parted(board: slow.Board) -> bool:
 
 def test_bounds_of_positions_hold_on_the_solved_board():
     exact = math.log10(69_138)
-    assert game_size.lower_bound(game_size.SOLVED) == pytest.approx(math.log10(72))
-    assert math.log10(72) <= exact <= game_size.upper_bound(game_size.SOLVED)
+    assert size.lower_bound(size.SOLVED) == pytest.approx(math.log10(72))
+    assert math.log10(72) <= exact <= size.upper_bound(size.SOLVED)
 
 
 PASSES = "B3 D3 B3->C3:W0 D3->D3:W3 C3->C3:W2 D3->D3:W0 C3->B3:W2"

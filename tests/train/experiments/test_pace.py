@@ -51,13 +51,13 @@ def test_pace_times_each_stage_with_full_steps(monkeypatch):
     config = tiny.config("--search.simulations", "4", "--search.first_simulations", "2")
     rows, asked = iter([0, 1, *[2] * 10]), []
 
-    def iterate(step, state, iteration):
+    def iterate(programs, state, iteration):
         asked.append(iteration)
         steps = next(rows)
         seconds = 1.0 if iteration == 0 else 3.0
         return state, {"steps": steps, "selfplay_seconds": seconds, "learn_seconds": 0.5}
 
-    monkeypatch.setattr(pace_lib, "make_step", Step)
+    monkeypatch.setattr(pace_lib, "make_run_programs", Step)
     monkeypatch.setattr(pace_lib, "run_iteration", iterate)
     pace = pace_lib.measure_pace(config)
     assert pace.seconds == {searching(2): 1.5, searching(4): 3.5}
@@ -72,12 +72,12 @@ def test_a_pace_beside_another_does_not_feel_the_machine(monkeypatch):
     change = tiny.config("--network.width", "16")
     speed = iter(range(1, 1000))
 
-    def iterate(step, state, iteration):
+    def iterate(programs, state, iteration):
         slow = (1 + next(speed)) // 2  # the same for both of a turn
-        seconds = slow * (2.0 if step.config.network.width == 16 else 1.0)
+        seconds = slow * (2.0 if programs.config.network.width == 16 else 1.0)
         return state, {"steps": 10**9, "selfplay_seconds": seconds, "learn_seconds": 0.0}
 
-    monkeypatch.setattr(pace_lib, "make_step", Step)
+    monkeypatch.setattr(pace_lib, "make_run_programs", Step)
     monkeypatch.setattr(pace_lib, "run_iteration", iterate)
     monkeypatch.setattr(pace_lib, "_most_warm_up", lambda config: 1)
     found = pace_lib.measure_pace(change, base, {searching(2): 1.5})

@@ -16,7 +16,7 @@ from tests.support.learner import tiny
 from train.config import read_config
 from train.data.selfplay import first_boards
 from train.loop.selfplay import selfplay_of, stage_at
-from train.loop.train_step import TrainStep
+from train.loop.train_step import RunPrograms
 from train.runtime.devices import all_devices
 
 PLATFORMS = ("cuda", "tpu")
@@ -42,18 +42,20 @@ def _assert_runs_alone(text: str) -> None:
 
 def _programs_of(config):
     """Self-play of the last stage, and a step that samples and learns, with their arguments."""
-    step = TrainStep(config, all_devices(1))
-    key, variants = jax.random.key(0), step.variants
+    programs = RunPrograms(config, all_devices(1))
+    key, variants = jax.random.key(0), programs.variants
     boards = jax.eval_shape(first_boards, variants)
     selfplay = selfplay_of(config, stage_at(config, config.iterations - 1))
-    yield selfplay, (step.network.shapes, variants, boards, key)
+    yield selfplay, (programs.network.shapes, variants, boards, key)
 
     def learn(state, replay_state, variant, key):
-        return step.learner({}).update(state, step.replay.sample(replay_state, variant, key), key)
+        return programs.learner({}).update(
+            state, programs.replay.sample(replay_state, variant, key), key
+        )
 
     held = jax.tree.map(
         lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype),
-        (step.like.learner, step.like.replay_state),
+        (programs.like.learner, programs.like.replay_state),
     )
     yield learn, (*held, variants, key)
 

@@ -64,17 +64,17 @@ def test_losses_on_games_held_back_are_reported_and_fall(straight):
 
 
 def test_stopped_by_a_signal_goes_on_bit_for_bit(games, straight, tmp_path, monkeypatch, capsys):
-    iterate = fit.FitStep.iterate
+    iterate = fit.FitPrograms.iterate
 
-    def interrupted(step, state, iteration):
+    def interrupted(programs, state, iteration):
         if iteration == 2:  # after which no checkpoint is due
             signal.raise_signal(signal.SIGINT)
-        return iterate(step, state, iteration)
+        return iterate(programs, state, iteration)
 
-    monkeypatch.setattr(fit.FitStep, "iterate", interrupted)
+    monkeypatch.setattr(fit.FitPrograms, "iterate", interrupted)
     assert not fit.fit(CONFIG, [games], tmp_path, validation=0.2, resume=False)
     assert "saved after iteration 3" in capsys.readouterr().out
-    monkeypatch.setattr(fit.FitStep, "iterate", iterate)
+    monkeypatch.setattr(fit.FitPrograms, "iterate", iterate)
     assert fit.fit(CONFIG, [games], tmp_path, validation=0.2, resume=True)
     directory = tmp_path / CONFIG.name
     assert rows_of(directory) == rows_of(straight)

@@ -8,7 +8,7 @@ import pytest
 from tests.support.learner import tiny
 from train.learning.learner import NO_TENSOR, StepMetrics, check_finite, means_of, warning_of
 from train.learning.losses import Losses
-from train.loop.train_step import make_step
+from train.loop.train_step import make_run_programs
 from train.loop.training import run_iteration
 from train.runtime.errors import UsageError
 
@@ -34,7 +34,7 @@ def test_a_gradient_far_larger_than_the_others_is_reported():
 
 def test_weights_that_overflow_stop_the_run_and_are_named():
     """A real run whose value head has grown beyond all bounds."""
-    train_step = make_step(tiny.config())
+    train_step = make_run_programs(tiny.config())
     state = train_step.init()
     iteration, row = 0, {}
     while "loss" not in row:
@@ -54,7 +54,7 @@ def test_weights_that_overflow_stop_the_run_and_are_named():
 
 
 def test_the_first_bad_step_and_tensor_are_named():
-    learner = make_step(tiny.config()).init().learner
+    learner = make_run_programs(tiny.config()).init().learner
     check_finite([step(1.0), step(2.0)], learner, 0)
     with pytest.raises(UsageError, match=r"iteration 4, step 2 of 3: the loss is inf$"):
         check_finite([step(1.0), step(1.0, loss=np.inf), step(1.0, bad=1)], learner, 3)

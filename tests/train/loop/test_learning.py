@@ -10,7 +10,7 @@ from train.arena.match import MatchOptions, play_match
 from train.config import EvaluationConfig, RunConfig, read_config
 from train.data.config import ReplayConfig, SelfPlayConfig
 from train.learning.config import LearnerConfig
-from train.loop.train_step import make_step
+from train.loop.train_step import make_run_programs
 from train.loop.training import run_iteration
 from train.network import NetworkConfig
 from train.players.basic import make_random_player
@@ -41,8 +41,8 @@ def test_training_beats_random_by_a_margin():
     """The raw policy plays, so that learning wins, not search. Before training it takes the first
     legal slot every time."""
     config, rules = CONFIG, CONFIG.rules
-    step = make_step(config)
-    state = step.init()
+    programs = make_run_programs(config)
+    state = programs.init()
     player = network_player("raw", None, config, rules)
     opponent = make_random_player()
 
@@ -57,7 +57,7 @@ def test_training_beats_random_by_a_margin():
     before = win_rate(state.learner.variables)
     losses = []
     for iteration in range(config.iterations):
-        state, row = run_iteration(step, state, iteration)
+        state, row = run_iteration(programs, state, iteration)
         losses.append(row.get("value_loss"))
         owners = (row.get("ownership_loss"), row.get("ownership_constant"))
     after = win_rate(state.learner.variables)
@@ -73,10 +73,10 @@ def test_a_solved_board_is_learned(as_users_compile, kind):
     """A player trained for 14 of the 200 iterations of `configs/tiny.toml` keeps the value of
     nearly every position, of which every eighth is asked about."""
     config = read_config(TINY, ["--iterations", "14", "--search.kind", kind])
-    step = make_step(config)
-    state = step.init()
+    programs = make_run_programs(config)
+    state = programs.init()
     for iteration in range(config.iterations):
-        state, _ = run_iteration(step, state, iteration)
+        state, _ = run_iteration(programs, state, iteration)
     variables = state.learner.variables
     player = network_player("tiny", variables, config, config.rules, simulations=64)
     levels = [jax.tree.map(lambda x: x[::8], level) for level in reachable_levels(config.rules)]

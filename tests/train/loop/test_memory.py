@@ -11,7 +11,7 @@ from tests.support.learner.commands import command, complaint
 from train.config import read_config
 from train.loop import memory as memory_lib
 from train.loop import train_step
-from train.loop.train_step import make_step
+from train.loop.train_step import make_run_programs
 from train.runtime.errors import UsageError
 from train.runtime.memory import Memory, check_fits
 
@@ -46,10 +46,10 @@ def test_programs_beyond_the_memory_are_refused_once_they_are_compiled(monkeypat
         asked.update({need.name: need.bytes for need in programs})
         check_fits(held, Memory("a GPU", room - 1, 1), programs=programs)
 
-    step = make_step(tiny.config())
+    programs = make_run_programs(tiny.config())
     monkeypatch.setattr(memory_lib, "check_fits", check)
     with pytest.raises(UsageError, match=r"a GPU has .* of it is for .*: lower "):
-        step.compile(0)
+        programs.compile(0)
     assert asked.keys() == {"self-play", "adding to the replay", "learning", "a checkpoint"}
     assert asked["self-play"] > 0 and asked["learning"] > 0
 
@@ -63,7 +63,7 @@ def test_the_arrays_that_are_counted_are_those_of_a_run(monkeypatch):
             counted[need.name] = need.bytes * devices.count
 
     monkeypatch.setattr(train_step, "check_held", check_held)
-    state = make_step(config).init()
+    state = make_run_programs(config).init()
     assert counted["the boards of self-play"] == nbytes(state.boards)
     replicated = len(jax.devices()) * nbytes(state.learner)
     assert counted["weights and optimizer"] == replicated
@@ -75,14 +75,14 @@ def test_arrays_of_a_config_for_gpus_fit_one(monkeypatch):
     """Three quarters of 80 GiB, as JAX takes by default, hold them with as much for programs; of
     the configs for GPUs this one has the largest."""
     monkeypatch.setattr(memory_lib, "device_memory", lambda: Memory("each H100", 30 * GIB, 1))
-    make_step(read_config(ROOT / "configs" / "gpu.toml"))
+    make_run_programs(read_config(ROOT / "configs" / "gpu.toml"))
 
 
 def test_a_replay_on_the_host_is_no_need_of_the_device(monkeypatch):
     config = tiny.config("--replay.positions", "2e9")
     there = dataclasses.replace(config, replay=dataclasses.replace(config.replay, memory="host"))
     monkeypatch.setattr(memory_lib, "host_memory", lambda: None)
-    make_step(there)
+    make_run_programs(there)
     monkeypatch.undo()
     with pytest.raises(UsageError, match=r"this host has .* lower replay\.positions"):
-        make_step(there)
+        make_run_programs(there)

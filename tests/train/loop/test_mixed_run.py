@@ -33,10 +33,10 @@ def test_a_mixed_run_from_start_to_matches(tmp_path, monkeypatch, capsys):
 
     run_iteration = training.run_iteration
 
-    def stop_at_the_second(step, state, iteration):
+    def stop_at_the_second(programs, state, iteration):
         if iteration == 1:
             signal.raise_signal(signal.SIGINT)
-        return run_iteration(step, state, iteration)
+        return run_iteration(programs, state, iteration)
 
     with monkeypatch.context() as patch:
         patch.setattr(training, "run_iteration", stop_at_the_second)

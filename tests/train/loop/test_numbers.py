@@ -11,7 +11,7 @@ from tests.support import compiling
 from tests.support.learner import tiny
 from tests.support.learner.commands import untimed
 from train.loop.numbers import NUMBERS, numbers_of, with_numbers, without_numbers
-from train.loop.train_step import make_step
+from train.loop.train_step import make_run_programs
 from train.loop.training import run_iteration
 
 # Every number is an argument here: none has the value that switches something off.
@@ -35,10 +35,10 @@ late."""
 
 
 def _run(config, iterations=2):
-    step, rows = make_step(config), []
-    state = step.init()
+    programs, rows = make_run_programs(config), []
+    state = programs.init()
     for iteration in range(iterations):
-        state, row = run_iteration(step, state, iteration)
+        state, row = run_iteration(programs, state, iteration)
         rows.append(untimed(row))
     return rows, jax.device_get(state.learner.player)
 

@@ -17,7 +17,7 @@ from tests.support.learner.commands import read_rows, read_scalars, untimed
 from train.checkpoints import store
 from train.config import RunConfig
 from train.loop import run_directory, training
-from train.loop.train_step import TrainStep, make_step
+from train.loop.train_step import RunPrograms, make_run_programs
 from train.metrics.rows import METRICS_FILE
 from train.runtime import interrupts, provenance
 from train.runtime.errors import UsageError
@@ -41,8 +41,8 @@ def break_off(monkeypatch, during: int, act) -> None:
     """Call `act` at the end of an iteration, before its row is written; once."""
     run_iteration = training.run_iteration
 
-    def wrapped(step, state, iteration):
-        result = run_iteration(step, state, iteration)
+    def wrapped(programs, state, iteration):
+        result = run_iteration(programs, state, iteration)
         if iteration == during:
             monkeypatch.setattr(training, "run_iteration", run_iteration)
             act()
@@ -59,7 +59,7 @@ def rows(directory: Path) -> list[dict[str, Any]]:
 @functools.cache
 def like(config: RunConfig):
     """Shapes of a run's state."""
-    return jax.eval_shape(make_step(config).init)
+    return jax.eval_shape(make_run_programs(config).init)
 
 
 def assert_same_run(directory: Path, expected: Path, config: RunConfig = CONFIG) -> None:
@@ -249,14 +249,14 @@ def test_damaged_weights_are_set_aside_and_unfinished_ones_saved_again(straight,
 def test_changed_rows_and_a_changed_config_are_told(straight, tmp_path, monkeypatch, capsys):
     """A resumed run takes both as they are, and no checkpoint's checksum covers their files. It
     computes no first state."""
-    directory, init = copied(straight, tmp_path), TrainStep.init
+    directory, init = copied(straight, tmp_path), RunPrograms.init
 
     def shapes_alone(step, variables):
         state = init(step, variables)
         assert isinstance(jax.tree.leaves(state)[0], jax.core.Tracer)
         return state
 
-    monkeypatch.setattr(TrainStep, "init", shapes_alone)
+    monkeypatch.setattr(RunPrograms, "init", shapes_alone)
     metrics, config = directory / METRICS_FILE, directory / run_directory.CONFIG_FILE
     for path, old, new in ((metrics, '"games": ', '"games": 1'), (config, ": 40", ": 44")):
         assert old in path.read_text()

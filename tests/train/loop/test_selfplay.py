@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.learner import tiny
 from train.data.diversity import Mean, OpeningDiversity
-from train.data.selfplay import POLICY_DTYPE, SeatSums, SelfPlayMetrics, first_boards
+from train.data.selfplay import POLICY_DTYPE, SeatSums, SelfPlaySums, first_boards
 from train.loop.selfplay import (
     BOOTSTRAP,
     BoardSums,
@@ -22,7 +22,7 @@ from train.loop.selfplay import (
     stage_at,
     variants_of,
 )
-from train.loop.train_step import SelfPlayFigures, TrainStep
+from train.loop.train_step import IterationFigures, RunPrograms
 from train.loop.training import selfplay_figures
 from train.runtime.devices import all_devices
 from train.runtime.errors import UsageError
@@ -44,13 +44,15 @@ def test_stages_follow_the_config():
 
 def test_every_stage_makes_the_plies_that_the_replay_is_compiled_for():
     config = tiny.config("--selfplay.bootstrap_iterations=1", "--learner.value_mix=0.5")
-    step = TrainStep(config, all_devices(1))
+    programs = RunPrograms(config, all_devices(1))
     for stage in (BOOTSTRAP, stage_at(config, 1)):
-        boards = jax.eval_shape(first_boards, step.variants)
-        variables = () if stage == BOOTSTRAP else step.network.shapes
+        boards = jax.eval_shape(first_boards, programs.variants)
+        variables = () if stage == BOOTSTRAP else programs.network.shapes
         selfplay = selfplay_of(config, stage)
-        _, plies, _ = jax.eval_shape(selfplay, variables, step.variants, boards, jax.random.key(0))
-        chex.assert_trees_all_equal_shapes_and_dtypes(plies, step.plies)
+        _, plies, _ = jax.eval_shape(
+            selfplay, variables, programs.variants, boards, jax.random.key(0)
+        )
+        chex.assert_trees_all_equal_shapes_and_dtypes(plies, programs.plies)
 
 
 class Bootstrapped(NamedTuple):
@@ -182,8 +184,8 @@ def test_shares_of_plies_follow_the_weights_and_not_the_lengths_of_games():
 CLASSES = ("stay", "one_step", "two_steps")
 ENTROPIES = ("", "_placement", "_opening", "_middle", "_late", "_steps", "_wall")
 ENTROPIES += tuple(f"_{name}" for name in CLASSES)
-FIGURES = SelfPlayFigures(
-    sums=SelfPlayMetrics(
+FIGURES = IterationFigures(
+    sums=SelfPlaySums(
         positions=400.0,
         full=100.0,
         drawn=30.0,

@@ -15,7 +15,7 @@ from train.checkpoints.weights import load_network
 from train.config import RunConfig, read_saved_config
 from train.loop import run_directory, training
 from train.loop.start import FOLDER, start_of
-from train.loop.train_step import make_step
+from train.loop.train_step import make_run_programs
 
 
 @pytest.fixture(scope="module")
@@ -53,9 +53,9 @@ def test_the_first_state_has_the_others_weights(first, tmp_path):
     config = config_after(first)
     start = start_of(config, tmp_path / "tiny", resume=False)
     assert start is not None
-    made = make_step(config).init(start.variables)
+    made = make_run_programs(config).init(start.variables)
     assert_equal(made.learner.variables, load_network(first).variables)
-    new = make_step(config).init()
+    new = make_run_programs(config).init()
     assert_equal(made.learner.optimizer, new.learner.optimizer)
     assert (int(made.learner.step), int(made.iterations)) == (0, 0)
     # The first step consumes the state, and with it no other array.
@@ -66,7 +66,7 @@ def test_averaged_weights_begin_there_as_well(first):
     config = tiny.config("--start_weights", str(first), "--learner.ema_decay", "0.9")
     start = start_of(config, first, resume=False)
     assert start is not None
-    learner = make_step(config).init(start.variables).learner
+    learner = make_run_programs(config).init(start.variables).learner
     assert_equal(learner.averaged, start.variables)
 
 
@@ -79,10 +79,10 @@ def test_a_stopped_run_repeats_the_other_and_does_not_load_again(
     shutil.copytree(first, source)
     run_iteration = training.run_iteration
 
-    def interrupted(step, state, iteration):
+    def interrupted(programs, state, iteration):
         if iteration == 3:
             signal.raise_signal(signal.SIGINT)
-        return run_iteration(step, state, iteration)
+        return run_iteration(programs, state, iteration)
 
     monkeypatch.setattr(training, "run_iteration", interrupted)
     assert not training.train(config_after(source), tmp_path, resume=False)
@@ -182,19 +182,19 @@ def test_a_run_with_all_options_resumes_bit_for_bit(first, tmp_path, monkeypatch
 
     def compiled_once(config, opponent):
         opponents.append(opponent.trained.variables)
-        shared.extend([] if shared else [make_step(config, opponent=opponent)])
+        shared.extend([] if shared else [make_run_programs(config, opponent=opponent)])
         return shared[0]
 
-    monkeypatch.setattr(training, "make_step", compiled_once)
+    monkeypatch.setattr(training, "make_run_programs", compiled_once)
     assert training.train(config, tmp_path / "whole", resume=False)
     whole, run = tmp_path / "whole" / "tiny", tmp_path / "tiny"
     run_iteration = training.run_iteration
 
-    def interrupted(step, state, iteration):
+    def interrupted(programs, state, iteration):
         if len(seen) == 2:
             signal.raise_signal(signal.SIGINT)
         seen.append(jax.device_get(state.learner))
-        return run_iteration(step, state, iteration)
+        return run_iteration(programs, state, iteration)
 
     monkeypatch.setattr(training, "run_iteration", interrupted)
     assert not training.train(config, tmp_path, resume=False)

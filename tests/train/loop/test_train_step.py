@@ -16,7 +16,7 @@ from train.data.config import SelfPlayConfig
 from train.data.selfplay import first_boards, make_selfplay
 from train.loop.numbers import numbers_of
 from train.loop.run_replay import FinishedPlies
-from train.loop.train_step import TrainStep, make_step, steps_due
+from train.loop.train_step import RunPrograms, make_run_programs, steps_due
 from train.loop.training import run_iteration
 from train.players.basic import make_random_search
 from train.runtime.devices import all_devices
@@ -35,8 +35,8 @@ _COLLECTIVES = re.compile(
 def test_devices_sum_what_they_learn():
     """Gradients, losses, and the statistics of each normalisation on the way there and back: no
     weights, samples or moves are gathered, and no parameter has a sum of its own."""
-    step = make_step(tiny.config())
-    found = _COLLECTIVES.findall(step.learning.compiled.as_text())
+    programs = make_run_programs(tiny.config())
+    found = _COLLECTIVES.findall(programs.learning.compiled.as_text())
     assert set(found) == {"all-reduce"} and len(found) <= 12
 
 
@@ -64,14 +64,14 @@ def own_values(replay_state, variant, key, *, size: int) -> replay.Sample:
 @pytest.mark.parametrize("memory", ["device", "host"])
 def test_values_of_samples_are_those_of_td_steps_later(memory):
     config = tiny.config(*WORDS, f"--replay.memory={memory}")
-    step = make_step(config, all_devices(1))
+    programs = make_run_programs(config, all_devices(1))
     plies, key = numbered_plies(config.selfplay.boards), jax.random.key(1)
-    replay_state, finished = step.replay.write(step.init().replay_state, plies)
+    replay_state, finished = programs.replay.write(programs.init().replay_state, plies)
     assert int(finished.all) > 10
-    draw = jax.jit(step.replay.sample)
-    found = jax.device_get(draw(replay_state, step.variants, key))
+    draw = jax.jit(programs.replay.sample)
+    found = jax.device_get(draw(replay_state, programs.variants, key))
     own = jax.device_get(
-        own_values(jax.device_get(replay_state), step.variants, key, size=config.learner.batch)
+        own_values(jax.device_get(replay_state), programs.variants, key, size=config.learner.batch)
     )
     row = own.root_value // plies.terminated.shape[1]
     np.testing.assert_array_equal(found.position.ply, own.position.ply)
@@ -90,16 +90,16 @@ def test_validation_is_of_games_that_no_step_has_seen_and_changes_nothing(memory
     words = ("--learner.ema_decay=0.5", f"--replay.memory={memory}")
 
     def run(every: int):
-        step = make_step(tiny.config(*words, f"--learner.validation_every={every}"))
-        state, rows, drawn = step.init(), [], None
+        programs = make_run_programs(tiny.config(*words, f"--learner.validation_every={every}"))
+        state, rows, drawn = programs.init(), [], None
         for iteration in range(4):
             player = jax.device_get(state.learner.player)
-            state, row = run_iteration(step, state, iteration)
+            state, row = run_iteration(programs, state, iteration)
             rows.append(row)
-        draw = jax.jit(step.replay.held_out_batch)
-        keys = jax.device_get(step.keys(3).learn)
-        drawn = draw(jax.device_get(state.replay_state), step.variants, keys)
-        check = step.learner(numbers_of(step.config)).validation_losses
+        draw = jax.jit(programs.replay.held_out_batch)
+        keys = jax.device_get(programs.keys(3).learn)
+        drawn = draw(jax.device_get(state.replay_state), programs.variants, keys)
+        check = programs.learner(numbers_of(programs.config)).validation_losses
         return state.learner.player, rows, jax.device_get(jax.jit(check)(player, drawn))
 
     learned, rows, expected = run(2)
@@ -121,7 +121,7 @@ def events(monkeypatch):
 
 
 def learned(events, steps: int) -> tuple[str, list[str]]:
-    """`TrainStep.learn` from a host's replay, by functions that note their calls."""
+    """`RunPrograms.learn` from a host's replay, by functions that note their calls."""
 
     def draw(index: int) -> str:
         events.append(f"sample {index}")
@@ -131,13 +131,13 @@ def learned(events, steps: int) -> tuple[str, list[str]]:
         events.append(f"learn from {batch}")
         return f"{state}{index}", f"step {index}"
 
-    step: Any = types.SimpleNamespace(
+    programs: Any = types.SimpleNamespace(
         **{"_numbers": {}, "variant": "", "_is_one_call": False, "learning": learn_from},
         replay=types.SimpleNamespace(host="cpu", batches=lambda *_: draw),
     )
     state: Any = "state "
     nothing: Any = None
-    found: Any = TrainStep.learn(step, state, nothing, nothing, steps)
+    found: Any = RunPrograms.learn(programs, state, nothing, nothing, steps)
     return found
 
 

@@ -16,7 +16,7 @@ import pytest
 from tests.support import compiling
 from tests.support.learner import device_losses, samples, tiny
 from train.loop import training
-from train.loop.train_step import make_step
+from train.loop.train_step import make_run_programs
 from train.runtime import devices as devices_lib
 from train.runtime.devices import BY_BOARD, EVERYWHERE, ROWS_BY_BOARD, all_devices
 from train.runtime.errors import UsageError
@@ -323,10 +323,10 @@ def test_steps_in_one_program_learn_what_steps_alone_learn(monkeypatch):
     config = tiny.config("--network.dtype", "float32", "--iterations", "3")
 
     def rows() -> list[dict]:
-        step = make_step(config)
-        state, found = step.init(), []
+        programs = make_run_programs(config)
+        state, found = programs.init(), []
         for iteration in range(config.iterations):
-            state, row = training.run_iteration(step, state, iteration)
+            state, row = training.run_iteration(programs, state, iteration)
             found.append({k: v for k, v in row.items() if isinstance(v, float) and "loss" in k})
         return found
 

@@ -6,7 +6,7 @@ import re
 import pytest
 from rich.console import Console
 
-from train.metrics.rows import SELFPLAY_FIGURES, describe_matches
+from train.metrics.rows import SELFPLAY_FORMATS, describe_matches
 from train.runtime import display as display_lib
 from train.runtime.display import Display, duration
 
@@ -27,7 +27,7 @@ def terminal(width: int) -> Console:
 
 
 def test_elsewhere_each_iteration_is_a_plain_line(capsys):
-    display = Display(total=4, figures=SELFPLAY_FIGURES)
+    display = Display(total=4, figures=SELFPLAY_FORMATS)
     with display:
         assert not display.is_live
         display.show(1, row(1))
@@ -57,7 +57,7 @@ def test_a_pipe_is_no_terminal_even_where_colours_are_forced(monkeypatch, capsys
 @pytest.mark.parametrize("width", [40, 60, 80, 120, 200])
 def test_live_lines(width):
     console = terminal(width)
-    display = Display(total=26, done=11, figures=SELFPLAY_FIGURES, console=console)
+    display = Display(total=26, done=11, figures=SELFPLAY_FORMATS, console=console)
     with display:
         display.keep("62% against greedy (iteration 10)")
         display.show(12, row(12, mean_length=28.3))
@@ -77,7 +77,7 @@ def test_live_lines(width):
 
 def test_lines_of_finished_iterations_stay_on_the_terminal():
     console = terminal(60)
-    display = Display(total=400, figures=SELFPLAY_FIGURES, console=console)
+    display = Display(total=400, figures=SELFPLAY_FORMATS, console=console)
     for done in range(1, 401):
         display.show(done, row(done, mean_length=28.31, policy_loss=3.25))
     lines = console.file.getvalue().splitlines()
@@ -93,7 +93,7 @@ def test_matches_in_words():
 
 
 def test_quiet_says_nothing(capsys):
-    with Display(total=2, figures=SELFPLAY_FIGURES, is_quiet=True) as display:
+    with Display(total=2, figures=SELFPLAY_FORMATS, is_quiet=True) as display:
         display.show(1, row(1))
         display.say("hello")
     assert capsys.readouterr().out == ""

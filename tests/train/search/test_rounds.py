@@ -8,7 +8,7 @@ import pytest
 from tests.support.learner import hashed_game
 from tests.support.learner.searching import Grown
 from train.search.config import SearchConfig
-from train.search.gumbel import RoundSchedule, pay_for_one_board, round_schedule
+from train.search.gumbel import RoundSchedule, round_schedule, rounds_pay_for_one_board
 from train.search.sequential_halving import halving_dues
 
 CONSIDERED, SIMULATIONS, BOARDS = 8, 12, 60
@@ -107,6 +107,6 @@ def test_visits_and_values_add_up():
 
 
 def test_rounds_search_one_board_where_the_search_has_them():
-    assert pay_for_one_board(SearchConfig())
+    assert rounds_pay_for_one_board(SearchConfig())
     others = {"kind": "puct"}, {"engine": "mctx"}, {"custom": "mine"}, {"opponents": "maxn"}
-    assert not any(pay_for_one_board(SearchConfig(**changes)) for changes in others)
+    assert not any(rounds_pay_for_one_board(SearchConfig(**changes)) for changes in others)

@@ -28,7 +28,7 @@ from train.config import (
 )
 from train.experiments.lib.scales import TrainingScale
 from train.experiments.lib.stats import MatchCounts
-from train.experiments.lib.work import Work, match_counts
+from train.experiments.lib.work import Work, played_counts
 from train.loop import training
 from train.loop.start import code_of
 from train.metrics.rows import METRICS_FILE, elapsed_seconds, read_rows
@@ -272,5 +272,5 @@ def meet(
 
     sizes = {"games": scale.games, "opening_plies": scale.opening_plies}
     piece = f"match-{'-'.join(names)}-{seed}"
-    counts = match_counts(work, piece, settings, players, played, **sizes)
+    counts = played_counts(work, piece, settings, players, played, **sizes)
     return MatchCounts(names[0], names[1], seed, *counts)

@@ -144,7 +144,7 @@ def play_games(
         return play_meeting(players, rules, options, seed=work.seed, on_progress=on_progress)
 
 
-def match_counts(
+def played_counts(
     work: Work,
     piece: str,
     settings: Mapping[str, Any],
