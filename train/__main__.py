@@ -4,18 +4,16 @@ What takes time to import is imported where Ctrl-C is answered.
 """
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 _INTERRUPTED = 130
 
 
-def main(
-    arguments: Sequence[str] | None = None, *, set_up: Callable[[], None] = lambda: None
-) -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command in this process, as `train.cli.command_line.main` does."""
     from train.cli import command_line
 
-    return command_line.main(arguments, set_up=set_up)
+    return command_line.main(arguments)
 
 
 def program() -> None:

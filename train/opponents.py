@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 
-from train.players.registry import common_rules, make_player
+from train.players.networks import common_rules
+from train.players.registry import make_player
 from wallgo_jax.adapters.opponents import Opponent
 from wallgo_jax.env import State
 from wallgo_jax.game import actions

@@ -11,7 +11,7 @@ import numpy as np
 
 import train
 from train.network.build import observer_for
-from train.players.registry import load_network
+from train.players.networks import load_network
 from wallgo_jax import planes, render
 from wallgo_jax.drawing import board, overlay, theme
 from wallgo_jax.game import actions

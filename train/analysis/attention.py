@@ -28,7 +28,7 @@ from train.network.build import network_for, observer_for
 from train.network.config import TRANSFORMER, parse_blocks
 from train.players.heuristics import cell_weights
 from train.players.names import read_name
-from train.players.registry import load_network
+from train.players.networks import load_network
 from train.runtime.errors import UsageError, usage_errors
 from train.runtime.files import replace_bytes
 from train.runtime.host import fetch

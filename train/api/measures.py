@@ -27,7 +27,7 @@ from train.experiments.catalogue import EXPERIMENTS, run_experiment
 from train.experiments.lib.pages import Report
 from train.experiments.lib.scales import Scales, read_scales
 from train.metrics.intervals import Interval, intervals_figure
-from train.players import registry
+from train.players.networks import load_network
 from train.runtime.errors import UsageError, usage_errors
 from train.runtime.host import callback_errors
 from train.runtime.interrupts import Shown, follow
@@ -221,7 +221,7 @@ def ownership(player: str | Player, state: States) -> OwnershipMap:
 
 
 def _network_and_state(player: str | Player, state: States) -> tuple[TrainedNetwork, State]:
-    trained = player.trained if isinstance(player, Player) else registry.load_network(player)
+    trained = player.trained if isinstance(player, Player) else load_network(player)
     smallest = min(trained.config.learned, key=lambda rules: (rules.size, rules.stones))
     return trained, _one_board(state, smallest)
 

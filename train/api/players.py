@@ -22,6 +22,8 @@ from train.functions import refuse_functions
 from train.network import Variables
 from train.players import basic, registry
 from train.players.external import MOVE_SECONDS
+from train.players.names import read_name
+from train.players.networks import common_rules
 from train.players.searching import network_player
 from train.ratings import pool
 from train.runtime.errors import UsageError
@@ -296,7 +298,7 @@ def rules_for(
       players: those of names may be trained ones.
       rules: as `read_rules` takes them; None, or an empty text, where none are said.
       default: for players that have no rules.
-      are_networks: the names are of networks, see `train.players.registry.common_rules`.
+      are_networks: the names are of networks, see `train.players.networks.common_rules`.
 
     Raises:
       UsageError: what is wrong with them, or two players have learned different ones.
@@ -308,7 +310,7 @@ def rules_for(
         if isinstance(player, Player):
             return player.rules
     names = [player for player in players if isinstance(player, str)]
-    learned = registry.common_rules(names, are_networks=are_networks)
+    learned = common_rules(names, are_networks=are_networks)
     return learned or read_rules(default)
 
 
@@ -317,7 +319,7 @@ def shipped_like(player: str, rules: AnyRules | None = None) -> str:
     budget of a player: search, time or none."""
     model = pretrained.model_for(rules_for([player], rules))
     shipped = SHIPPED if model is None else f"pretrained:{model}"
-    name = registry.read_name(player)
+    name = read_name(player)
     return f"net:{shipped}" if name.kind == "net" else f"{shipped}{name.budget_text}"
 
 

@@ -1,4 +1,4 @@
-"""Results of matches, tournaments and ratings: each knows its table, its record and its figure."""
+"""Results of matches, tournaments and ratings: each knows its table, its summary and its figure."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -47,7 +47,7 @@ class Result:
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class PlayedMatch(Result, MatchResult):
-    """A match with its table, its record and its figure.
+    """A match with its table, its summary and its figure.
 
     Attributes:
       settings: seed and openings, as `match --json` names them.

@@ -144,10 +144,11 @@ def make_programs(
         is_done = is_over & numbers_of(count)[1][None, :, None]
         return match, is_done.sum(dtype=jnp.int32)[None]
 
-    first = devices.per_device(begin, (EVERYWHERE, EVERYWHERE), BY_BOARD)
+    begin_everywhere = devices.per_device(begin, (EVERYWHERE, EVERYWHERE), BY_BOARD)
     in_specs = (EVERYWHERE, BY_BOARD, BY_BOARD, EVERYWHERE, EVERYWHERE)
-    onward = devices.per_device(go_on, in_specs, BY_BOARD)
-    return MatchPrograms(jax.jit(first), jax.jit(onward, donate_argnums=2), {})
+    go_on_everywhere = devices.per_device(go_on, in_specs, BY_BOARD)
+    programs = jax.jit(begin_everywhere), jax.jit(go_on_everywhere, donate_argnums=2)
+    return MatchPrograms(*programs, {})
 
 
 def play_to_end(
@@ -309,14 +310,14 @@ def write_down(
     # Games beyond the last are dropped by the writes below.
     written = jnp.where(is_valid, game, no_game)
     ended = jnp.where(is_valid & after.terminated, game, no_game)
-    return _go_on(match, openings, seatings, after, boards, is_valid)._replace(
+    return _stand_on_boards(match, openings, seatings, after, boards, is_valid)._replace(
         last=jax.tree.map(lambda old, new: old.at[ended].set(new, mode="drop"), match.last, after),
         rewards=match.rewards.at[ended].set(rewards, mode="drop"),
         actions=match.actions.at[written, ply].set(public, mode="drop"),
     )
 
 
-def _go_on(
+def _stand_on_boards(
     match: MatchState,
     openings: Openings,
     seatings: Seatings,

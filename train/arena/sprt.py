@@ -63,7 +63,8 @@ def play_in_rounds(
     key: jax.Array,
     on_progress: OnGames = lambda games_done: None,
 ) -> MatchResult:
-    """Play a match of two in rounds of a batch, up to the one with which a test is decided.
+    """Play a match: all games at once, or with a test of two players in rounds of a batch, until
+    the test is decided.
 
     Args:
       test: of two players; None plays all games at once.

@@ -113,16 +113,13 @@ _NO_BACKEND = "Unable to initialize backend"
 """So JAX's error begins where a platform of JAX_PLATFORMS is not there."""
 
 
-def main(
-    arguments: Sequence[str] | None = None, *, set_up: Callable[[], None] = lambda: None
-) -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; returns the exit code.
 
     Args:
       arguments: the words after the program; those of the process by default.
-      set_up: called once the words are understood, before anything is computed.
     """
-    return _run(sys.argv[1:] if arguments is None else arguments, set_up)[0]
+    return _run(sys.argv[1:] if arguments is None else arguments, lambda: None)[0]
 
 
 def program() -> None:
@@ -135,7 +132,8 @@ def program() -> None:
 
 
 def _run(arguments: Sequence[str], set_up: Callable[[], None]) -> tuple[int, bool]:
-    """Run a command; returns the exit code, and whether a device may still be at work."""
+    """Run a command, with `set_up` called once its words are understood; returns the exit code, and
+    whether a device may still be at work."""
     try:
         with flushed_output():
             run = _read_command(list(arguments))

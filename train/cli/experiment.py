@@ -23,8 +23,8 @@ from wallgo_jax.cli.parsing import Flag, Program
 if TYPE_CHECKING:
     from train.experiments.lib.pages import Report
 
-    Work = Callable[[str], tuple[Report, list[Path]]]
-    """Takes the command's words and does the work."""
+    Job = Callable[[str], tuple[Report, list[Path]]]
+    """Measures; takes the command as it was typed, and returns the report and its files."""
     from train.ratings.pool import Entrant
     from wallgo_jax.game.rules import Rules
 
@@ -82,6 +82,7 @@ class Levels:
         from train.api.players import make_player, rules_for
         from train.players import registry
         from train.players.names import read_network_name
+        from train.players.networks import network_config
         from train.ratings import pool
         from train.ui.machine import LEVELS, ZERO
 
@@ -91,7 +92,7 @@ class Levels:
         rules = rules_for([read.full])
         if rules.players != 2:
             raise UsageError("levels: Elo is measured in games of two players")
-        config, zero = registry.network_config(read), make_player(ZERO, rules)
+        config, zero = network_config(read), make_player(ZERO, rules)
         played_by = {key: dataclasses.asdict(getattr(config, key)) for key in ("network", "search")}
         entrants = [pool.Entrant(zero.name, zero.identity, zero.registered)]
         for level in LEVELS.values():
@@ -162,10 +163,10 @@ class Experiment:
         if self.players:
             scale = with_players(scale, self.what, self.players)
 
-        def work(words: str) -> tuple[Report, list[Path]]:
-            return run_experiment(self.what, scale, self.out, command=words, task=task)
+        def measure(command: str) -> tuple[Report, list[Path]]:
+            return run_experiment(self.what, scale, self.out, command=command, task=task)
 
-        return _run([self.what, *options.changed_options(self, "what")], work)
+        return _run([self.what, *options.changed_options(self, "what")], measure)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -215,24 +216,24 @@ class Ablation:
         fields["seeds"] = seeds if self.seeds is None else self.seeds
         how = validated(ablation.AblationOptions, fields, where=ABLATION)
         changes = read_changes(self.changes, self.only)
-        pieces = Work(read_scales(), self.out, functools.partial(follow, True))
+        work = Work(read_scales(), self.out, functools.partial(follow, True))
         title, say = self.changes.stem, Display().say
 
-        def work(words: str) -> tuple[Report, list[Path]]:
-            return ablation.Ablation(changes, how, pieces, title, words, say).run()
+        def measure(command: str) -> tuple[Report, list[Path]]:
+            return ablation.Ablation(changes, how, work, title, command, say).run()
 
         words = [ABLATION, str(self.changes), *options.changed_options(self, "changes")]
-        return _run(words, work)
+        return _run(words, measure)
 
 
-def _run(words: list[str], work: Work) -> int:
-    """Do the work of a command, print its report, and say how to go on after a signal."""
+def _run(words: list[str], job: Job) -> int:
+    """Do the job of a command, print its report, and say how to go on after a signal."""
     from train.runtime.display import Display
 
     command = f"python -m train experiment {shlex.join(words)}"
     try:
         with interrupts("what is finished is kept"):
-            report, files = work(command)
+            report, files = job(command)
     except KeyboardInterrupt:
         print(f"stopped; to go on: {command}", file=sys.stderr)
         return EXIT_INTERRUPTED

@@ -52,7 +52,7 @@ def export(player: str, out: Path, matches: Sequence[Path] = ()) -> TrainedNetwo
     """
     from train.checkpoints import pretrained, weights
     from train.checkpoints.exported import write_model
-    from train.players.registry import load_network
+    from train.players.networks import load_network
 
     trained = load_network(player)
     if weights.is_run(out):
@@ -89,7 +89,7 @@ def _read_match(path: Path, trained: TrainedNetwork) -> dict[str, Any]:
     Raises:
       UsageError: the file holds none, or its first player has other weights.
     """
-    from train.players.registry import load_network
+    from train.players.networks import load_network
 
     match = read_json(path)
     missing = [key for key in _OF_A_MATCH if not isinstance(match, dict) or key not in match]

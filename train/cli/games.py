@@ -205,10 +205,10 @@ class Elo(Shared, EloArguments):
 
     def _full(self, text: str) -> str:
         """The name of a player that is no run; a bare path's budget is that of checkpoints."""
-        from train.players import registry
+        from train.players.names import read_name
 
         kind, budget = ("search", f"@{self.simulations}") if self.simulations else ("net", "")
-        name = registry.read_name(text)
+        name = read_name(text)
         if name.is_bare and not name.has_budget:
             return f"{kind}:{name.target}{budget}{name.options_text}"
         return name.text

@@ -45,12 +45,8 @@ from train.metrics.intervals import Curve, curves_figure
 from train.metrics.rows import METRICS_FILE, read_rows
 from train.network.build import network_for, observer_for
 from train.players.names import read_network_name
-from train.players.registry import (
-    load_network,
-    make_frozen_opponent,
-    make_player,
-    network_config,
-)
+from train.players.networks import load_network, network_config
+from train.players.registry import make_frozen_opponent, make_player
 from train.players.searching import network_player
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch, in_batches

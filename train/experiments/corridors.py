@@ -46,7 +46,7 @@ from train.experiments.probe import (
 )
 from train.metrics.intervals import Curve, curves_figure
 from train.network import NetworkConfig, Variables
-from train.players.registry import load_network
+from train.players.networks import load_network
 from train.runtime.errors import UsageError, usage_errors
 from train.runtime.files import plain_data
 from wallgo_jax.game.rules import PRESETS, Rules

@@ -20,7 +20,8 @@ from train.experiments.lib import stats
 from train.experiments.lib.pages import Report, Table
 from train.experiments.lib.stats import MatchCounts
 from train.experiments.lib.work import Work, check_two_players
-from train.players.registry import load_network, make_player
+from train.players.networks import load_network
+from train.players.registry import make_player
 from train.ratings.pool import identity
 from train.runtime.host import fetch
 from train.search.config import as_player

@@ -29,7 +29,8 @@ from train.experiments.lib.pages import Picture, Report, Table
 from train.experiments.lib.stats import Estimate
 from train.experiments.lib.work import Work, check_two_players, play_games
 from train.metrics.intervals import Interval, intervals_figure
-from train.players.registry import common_rules, make_player
+from train.players.networks import common_rules
+from train.players.registry import make_player
 from train.ratings.pool import identity
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch, in_batches

@@ -31,7 +31,7 @@ from train.experiments.lib.pages import Report, Table
 from train.experiments.lib.work import Work, check_without_budget
 from train.learning.learner import LearnerState, make_learner
 from train.network.build import network_for, observer_for
-from train.players.registry import load_network
+from train.players.networks import load_network
 from train.players.searching import network_player
 from train.runtime.host import in_batches
 from train.solver.alphabeta import AlphaBeta

@@ -24,7 +24,8 @@ from train.loop.run_directory import RESULT_FILE
 from train.metrics.intervals import Curve, curves_figure
 from train.metrics.rows import METRICS_FILE, read_rows
 from train.network.build import network_for
-from train.players.registry import load_network, make_player
+from train.players.networks import load_network
+from train.players.registry import make_player
 from train.runtime.errors import UsageError, usage_errors
 from train.runtime.files import read_json
 

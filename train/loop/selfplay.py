@@ -16,6 +16,7 @@ from train.data.selfplay import PlayoutCapSearch, make_selfplay, toss_coins
 from train.loop.numbers import unchecked
 from train.players import registry
 from train.players.basic import Player
+from train.players.names import read_name
 from train.runtime.errors import UsageError, usage_errors
 from train.runtime.fields import is_off
 from train.runtime.host import fetch
@@ -97,7 +98,7 @@ def make_bootstrap(config: RunConfig) -> Search:
     with usage_errors("selfplay.bootstrap_player"):
         # All but the exact player are the same for all rules.
         first, *_ = [registry.make_teacher(name, x, heuristics=known) for x in config.learned]
-        if config.mix and registry.read_name(name).kind == "exact":
+        if config.mix and read_name(name).kind == "exact":
             raise UsageError(f"player {name!r}: solves one rule set, not several at once")
     return first
 

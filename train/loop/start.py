@@ -24,7 +24,7 @@ from train.network import Variables
 from train.network.build import network_for
 from train.players import registry
 from train.players.basic import Player
-from train.players.networks import rules_in_words
+from train.players.networks import load_network, rules_in_words
 from train.runtime.display import Display, Table
 from train.runtime.errors import UsageError, usage_errors
 from train.runtime.files import read_json, write_json, writing
@@ -66,7 +66,7 @@ def start_of(config: RunConfig, directory: Path, *, resume: bool) -> Start | Non
     if not name or (resume and has_checkpoint(directory)):
         return None
     with usage_errors(key):
-        trained = registry.load_network(name)
+        trained = load_network(name)
         if key == "start_weights":
             _check_same(config, trained)
             return Start(trained.variables, trained.source, _stages(trained), ())

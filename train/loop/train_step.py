@@ -229,8 +229,8 @@ class RunPrograms:
     def validate(self, variables: Variables, replay_state: ReplayState, keys: jax.Array) -> Losses:
         """Losses of weights on games that ended in this iteration, before any step has learned from
         them; `keys` are the steps'."""
-        batch = self.replay.held_out(replay_state, self.variant, keys)
-        return self._validating(Shared(self._numbers, self.variant, keys), variables, batch)
+        source = self.replay.held_out(replay_state, self.variant, keys)
+        return self._validating(Shared(self._numbers, self.variant, keys), variables, source)
 
     def compile(self, iteration: int) -> float:
         """Compile all that an iteration and those after it call, so that none of them waits for the
@@ -265,7 +265,7 @@ class RunPrograms:
 
     # What is compiled; of the run's numbers it sees which there are, and takes them as arguments.
 
-    def learner(self, numbers: Numbers) -> Learner:
+    def make_learner(self, numbers: Numbers) -> Learner:
         """The learner of numbers that may be arguments of a function."""
         config = with_numbers(self._template, numbers)
         return make_learner(
@@ -294,7 +294,9 @@ class RunPrograms:
         stagger_key = jax.random.fold_in(jax.random.wrap_key_data(seed), _STAGGER_SALT)
         boards = stagger(variant, boards, stagger_key, plies=_STAGGER_PLIES)
         no_replay: Any = None
-        return TrainState(self.learner({}).init(first), boards, no_replay, jnp.zeros((), jnp.int32))
+        return TrainState(
+            self.make_learner({}).init(first), boards, no_replay, jnp.zeros((), jnp.int32)
+        )
 
     def _iteration_keys(self, seed: jax.Array, iteration: jax.Array) -> Keys:
         key = jax.random.fold_in(jax.random.wrap_key_data(seed), iteration)
@@ -323,20 +325,21 @@ class RunPrograms:
         )
 
     def _learn_step(
-        self, shared: Shared, learner: LearnerState, batch: Any, index: jax.Array
+        self, shared: Shared, learner: LearnerState, source: Any, index: jax.Array
     ) -> tuple[LearnerState, StepMetrics]:
         """Take a step of learning.
 
         Args:
           shared: with the other steps of the iteration.
           learner: to be donated.
-          batch: the devices' replay, which is sampled, or the batch of a host's.
+          source: the devices' replay, which is sampled, or the batch of a host's.
           index: of the step, an array, so that one program serves all steps.
         """
         sample_key, turn_key = jax.random.split(shared.keys[index])
+        batch = source
         if self.replay.host is None:
-            batch = self.replay.sample(batch, shared.variant, sample_key)
-        return self.learner(shared.numbers).update(learner, batch, turn_key)
+            batch = self.replay.sample(source, shared.variant, sample_key)
+        return self.make_learner(shared.numbers).update(learner, batch, turn_key)
 
     def _learn_steps(
         self, shared: Shared, learner: LearnerState, replay_state: ReplayState, steps: jax.Array
@@ -355,11 +358,12 @@ class RunPrograms:
         nothing = jax.tree.map(lambda x: jnp.zeros((count, *x.shape), x.dtype), like)
         return jax.lax.fori_loop(0, steps, one, (learner, nothing))
 
-    def _validate(self, shared: Shared, variables: Variables, batch: Any) -> Losses:
+    def _validate(self, shared: Shared, variables: Variables, source: Any) -> Losses:
         """Losses on a `held_out_batch`; of a replay on the devices it is drawn here."""
+        batch = source
         if self.replay.host is None:
-            batch = self.replay.held_out_batch(batch, shared.variant, shared.keys)
-        return self.learner(shared.numbers).validation_losses(variables, batch)
+            batch = self.replay.held_out_batch(source, shared.variant, shared.keys)
+        return self.make_learner(shared.numbers).validation_losses(variables, batch)
 
     # The arguments that it is compiled for.
 

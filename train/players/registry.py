@@ -25,7 +25,7 @@ from train.players.heuristics import (
     make_two_ply_player,
 )
 from train.players.names import PlayerName, read_name
-from train.players.networks import common_rules, load_network, network_config, refuse_other_rules
+from train.players.networks import load_network, refuse_other_rules
 from train.players.searching import (
     PROBE,
     RAW_POLICY,
@@ -40,17 +40,6 @@ from train.search.gumbel import rounds_pay_for_one_board
 from train.search.search import Search, make_search
 from train.solver.exact_player import make_exact_act
 from wallgo_jax.game.rules import Rules
-
-__all__ = [
-    "PlayerName",
-    "common_rules",
-    "load_network",
-    "make_frozen_opponent",
-    "make_player",
-    "make_teacher",
-    "network_config",
-    "read_name",
-]
 
 _DEFAULT_HEURISTICS = HeuristicsConfig()
 

@@ -37,6 +37,8 @@ from train.config import config_to_dict
 from train.config.run import HeuristicsConfig
 from train.players import registry
 from train.players.basic import Player
+from train.players.names import read_name
+from train.players.networks import network_config
 from train.ratings.results_cache import ResultsCache
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
@@ -214,7 +216,7 @@ def identity(name: str, player: Player, options: Any = None) -> str:
         digest.update(array.tobytes())
     key = name
     if leaves:
-        read = registry.read_name(name)
+        read = read_name(name)
         budget = read.budget_text if read.has_budget else ""
         key = f"{read.kind}:{budget}{read.options_text}"
     return f"{key}#{digest.hexdigest()[:32]}"
@@ -222,11 +224,11 @@ def identity(name: str, player: Player, options: Any = None) -> str:
 
 def how_it_plays(name: str, heuristics: HeuristicsConfig | None) -> Any:
     """Options that decide how a player plays, besides its name and its weights."""
-    read = registry.read_name(name)
+    read = read_name(name)
     if read.kind == "pretrained":
         return read.target
     if read.has_network:
-        config = config_to_dict(registry.network_config(read))
+        config = config_to_dict(network_config(read))
         decides = ("network",) if read.kind == "net" else ("network", "search")
         return {key: config[key] for key in decides}
     weighed = getattr(heuristics, read.target or read.kind, None)

@@ -1,4 +1,5 @@
-"""Devices as a mesh of one axis, along which boards are sharded.
+"""Devices as a mesh of one axis, along which boards are sharded; the flags that XLA reads before it
+starts; the processes of a cluster.
 
 Boards and samples are sharded over the devices; weights, optimizer and counters are replicated.
 Self-play runs on each device for itself, so that none waits for another; the learner's sums,

@@ -14,7 +14,8 @@ from tests.support.learner.commands import read_rows, untimed
 from train.api import runs
 from train.config.run import HeuristicConfig, HeuristicsConfig
 from train.loop import training
-from train.players.registry import load_network, make_player
+from train.players.networks import load_network
+from train.players.registry import make_player
 
 
 @pytest.fixture(scope="module")

@@ -22,7 +22,7 @@ from train.experiments import (
 )
 from train.experiments.lib.scales import read_scales
 from train.experiments.lib.work import SelfplayGames
-from train.players.registry import load_network
+from train.players.networks import load_network
 from train.search.config import SearchConfig
 from wallgo_jax.formats.records import Record
 from wallgo_jax.game.rules import PRESETS, Rules

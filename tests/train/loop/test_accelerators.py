@@ -49,7 +49,7 @@ def _programs_of(config):
     yield selfplay, (programs.network.shapes, variants, boards, key)
 
     def learn(state, replay_state, variant, key):
-        return programs.learner({}).update(
+        return programs.make_learner({}).update(
             state, programs.replay.sample(replay_state, variant, key), key
         )
 

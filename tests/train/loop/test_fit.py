@@ -14,7 +14,7 @@ from tests.support.learner.commands import read_rows, untimed
 from tests.train.data.test_record_dataset import played
 from train.__main__ import main
 from train.loop import fit, run_loop
-from train.players.registry import load_network
+from train.players.networks import load_network
 from train.runtime.errors import UsageError
 from wallgo_jax.formats import records
 from wallgo_jax.game.rules import Rules

@@ -99,7 +99,7 @@ def test_validation_is_of_games_that_no_step_has_seen_and_changes_nothing(memory
         draw = jax.jit(programs.replay.held_out_batch)
         keys = jax.device_get(programs.keys(3).learn)
         drawn = draw(jax.device_get(state.replay_state), programs.variants, keys)
-        check = programs.learner(numbers_of(programs.config)).validation_losses
+        check = programs.make_learner(numbers_of(programs.config)).validation_losses
         return state.learner.player, rows, jax.device_get(jax.jit(check)(player, drawn))
 
     learned, rows, expected = run(2)

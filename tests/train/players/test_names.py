@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from train.players.names import PLAYER_KINDS, read_network_name
-from train.players.registry import common_rules, load_network, read_name
+from train.players.names import PLAYER_KINDS, read_name, read_network_name
+from train.players.networks import common_rules, load_network
 from train.runtime.errors import UsageError
 
 

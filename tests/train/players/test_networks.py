@@ -14,7 +14,8 @@ from train.cli.export import export
 from train.config import RunConfig
 from train.network.build import network_for
 from train.players import registry
-from train.players.networks import common_rules, in_words, load_network
+from train.players.names import read_name
+from train.players.networks import common_rules, load_network, rules_in_words
 from train.runtime.errors import UsageError
 from wallgo_jax.game.rules import PRESETS
 
@@ -61,7 +62,7 @@ def test_every_form_has_the_same_weights(forms):
             np.testing.assert_array_equal(one, other)
         assert common_rules([form]) == tiny.RULES
         player = registry.make_player(form, tiny.RULES)
-        assert player.name == registry.read_name(form).full
+        assert player.name == read_name(form).full
     first, *others = (
         registry.make_player(forms[form], tiny.RULES).act
         for form in ("run", "exported", "checkpoint")
@@ -89,8 +90,8 @@ def test_rules_are_those_that_players_have_learned(forms, larger):
 
 def test_rules_that_have_no_name_are_told_apart():
     walls = dataclasses.replace(tiny.RULES, walls=3)
-    assert in_words(walls, [tiny.RULES]) == "custom rules on 3x3 (walls 3)"
-    assert in_words(walls, [PRESETS["hkoi"]]) == "custom rules on 3x3"
+    assert rules_in_words(walls, [tiny.RULES]) == "custom rules on 3x3 (walls 3)"
+    assert rules_in_words(walls, [PRESETS["hkoi"]]) == "custom rules on 3x3"
 
 
 @pytest.mark.parametrize(

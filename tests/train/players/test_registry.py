@@ -20,6 +20,7 @@ from train.config.run import HeuristicConfig, HeuristicsConfig
 from train.network.build import network_for
 from train.players import registry
 from train.players.basic import act_by
+from train.players.names import read_name
 from train.players.registry import (
     make_evaluating_player,
     make_frozen_opponent,
@@ -119,7 +120,7 @@ def test_time_becomes_simulations_once(run, other_run, monkeypatch, capsys):
 
 
 def test_rounds_of_a_search_without_rounds_are_refused():
-    name = registry.read_name("heuristic-search:wjx@4?rounds=true")
+    name = read_name("heuristic-search:wjx@4?rounds=true")
     with pytest.raises(UsageError, match="its search is puct, which has no rounds"):
         registry.with_named_options(SearchConfig(kind="puct"), name)
     assert registry.with_named_options(SearchConfig(), name).rounds

@@ -33,7 +33,8 @@ from train.loop import training
 from train.loop.start import code_of
 from train.metrics.rows import METRICS_FILE, elapsed_seconds, read_rows
 from train.players.basic import Player
-from train.players.registry import load_network, make_player
+from train.players.networks import load_network
+from train.players.registry import make_player
 from train.runtime.errors import UsageError, usage_errors
 from train.runtime.files import locked, writing
 

@@ -20,7 +20,8 @@ from train.arena.result import MatchResult
 from train.data.record_dataset import Examples, RecordedGames, make_examples
 from train.players.basic import Player
 from train.players.names import read_name, read_network_name
-from train.players.registry import make_player, network_config
+from train.players.networks import network_config
+from train.players.registry import make_player
 from train.ratings.pool import identity
 from train.review.own_games import play_own_games
 from train.review.player import make_analysis_player
