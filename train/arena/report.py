@@ -87,6 +87,14 @@ def _figures(result: MatchResult) -> dict[str, str]:
     }
 
 
+def _rate(rate: float | None) -> str:
+    return "-" if rate is None else f"{rate:.2%}"
+
+
+def _interval(ends: tuple[float, float]) -> str:
+    return f"{ends[0]:.1%} to {ends[1]:.1%}"
+
+
 def match_line(result: MatchResult, *, seconds: float) -> str:
     """A match in one line: of two entrants the first one's win rate with its 95 % interval, of more
     the wins of each."""
@@ -169,14 +177,6 @@ def _match_of(rules: Rules, names: list[str], loaded: Sequence[LoadedGame]) -> M
         opening=np.arange(len(games)),
         games=tuple(game.actions for game in games),
     )
-
-
-def _rate(rate: float | None) -> str:
-    return "-" if rate is None else f"{rate:.2%}"
-
-
-def _interval(ends: tuple[float, float]) -> str:
-    return f"{ends[0]:.1%} to {ends[1]:.1%}"
 
 
 def match_record(result: MatchResult) -> dict[str, Any]:

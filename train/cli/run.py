@@ -25,7 +25,101 @@ if TYPE_CHECKING:
 
     from train.config.reading import Key
 
+Axis = Literal["iteration", "hours", "positions"]
+_RUNS = Path("runs")
 _MAX_WIDTH = 110
+_RunConfigFile = Annotated[ConfigFile, without("resume")]
+_RunDirectory = Annotated[Path | None, arg("RUN", "")]
+_Runs = Annotated[Path, arg("FOLDER"), without("resume")]
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """Train by self-play, evaluate, and print the table. Any key of the config can be changed:
+    --some.key value; `python -m train config` lists them with their meanings. A run that goes on
+    (--resume) may change iterations, deterministic, loops_in_graphs and keys of evaluation,
+    checkpoint, heuristics, tracking."""
+
+    EXAMPLES = (
+        "run configs/cpu.toml --seed 1 --network.width 64",
+        "run --resume runs/cpu --iterations 200",
+        "run --rules playwallgo-2p --name two",
+    )
+
+    config: _RunConfigFile = None
+    """TOML file of the run; without one, the quickstart."""
+    resume: _RunDirectory = None
+    """Go on with the run in this directory, with the config that it holds."""
+    runs: _Runs = _RUNS
+    """Directory of all runs."""
+    distributed: Flag = False
+    """Join the other processes of a cluster, found by its launch variables."""
+
+    def run(self, overrides: Sequence[str]) -> int:
+        """Returns the exit code."""
+        config, runs = _config_and_runs(self, overrides)
+        from train.loop import run_directory, training
+        from train.runtime.devices import initialize_distributed
+
+        directory = runs / config.name
+        if self.resume is not None and run_directory.is_fit(directory):
+            command = run_directory.resume_command(directory)
+            raise UsageError(f"{directory}: learns recorded games; to go on with it: {command}")
+        if self.distributed:
+            initialize_distributed()
+        finished = training.train(config, runs, resume=self.resume is not None)
+        return 0 if finished else EXIT_INTERRUPTED
+
+
+@dataclasses.dataclass(frozen=True)
+class Fit:
+    """Train on the games of record files, without self-play, and report losses on held-out games.
+    Any key of the config can be changed: --some.key value; `python -m train config` lists them."""
+
+    EXAMPLES = (
+        "fit configs/probe.toml --records out/games.jsonl.gz",
+        "fit --resume runs/probe --iterations 80",
+    )
+
+    config: _RunConfigFile = None
+    """TOML file: its rules, network, learner, seed, name and iterations are used."""
+    records: Annotated[tuple[Path, ...], arg("RECORD [RECORD ...]", "")] = ()
+    """Record files to learn from; a run that goes on looks where they were when it began."""
+    validation: Annotated[float | None, arg("FLOAT", "(default: 0.1)")] = None
+    """Share of the games that is held out, from 0 to 1."""
+    resume: _RunDirectory = None
+    """Go on with the run in this directory, with its config, its records and its share."""
+    runs: _Runs = _RUNS
+    """Directory of all runs."""
+
+    def run(self, overrides: Sequence[str]) -> int:
+        """Returns the exit code."""
+        config, runs = _config_and_runs(self, overrides)
+        if not self.records and self.resume is None:
+            raise UsageError("fit: --records names no file")
+        from train.loop import fit
+
+        records, validation = self.records, self.validation
+        if self.resume is not None:
+            records, validation = fit.saved_records(runs / config.name, records, validation)
+        finished = fit.fit(
+            config,
+            records,
+            runs,
+            validation=fit.DEFAULT_VALIDATION if validation is None else validation,
+            resume=self.resume is not None,
+        )
+        return 0 if finished else EXIT_INTERRUPTED
+
+
+def _config_and_runs(command: Run | Fit, overrides: Sequence[str]) -> tuple[RunConfig, Path]:
+    """The config of a run that starts or goes on, and the directory of all runs that it is in."""
+    if command.resume is None:
+        return read_config(command.config, overrides), command.runs
+    from train.loop.run_directory import plain_path, resumed_config
+
+    config = change_config(resumed_config(command.resume), overrides)
+    return config, plain_path(command.resume).parent
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,102 +197,6 @@ def _table(keys: Sequence[Key], *, width: int, is_full: bool) -> Table:
                 Text(mark + key.name, style=style), value, Text(key.meaning + unit + more)
             )
     return table
-
-
-Axis = Literal["iteration", "hours", "positions"]
-_RUNS = Path("runs")
-_Config = Annotated[ConfigFile, options.without("resume")]
-_RunDirectory = Annotated[Path | None, arg("RUN", "")]
-_Runs = Annotated[Path, arg("FOLDER"), options.without("resume")]
-
-
-@dataclasses.dataclass(frozen=True)
-class Run:
-    """Train by self-play, evaluate, and print the table. Any key of the config can be changed:
-    --some.key value; `python -m train config` lists them with their meanings. A run that goes on
-    (--resume) may change iterations, deterministic, loops_in_graphs and keys of evaluation,
-    checkpoint, heuristics, tracking."""
-
-    EXAMPLES = (
-        "run configs/cpu.toml --seed 1 --network.width 64",
-        "run --resume runs/cpu --iterations 200",
-        "run --rules playwallgo-2p --name two",
-    )
-
-    config: _Config = None
-    """TOML file of the run; without one, the quickstart."""
-    resume: _RunDirectory = None
-    """Go on with the run in this directory, with the config that it holds."""
-    runs: _Runs = _RUNS
-    """Directory of all runs."""
-    distributed: Flag = False
-    """Join the other processes of a cluster, found by its launch variables."""
-
-    def run(self, overrides: Sequence[str]) -> int:
-        """Returns the exit code."""
-        config, runs = _config_and_runs(self, overrides)
-        from train.loop import run_directory, training
-        from train.runtime.devices import initialize_distributed
-
-        directory = runs / config.name
-        if self.resume is not None and run_directory.is_fit(directory):
-            command = run_directory.resume_command(directory)
-            raise UsageError(f"{directory}: learns recorded games; to go on with it: {command}")
-        if self.distributed:
-            initialize_distributed()
-        finished = training.train(config, runs, resume=self.resume is not None)
-        return 0 if finished else EXIT_INTERRUPTED
-
-
-@dataclasses.dataclass(frozen=True)
-class Fit:
-    """Train on the games of record files, without self-play, and report losses on held-out games.
-    Any key of the config can be changed: --some.key value; `python -m train config` lists them."""
-
-    EXAMPLES = (
-        "fit configs/probe.toml --records out/games.jsonl.gz",
-        "fit --resume runs/probe --iterations 80",
-    )
-
-    config: _Config = None
-    """TOML file: its rules, network, learner, seed, name and iterations are used."""
-    records: Annotated[tuple[Path, ...], arg("RECORD [RECORD ...]", "")] = ()
-    """Record files to learn from; a run that goes on looks where they were when it began."""
-    validation: Annotated[float | None, arg("FLOAT", "(default: 0.1)")] = None
-    """Share of the games that is held out, from 0 to 1."""
-    resume: _RunDirectory = None
-    """Go on with the run in this directory, with its config, its records and its share."""
-    runs: _Runs = _RUNS
-    """Directory of all runs."""
-
-    def run(self, overrides: Sequence[str]) -> int:
-        """Returns the exit code."""
-        config, runs = _config_and_runs(self, overrides)
-        if not self.records and self.resume is None:
-            raise UsageError("fit: --records names no file")
-        from train.loop import fit
-
-        records, validation = self.records, self.validation
-        if self.resume is not None:
-            records, validation = fit.saved_records(runs / config.name, records, validation)
-        finished = fit.fit(
-            config,
-            records,
-            runs,
-            validation=fit.DEFAULT_VALIDATION if validation is None else validation,
-            resume=self.resume is not None,
-        )
-        return 0 if finished else EXIT_INTERRUPTED
-
-
-def _config_and_runs(command: Run | Fit, overrides: Sequence[str]) -> tuple[RunConfig, Path]:
-    """The config of a run that starts or goes on, and the directory of all runs that it is in."""
-    if command.resume is None:
-        return read_config(command.config, overrides), command.runs
-    from train.loop.run_directory import plain_path, resumed_config
-
-    config = change_config(resumed_config(command.resume), overrides)
-    return config, plain_path(command.resume).parent
 
 
 @dataclasses.dataclass(frozen=True)

@@ -37,7 +37,7 @@ from train.arena.match_programs import check_opening
 from train.config import RunConfig, config_from_dict, config_to_dict, read_config
 from train.experiments import pace
 from train.experiments.lib import stats, trainings
-from train.experiments.lib.pages import PAGE, Report, Table, write_report
+from train.experiments.lib.pages import PAGE, Report, write_report
 from train.experiments.lib.scales import Count, Pairs, Plies, Scale, validated
 from train.experiments.lib.trainings import Trained, Variant
 from train.experiments.lib.work import Work, play_games
@@ -45,6 +45,7 @@ from train.loop.selfplay import make_bootstrap, stage_at
 from train.loop.start import code_in_words, start_of
 from train.loop.train_step import make_run_programs
 from train.players.registry import make_player
+from train.runtime.display import Table
 from train.runtime.errors import NotFiniteError, UsageError, usage_errors
 from train.runtime.files import check_writable, locked, read_toml
 

@@ -36,7 +36,7 @@ from train.config import RunConfig
 from train.data.record_dataset import Examples, RecordedGames, make_examples, take
 from train.experiments.blocks import block_variants
 from train.experiments.lib import stats, trainings
-from train.experiments.lib.pages import Picture, Report, Table
+from train.experiments.lib.pages import Picture, Report
 from train.experiments.lib.stats import Estimate
 from train.experiments.lib.trainings import Trained, Variant
 from train.experiments.lib.work import Work, check_two_players, play_games
@@ -48,6 +48,7 @@ from train.players.names import read_network_name
 from train.players.networks import load_network, network_config
 from train.players.registry import make_frozen_opponent, make_player
 from train.players.searching import network_player
+from train.runtime.display import Table
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch, in_batches
 from train.search.config import SearchConfig

@@ -13,10 +13,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from train.experiments.lib import stats
-from train.experiments.lib.pages import Picture, Report, Table
+from train.experiments.lib.pages import Picture, Report
 from train.experiments.lib.work import SelfplayGames, Work, check_two_players, selfplay_games
 from train.experiments.openings import Plies, setup_of, turned_actions
 from train.metrics.figure import GREY, INK, new_figure
+from train.runtime.display import Table
 from train.runtime.host import fetch
 from wallgo_jax.board import bitboard
 from wallgo_jax.game.actions import NO_ACTION

@@ -15,12 +15,13 @@ import jax
 import numpy as np
 
 from train.experiments.lib import stats, trainings
-from train.experiments.lib.pages import Report, Table
+from train.experiments.lib.pages import Report
 from train.experiments.lib.scales import BlocksScale
 from train.experiments.lib.trainings import Trained, Variant
 from train.experiments.lib.work import Work
 from train.players.registry import make_player
 from train.runtime.devices import broadcast_boards, machine
+from train.runtime.display import Table
 from wallgo_jax.game.state import initial_state
 
 _BOARDS, _CALLS = 64, 7

@@ -30,7 +30,7 @@ import numpy as np
 from train.checkpoints.weights import weights_digest
 from train.experiments.blocks import block_variants
 from train.experiments.lib import stats, trainings
-from train.experiments.lib.pages import Picture, Report, Table
+from train.experiments.lib.pages import Picture, Report
 from train.experiments.lib.stats import Estimate
 from train.experiments.lib.work import Work, check_without_budget
 from train.experiments.probe import (
@@ -47,6 +47,7 @@ from train.experiments.probe import (
 from train.metrics.intervals import Curve, curves_figure
 from train.network import NetworkConfig, Variables
 from train.players.networks import load_network
+from train.runtime.display import Table
 from train.runtime.errors import UsageError, usage_errors
 from train.runtime.files import plain_data
 from wallgo_jax.game.rules import PRESETS, Rules

@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 
 from train.experiments import openings
-from train.experiments.lib.pages import Report, Table
+from train.experiments.lib.pages import Report
 from train.experiments.lib.work import Work
+from train.runtime.display import Table
 from train.runtime.errors import UsageError
 from train.solver.boards import BY_SEARCH, BY_TABLES, DRAW, LOSS, WIN, check_solvable
 from train.solver.exact_player import make_placement_values

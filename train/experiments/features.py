@@ -10,10 +10,11 @@ import itertools
 from collections.abc import Sequence
 
 from train.experiments.lib import stats, trainings
-from train.experiments.lib.pages import Picture, Report, Table
+from train.experiments.lib.pages import Picture, Report
 from train.experiments.lib.stats import MatchCounts
 from train.experiments.lib.work import Work
 from train.metrics.intervals import Interval, intervals_figure
+from train.runtime.display import Table
 from wallgo_jax.game.rules import Rules, named
 
 PAPER = {

@@ -14,7 +14,7 @@ from typing import Any
 import jax
 
 from train.arena.match_programs import check_opening
-from train.experiments.lib.pages import Picture, Report, Table
+from train.experiments.lib.pages import Picture, Report
 from train.experiments.lib.stats import Estimate, MatchCounts
 from train.experiments.lib.work import Work, check_without_budget, play_games
 from train.metrics.intervals import Curve, curves_figure
@@ -22,6 +22,7 @@ from train.players.names import read_name
 from train.players.networks import common_rules
 from train.players.registry import make_player
 from train.ratings.pool import identity
+from train.runtime.display import Table
 from train.runtime.errors import UsageError
 from wallgo_jax.game.rules import Rules
 

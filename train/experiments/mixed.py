@@ -15,7 +15,7 @@ import jax
 from train.config import RunConfig, config_to_dict
 from train.config.rule_sets import RuleSet, read_rule_sets
 from train.experiments.lib import stats, trainings
-from train.experiments.lib.pages import Report, Table
+from train.experiments.lib.pages import Report
 from train.experiments.lib.scales import MixedScale
 from train.experiments.lib.stats import MatchCounts
 from train.experiments.lib.trainings import Trained, Variant
@@ -23,6 +23,7 @@ from train.experiments.lib.work import Work, played_counts
 from train.experiments.pace import iterations_within, measure_pace
 from train.players.basic import Player
 from train.players.registry import make_player
+from train.runtime.display import Table
 from train.runtime.errors import usage_errors
 from wallgo_jax.game.rules import Rules
 

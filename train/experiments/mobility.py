@@ -23,7 +23,7 @@ import numpy as np
 from train.analysis.late_positions import legal_slots
 from train.experiments import plays
 from train.experiments.lib import stats
-from train.experiments.lib.pages import Picture, Report, Table, paragraphs
+from train.experiments.lib.pages import Picture, Report, paragraphs
 from train.experiments.lib.stats import Estimate
 from train.experiments.lib.work import (
     SelfplayGames,
@@ -36,6 +36,7 @@ from train.experiments.plays import BURDEN, GAIN, HARDLY, LEAD, POSITIONS, THIRD
 from train.experiments.size import SOLVED
 from train.metrics.intervals import Curve, curves_figure
 from train.players.basic import Player
+from train.runtime.display import Table
 from train.runtime.host import batches, fetch
 from train.search.report import make_reporting_search
 from train.solver.exact_player import tables_of

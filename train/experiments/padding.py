@@ -17,12 +17,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from train.experiments.lib import stats
-from train.experiments.lib.pages import Report, Table
+from train.experiments.lib.pages import Report
 from train.experiments.lib.stats import MatchCounts
 from train.experiments.lib.work import Work, check_two_players
 from train.players.networks import load_network
 from train.players.registry import make_player
 from train.ratings.pool import identity
+from train.runtime.display import Table
 from train.runtime.host import fetch
 from train.search.config import as_player
 from train.search.evaluator import evaluator_for

@@ -25,13 +25,14 @@ import numpy as np
 from train.arena.openings import Positions
 from train.experiments import openings
 from train.experiments.lib import stats
-from train.experiments.lib.pages import Picture, Report, Table
+from train.experiments.lib.pages import Picture, Report
 from train.experiments.lib.stats import Estimate
 from train.experiments.lib.work import Work, check_two_players, play_games
 from train.metrics.intervals import Interval, intervals_figure
 from train.players.networks import common_rules
 from train.players.registry import make_player
 from train.ratings.pool import identity
+from train.runtime.display import Table
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch, in_batches
 from train.search.report import make_reporting_search

@@ -25,10 +25,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from train.experiments.lib.pages import Picture, Report, Table
+from train.experiments.lib.pages import Picture, Report
 from train.experiments.lib.work import Work, selfplay_games, states_of
 from train.metrics.intervals import Interval, intervals_figure
 from train.runtime.devices import broadcast_boards
+from train.runtime.display import Table
 from train.runtime.host import fetch, in_batches
 from train.solver.positions import reachable_levels
 from wallgo_jax.game import actions, chance, referee

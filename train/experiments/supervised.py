@@ -27,12 +27,13 @@ from train.checkpoints.exported import is_model, write_model
 from train.checkpoints.weights import TrainedNetwork
 from train.data.outcomes import Outcome
 from train.data.replay import Sample
-from train.experiments.lib.pages import Report, Table
+from train.experiments.lib.pages import Report
 from train.experiments.lib.work import Work, check_without_budget
 from train.learning.learner import LearnerState, make_learner
 from train.network.build import network_for, observer_for
 from train.players.networks import load_network
 from train.players.searching import network_player
+from train.runtime.display import Table
 from train.runtime.host import in_batches
 from train.solver.alphabeta import AlphaBeta
 from train.solver.boards import BY_SEARCH, DRAW, LOSS, WIN, check_solvable

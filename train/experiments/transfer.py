@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from train.config import EvaluationConfig, RunConfig
 from train.experiments.lib import stats, trainings
-from train.experiments.lib.pages import Picture, Report, Table
+from train.experiments.lib.pages import Picture, Report
 from train.experiments.lib.scales import TransferCase, TransferScale
 from train.experiments.lib.stats import Estimate, MatchCounts
 from train.experiments.lib.trainings import Trained, Variant
@@ -26,6 +26,7 @@ from train.metrics.rows import METRICS_FILE, read_rows
 from train.network.build import network_for
 from train.players.networks import load_network
 from train.players.registry import make_player
+from train.runtime.display import Table
 from train.runtime.errors import UsageError, usage_errors
 from train.runtime.files import read_json
 

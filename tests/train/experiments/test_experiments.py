@@ -15,12 +15,13 @@ from train.api import measures
 from train.experiments import catalogue, mixed
 from train.experiments.catalogue import EXPERIMENTS
 from train.experiments.lib import trainings
-from train.experiments.lib.pages import Picture, Report, Table
+from train.experiments.lib.pages import Picture, Report
 from train.experiments.lib.scales import read_scales
 from train.experiments.lib.stats import Estimate, MatchCounts
 from train.experiments.lib.trainings import Trained
 from train.experiments.lib.work import Work
 from train.metrics.intervals import Curve, curves_figure
+from train.runtime.display import Table
 from train.runtime.errors import UsageError
 from wallgo_jax.game.rules import PRESETS
 
