@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from tests.support.learner import tiny
 from tests.support.learner.engines import sessions_of
 from train.config import read_config
-from train.engine.programs import EngineOptions
+from train.engine.options import EngineOptions
 from train.engine.protocol import Protocol
 from train.players.names import read_name
 from wallgo_jax import notation

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 from train.bench.suite import Figures
 from train.bench.timing import BenchRow
-from train.engine.programs import EngineOptions
+from train.engine.options import EngineOptions
 from train.engine.sessions import Sessions
 from train.players.registry import make_evaluating_player
 from train.runtime.errors import UsageError

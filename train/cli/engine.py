@@ -20,7 +20,7 @@ from pydantic import Field
 from train.cli import options
 from train.cli.options import File, Seed, WeightsFile, arg
 from train.config import SHIPPED, read_config
-from train.engine.programs import EngineOptions
+from train.engine.options import EngineOptions
 from train.runtime.errors import UsageError, usage_errors
 from train.runtime.interrupts import leave
 from wallgo_jax.cli.parsing import Flag

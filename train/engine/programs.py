@@ -4,79 +4,24 @@ Those of the smallest batches come first. While larger ones are compiled in the 
 batches are searched; nothing that is asked compiles anything.
 """
 
-import dataclasses
 import functools
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Annotated, Any, Literal
+from typing import Any
 
 import jax
 import numpy as np
-from pydantic import Field
-from pydantic.dataclasses import dataclass
 
 from train.engine import pool as pool_lib
+from train.engine.options import EngineOptions
 from train.engine.pool import END, Pool, make_pool, searching_of
 from train.players.basic import Player
-from train.runtime.errors import UsageError
 from train.runtime.host import fetch
 from train.runtime.memory import MemoryEstimate, check_fits, device_memory, tree_bytes
-from train.search.config import MAX_SIMULATIONS
 from train.search.report import SearchReport
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import State, initial_state
-
-_Count = Annotated[int, Field(ge=1)]
-_LEAST, _OF_TIME = 1024, 4096
-"""Nodes of a tree where nothing is said: at least, and of players whose budget is time."""
-
-
-@dataclass(frozen=True)
-class EngineOptions:
-    """Sizes that an engine is compiled for, and how it searches.
-
-    Attributes:
-      batch_sizes: numbers of sessions that are searched in one batch, ascending; a batch is padded
-        to the next of them [sessions].
-      chunk: simulations between two looks at what else is asked, at the most [simulations].
-      nodes: room of a session's tree; an answer has at most one simulation less. 0 for four times
-        the player's budget, at least 1024, and for 4096 if that is time [nodes].
-      trees: trees that are kept; with more sessions the one that was not searched for the longest
-        time begins anew [trees].
-      keeps_trees: goes on from the subtree of the moves that were played; else each answer is
-        searched anew.
-      seed: of moves that are drawn with a temperature.
-    """
-
-    batch_sizes: Annotated[tuple[_Count, ...], Field(min_length=1)] = (1, 8, 64, 256)
-    chunk: _Count = 16
-    nodes: Literal[0] | Annotated[int, Field(ge=2, le=MAX_SIMULATIONS + 1)] = 0
-    trees: int = 256
-    keeps_trees: bool = True
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        sizes = self.batch_sizes
-        if list(sizes) != sorted(set(sizes)):
-            raise ValueError(f"batch_sizes {sizes} must be ascending")
-        if self.trees < sizes[-1]:
-            raise ValueError(
-                f"trees ({self.trees}) must be at least the largest batch, {sizes[-1]}"
-            )
-
-    def for_budget(self, simulations: int | None) -> "EngineOptions":
-        """The options with room for answers of a player's budget; None for one of time.
-
-        Raises:
-          UsageError: there is less room than the budget.
-        """
-        wanted = _OF_TIME if simulations is None else max(_LEAST, 4 * simulations)
-        nodes = self.nodes or min(wanted, MAX_SIMULATIONS + 1)
-        if simulations is not None and simulations >= nodes:
-            raise UsageError(f"{simulations} simulations do not fit in a tree of {nodes} nodes")
-        return dataclasses.replace(self, nodes=nodes)
-
 
 _LOG = logging.getLogger(__name__)
 PATH_PLIES = 8

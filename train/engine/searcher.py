@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from train.engine.programs import PATH_PLIES, EngineOptions, Programs
+from train.engine.options import EngineOptions
+from train.engine.programs import PATH_PLIES, Programs
 from train.players.basic import Player
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch

@@ -14,7 +14,8 @@ import itertools
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 
-from train.engine.programs import EngineOptions, Programs
+from train.engine.options import EngineOptions
+from train.engine.programs import Programs
 from train.engine.searcher import GamePosition, Search, Searcher, Session, begin_game, play_moves
 from train.players.basic import Player
 from train.players.registry import check_rules

@@ -12,7 +12,7 @@ from typing import Annotated, NamedTuple
 from pydantic import AfterValidator
 
 from train.checkpoints import pretrained
-from train.engine.programs import EngineOptions
+from train.engine.options import EngineOptions
 from train.engine.sessions import Sessions
 from train.players.registry import make_evaluating_player
 from train.review.player import default_player

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from tests.support.learner.searching import FOUR_STONES, TRIO, random_evaluator
-from train.engine.programs import EngineOptions
+from train.engine.options import EngineOptions
 from train.engine.protocol import Protocol
 from train.engine.sessions import Sessions
 from train.network import Output

@@ -17,7 +17,7 @@ from tests.support import compiling
 from tests.support.learner import tiny
 from train.cli.engine import Engine
 from train.engine import programs
-from train.engine.programs import EngineOptions
+from train.engine.options import EngineOptions
 from train.engine.protocol import MAX_MESSAGE
 from train.engine.server import read_lines, serve
 from train.engine.sessions import Sessions
