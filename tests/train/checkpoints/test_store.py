@@ -1,7 +1,6 @@
 """Checkpoints come back bit for bit, few are kept, and others are refused in one line."""
 
 import re
-import resource
 import sys
 import tracemalloc
 from pathlib import Path
@@ -164,15 +163,6 @@ def test_weights_of_another_shape(saved, fresh, change, expected):
     assert message.endswith("; nor can any other of 2")
 
 
-@pytest.fixture
-def small_files():
-    """No file can grow beyond 20,000 bytes, as on a disk that is nearly full."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, before[1]))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, before)
-
-
 def test_a_disk_that_cannot_be_written_is_one_line_at_that_save(
     tmp_path, small_files, capfd, monkeypatch
 ):
@@ -182,7 +172,7 @@ def test_a_disk_that_cannot_be_written_is_one_line_at_that_save(
     small, large = (draw.integers(0, 255, size, np.uint8) for size in (100, 100_000))
     save_checkpoint(tmp_path, 1, {"a": small}, {"x": small}, CONFIG)
     run = {str(number): large for number in range(20)}
-    with pytest.raises(UsageError) as raised:
+    with pytest.raises(UsageError) as raised, small_files(20_000):
         save_checkpoint(tmp_path, 2, {"a": small}, run, CONFIG)
     assert str(raised.value) == f"{tmp_path / RESUME / '2'}: cannot be written: File too large"
     assert capfd.readouterr() == ("", "")

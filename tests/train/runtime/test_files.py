@@ -4,7 +4,6 @@ import errno
 import fcntl
 import os
 import re
-import resource
 import select
 import subprocess
 import sys
@@ -26,19 +25,10 @@ from train.runtime.files import (
 )
 
 
-@pytest.fixture
-def small_files():
-    """No file can grow beyond 1000 bytes."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, before)
-
-
 def test_a_file_is_as_before_where_it_cannot_be_replaced(tmp_path, small_files):
     path = tmp_path / "a.json"
     replace_text(path, "old")
-    with pytest.raises(UsageError) as raised:
+    with pytest.raises(UsageError) as raised, small_files(1000):
         replace_text(path, "new" * 1000)
     assert str(raised.value) == f"{path}: cannot be written: File too large"
     assert [entry.name for entry in tmp_path.iterdir()] == ["a.json"]
