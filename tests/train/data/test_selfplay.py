@@ -39,7 +39,7 @@ legal_slots = jax.jit(jax.vmap(jax.vmap(lambda v, p: actions.legal_slots(State(v
 class Run(NamedTuple):
     """Some iterations of a run."""
 
-    step: RunPrograms
+    programs: RunPrograms
     state: TrainState
     rows: list[dict]
     compiled: list[int]
