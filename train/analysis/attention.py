@@ -1,9 +1,10 @@
-"""Attention and predicted ownership of a network in one position, as arrays and as pictures.
+"""Draws what a network attends to, and the owners that a network or a heuristic predicts, in one
+position.
 
 After Wu, Wu, Shih, Ju, Wu, "ResTNet: Defense against Adversarial Policies via Transformer in
-Computer Go", sections on attention maps and on board evaluation. A heuristic predicts owners, too,
-as `train.players.heuristics` weighs cells. One board at a time, on the host.
-`draw_attention` and `draw_ownership` read a network and a game and write a file.
+Computer Go", sections on attention maps and on board evaluation. A heuristic shares out cells by
+the weights of `train.players.heuristics`. One board at a time, on the host. `draw_attention` and
+`draw_ownership` read a player and a game and write a file.
 
 T Transformer blocks, H W cells, P players.
 """
@@ -259,11 +260,11 @@ def _ownership(variables: Variables, state: State, *, config: NetworkConfig) -> 
 
 def _board(state: EnvState | State) -> tuple[int, State]:
     """The grid and the state of one board; a batch is a ValueError, and a board in a larger grid,
-    whose rim the network would take for cells, is a UsageError."""
+    whose rim would be taken for cells, is a UsageError."""
     game = snapshot.one_board(state)
     grid, size = game.grid, int(game.variant.size)
     if grid != size:
-        raise UsageError(f"grid {grid}: networks see a board of {size} without a rim around it")
+        raise UsageError(f"grid {grid}: maps are of a board of {size} without a rim around it")
     return grid, game
 
 

@@ -210,7 +210,8 @@ def ownership(player: str | Player, state: States) -> OwnershipMap:
       state: one board.
 
     Raises:
-      UsageError: the network has no ownership head.
+      UsageError: the network has no ownership head, a heuristic's game is not one of two players,
+        or the board has a rim.
     """
     if isinstance(player, str) and (heuristic := attention_lib.named_heuristic(player)):
         game = _one_board(state, read_rules(SOLVED_RULES))

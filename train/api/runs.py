@@ -20,8 +20,8 @@ from train.api.configs import (
     use_functions,
     with_functions,
 )
-from train.api.games import AnyPlayer, match
-from train.api.players import Player, make_player, player_of_weights
+from train.api.games import match
+from train.api.players import AnyPlayer, Player, make_player, player_of_weights
 from train.arena.result import MatchResult
 from train.config import RunConfig
 from train.data.replay import newest_games, position_bytes
@@ -59,7 +59,7 @@ _GAMES_KEPT = 16
 
 
 class Run:
-    """A run of training, which is iterated: each step plays, learns and gives its row of metrics.
+    """A run of training, which is iterated: each iteration plays, learns and gives its row.
 
     `train.start` and `train.resume` make runs. A run holds its directory until it is closed; then
     it keeps its weights, its rows and its newest games. It is a player wherever one is asked for.
@@ -79,7 +79,7 @@ class Run:
         opened = open_run(config, directory, resume=is_resumed, is_quiet=not progress)
         self._open: OpenRun | None = self._stack.enter_context(opened)
         self._state = self._open.state
-        self._steps = iterations(self._open)
+        self._iterations = iterations(self._open)
         self._unsaved: Row | None = None
         self._kept: tuple[Variables, list[Game]] | None = None  # what a closed run still shows
         self.rows: list[Row] = list(self._open.rows)
@@ -104,14 +104,14 @@ class Run:
         self._opened()
         try:
             with interrupts("the iteration is saved", has_work=True) as is_interrupted:
-                step = next(self._steps, None)
+                after = next(self._iterations, None)
         except BaseException:
             # The state that the iteration consumed is gone.
             self._release()
             raise
-        if step is None:
+        if after is None:
             raise StopIteration
-        self._state, row = step
+        self._state, row = after
         self._unsaved = row
         self.rows.append(row)
         if is_interrupted():

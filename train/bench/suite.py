@@ -320,8 +320,8 @@ def ratios(rows: Sequence[BenchRow]) -> Iterator[Ratio]:
 
     Batch by batch: the time of self-play over that of its network, the time of the learner over
     that of its network, the parts of self-play in percent of its time, and the paper's networks.
-    Then speeds of WallGo over those of the baselines, at the better batch and the better
-    way of each (batch 0).
+    Then speeds of WallGo over those of the baselines, at the better batch and the better way of
+    each (batch 0).
     """
     for batch in dict.fromkeys(row.batch for row in rows):
         for name, value in _of_a_batch([row for row in rows if row.batch == batch]):

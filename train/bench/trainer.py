@@ -5,9 +5,10 @@ For self-play that is the forward pass from ready planes, with the heads that th
 evaluation waiting for the one before; self-play's evaluations are its roots and leaves, terminal
 ones included. For the learner it is forward and backward passes. Both have the same boards or
 samples and the same devices. A multiply-add counts as two operations; convolutions count cells
-beyond the border too.
+beyond the border too. `train_a_little` trains a run for a while, and says what its speed means for
+a million games.
 
-B boards, N samples.
+B boards, N samples, H W cells, C planes.
 """
 
 import dataclasses
@@ -299,9 +300,9 @@ def training_lines(rows: Sequence[Row]) -> list[str]:
     """
     last = rows[-1]
     stage = [row for row in rows if row["simulations"] == last["simulations"]]
-    steady = [row for row in stage if row is not rows[0]] or stage
-    seconds = sum(row["selfplay_seconds"] + row["learn_seconds"] for row in steady)
-    speed = sum(row["positions"] for row in steady) / seconds
+    later = [row for row in stage if row is not rows[0]] or stage
+    seconds = sum(row["selfplay_seconds"] + row["learn_seconds"] for row in later)
+    speed = sum(row["positions"] for row in later) / seconds
     lines = [
         f"the last: {last['selfplay_seconds']:.1f} s of self-play, {last['learn_seconds']:.1f} s "
         "of learning"

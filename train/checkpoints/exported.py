@@ -4,7 +4,7 @@ FOLDER/weights.npz   arrays by name
 FOLDER/card.json     config, checksum of the weights, how they were made, how strong
 FOLDER/README.md     the card in words
 
-The card holds the calibration of win chances, too; it has the form of the files of
+The card also holds the calibration of win chances, in the form of the files of
 `experiment calibrate`.
 """
 
@@ -32,38 +32,8 @@ from train.search.evaluator import Calibration
 from wallgo_jax.env import VERSION
 from wallgo_jax.formats.files import is_unfinished
 
-CARD_KEY = "calibration"
+CALIBRATION_KEY = "calibration"
 """Entry of a model's card that holds its calibration."""
-
-
-def of_card(card: Mapping[str, Any], *, where: str) -> Calibration:
-    """The calibration of a model's card; factors of 1 where it has none.
-
-    Raises:
-      UsageError: which entry is wrong.
-    """
-    fields = card.get(CARD_KEY)
-    try:
-        return Calibration() if fields is None else _ADAPTER.validate_python(fields)
-    except pydantic.ValidationError as error:
-        raise UsageError(f"{where}: {CARD_KEY}: {validation_errors(error)}") from None
-
-
-def read_calibration(path: Path) -> Calibration:
-    """Read the file that `experiment calibrate --json` wrote.
-
-    Raises:
-      UsageError: it cannot be read, or holds no calibration.
-    """
-    fields = read_json(path)
-    if not isinstance(fields, dict) or CARD_KEY not in fields:
-        raise UsageError(f"{path}: no {CARD_KEY} of `python -m train experiment calibrate`")
-    return of_card(fields, where=str(path))
-
-
-_ADAPTER = pydantic.TypeAdapter(Calibration)
-
-
 WEIGHTS_FILE, CARD_FILE, PAGE_FILE = "weights.npz", "card.json", "README.md"
 OWN_KEYS = ("model", "env_version", "sha256", "bytes", "parameters", "config")
 """Entries of a card that `write_model` makes; the others are told to it."""
@@ -204,6 +174,34 @@ def add_to_card(folder: Path, entries: dict[str, Any]) -> None:
     write_json(folder / CARD_FILE, card | {SUM_KEY: _sum_of(card)})
 
 
+def calibration_of_card(card: Mapping[str, Any], *, where: str) -> Calibration:
+    """The calibration of a model's card; factors of 1 where it has none.
+
+    Raises:
+      UsageError: which entry is wrong.
+    """
+    fields = card.get(CALIBRATION_KEY)
+    try:
+        return Calibration() if fields is None else _ADAPTER.validate_python(fields)
+    except pydantic.ValidationError as error:
+        raise UsageError(f"{where}: {CALIBRATION_KEY}: {validation_errors(error)}") from None
+
+
+def read_calibration(path: Path) -> Calibration:
+    """Read the file that `experiment calibrate --json` wrote.
+
+    Raises:
+      UsageError: it cannot be read, or holds no calibration.
+    """
+    fields = read_json(path)
+    if not isinstance(fields, dict) or CALIBRATION_KEY not in fields:
+        raise UsageError(f"{path}: no {CALIBRATION_KEY} of `python -m train experiment calibrate`")
+    return calibration_of_card(fields, where=str(path))
+
+
+_ADAPTER = pydantic.TypeAdapter(Calibration)
+
+
 def _sum_of(card: dict[str, Any]) -> int:
     entries = [card.get(key) for key in _SUMMED]
     return zlib.crc32(json.dumps(entries, sort_keys=True).encode())
@@ -221,7 +219,7 @@ def card_page(card: dict[str, Any], *, player: str) -> str:
     """The page of a card.
 
     Args:
-      card: as `train.checkpoints.exported` writes it; entries that it lacks are left out.
+      card: as `write_model` writes it; entries that it lacks are left out.
       player: the model's name as commands take it.
     """
     config = config_from_dict(card["config"], where="card")

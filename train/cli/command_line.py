@@ -77,38 +77,6 @@ _AGAINST = "--against="
 _FLAGS = ("-h", "--help", "--transfer", "--players-place")
 
 
-def renamed(words: list[str]) -> list[str]:
-    """The words of a command line with the new name of an old command, and what its options were:
-    the files of `late` follow `--prove`, and `gate` named its opponent by `--against`."""
-    if not words or words[0] not in OLD_NAMES:
-        return words
-    old, *rest = words
-    if old in ("late", "gate"):
-        names, options = _split(rest)
-        if old == "late":
-            options = [re.sub("^--out=", "--late=", option) for option in options]
-            rest = [*options, *(["--prove", *names] if names else [])]
-        else:
-            names += [each.removeprefix(_AGAINST) for each in options if each.startswith(_AGAINST)]
-            options = [option for option in options if not option.startswith(_AGAINST)]
-            rest = [*names, "--gate", *options]
-    return [*OLD_NAMES[old], *rest]
-
-
-def _split(words: list[str]) -> tuple[list[str], list[str]]:
-    """The words that are no options, and the options, each with its value as one word."""
-    names, options, rest = list[str](), list[str](), list(words)
-    while rest:
-        word = rest.pop(0)
-        if not word.startswith("-"):
-            names.append(word)
-        elif "=" in word or word in _FLAGS or not rest:
-            options.append(word)
-        else:
-            options.append(f"{word}={rest.pop(0)}")
-    return names, options
-
-
 _NO_BACKEND = "Unable to initialize backend"
 """So JAX's error begins where a platform of JAX_PLATFORMS is not there."""
 
@@ -218,6 +186,38 @@ def _read_command(words: list[str]) -> Callable[[], int]:
         command = dataclasses.replace(command, config=path)
     options.check(command)
     return functools.partial(command.run, overrides) if is_configured else command.run
+
+
+def renamed(words: list[str]) -> list[str]:
+    """The words of a command line with the new name of an old command, and what its options were:
+    the files of `late` follow `--prove`, and `gate` named its opponent by `--against`."""
+    if not words or words[0] not in OLD_NAMES:
+        return words
+    old, *rest = words
+    if old in ("late", "gate"):
+        names, options = _split(rest)
+        if old == "late":
+            options = [re.sub("^--out=", "--late=", option) for option in options]
+            rest = [*options, *(["--prove", *names] if names else [])]
+        else:
+            names += [each.removeprefix(_AGAINST) for each in options if each.startswith(_AGAINST)]
+            options = [option for option in options if not option.startswith(_AGAINST)]
+            rest = [*names, "--gate", *options]
+    return [*OLD_NAMES[old], *rest]
+
+
+def _split(words: list[str]) -> tuple[list[str], list[str]]:
+    """The words that are no options, and the options, each with its value as one word."""
+    names, options, rest = list[str](), list[str](), list(words)
+    while rest:
+        word = rest.pop(0)
+        if not word.startswith("-"):
+            names.append(word)
+        elif "=" in word or word in _FLAGS or not rest:
+            options.append(word)
+        else:
+            options.append(f"{word}={rest.pop(0)}")
+    return names, options
 
 
 def _check_keys(command: Any, overrides: Sequence[str]) -> None:

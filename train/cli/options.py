@@ -68,7 +68,7 @@ RulesText = Annotated[
         help_behavior_hint=f"(default: the players' own, else {DEFAULT_RULES})",
     ),
 ]
-"""Rules as `train.api.arguments.read_rules` takes them."""
+"""Rules as `train.api.configs.read_rules` takes them."""
 SourceRules = Annotated[
     str,
     READ,

@@ -149,7 +149,7 @@ class Calibrate:
     def run(self) -> int:
         """Returns the exit code."""
         from train.api.players import rules_for
-        from train.checkpoints.exported import CARD_KEY, add_to_card
+        from train.checkpoints.exported import CALIBRATION_KEY, add_to_card
         from train.review import own_games, reliability
         from train.review.player import card_folder, make_analysis_player
         from train.runtime.display import Display
@@ -197,7 +197,7 @@ class Calibrate:
             measured.draw(self.png)
             options.say_written(self.png, "reliability curves")
         if folder is not None and not work.should_stop():
-            add_to_card(folder, {CARD_KEY: measured.calibration._asdict()})
+            add_to_card(folder, {CALIBRATION_KEY: measured.calibration._asdict()})
             options.say_written(folder / "card.json", "calibration")
         kept = "the positions searched so far are measured; the same command starts anew"
         return options.exit_code(work.should_stop(), kept)

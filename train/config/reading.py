@@ -1,7 +1,8 @@
 """Reads the config of a run from TOML, JSON and `--some.key value` words; writes it as tables.
 
-The docstrings of the config's dataclasses are the one source: an entry of `Attributes` is the
-meaning, in one sentence, then the unit in brackets if there is one, then further sentences:
+The docstrings of the config's dataclasses are the one source of what keys mean: an entry of
+`Attributes` is the meaning, in one sentence, then the unit in brackets if there is one, then
+further sentences:
 
     warmup: linear warm-up [steps]. More sentences.
 """

@@ -2,6 +2,8 @@
 
 A session's tree lies in a row of the pool. It is searched on where the session has moved on from
 where it stood; the row that was not searched for the longest time is given to a new session.
+A session is an open game: a position, and the way back to where the game began. The referee plays
+its plies, in any notation.
 """
 
 import contextlib

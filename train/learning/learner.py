@@ -1,6 +1,6 @@
 """A step of learning: turn, observe, loss, update; and an iteration's steps, read on the host.
 
-N samples, A slots, S steps an iteration.
+N samples, S steps an iteration.
 """
 
 import dataclasses

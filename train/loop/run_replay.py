@@ -28,9 +28,7 @@ from train.runtime.devices import (
     shapes_of,
 )
 from train.runtime.errors import UsageError
-from train.runtime.memory import (
-    CompiledFunction,
-)
+from train.runtime.memory import CompiledFunction
 from wallgo_jax.game.state import Variant
 
 _SPECS: Any = ReplayState._make((ROWS_BY_BOARD, ROWS_BY_BOARD, EVERYWHERE, BY_BOARD))

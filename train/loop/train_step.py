@@ -122,11 +122,7 @@ class RunPrograms:
           devices: that share boards and samples.
           opponent: the frozen one of self-play.
         """
-        self._template, self.devices, self._opponent = (
-            _template_of(config),
-            devices,
-            opponent,
-        )
+        self._template, self.devices, self._opponent = _template_of(config), devices, opponent
         self.network = network_for(config.network, config.rules.players, size=config.grid_side)
         self.variants = variants_of(config)
         self._set_run(config)

@@ -169,25 +169,28 @@ def metrics_figure(runs: Mapping[str, Sequence[Row]], *, axis: Axis = "iteration
 
 def _with_rule_sets(runs: Mapping[str, Sequence[Row]]) -> Mapping[str, Sequence[Row]]:
     """A run alone, followed by the matches of each of its rule sets as runs of their own."""
-    if len(runs) > 1:
+    if len(runs) != 1:
         return runs
     rates_by, intervals_by, _ = MATCHES_BY_RULES
     (rows,) = runs.values()
     names = dict.fromkeys(name for row in rows for name in row.get(rates_by, {}))
-    about = ("iteration", "elapsed_seconds", "positions")
-    return dict(runs) | {
-        name: [
-            {key: row[key] for key in about if key in row}
-            | {
-                "opponent": row["opponent"],
-                "win_rate": row[rates_by][name][row["opponent"]],
-                "intervals_95": row.get(intervals_by, {}).get(name, {}),
-            }
-            for row in rows
-            if row.get("opponent") in row.get(rates_by, {}).get(name, {})
-        ]
-        for name in names
-    }
+
+    def match_of(row: Row, name: str) -> Row:
+        # Rows without a match stay: positions are summed over all of them.
+        about = ("iteration", "elapsed_seconds", "positions")
+        place = {key: row[key] for key in about if key in row}
+        rates, opponent = row.get(rates_by, {}).get(name, {}), row.get("opponent")
+        if opponent not in rates:
+            return place
+        intervals = row.get(intervals_by, {}).get(name, {})
+        return place | {
+            "opponent": opponent,
+            "win_rate": rates[opponent],
+            "intervals_95": intervals,
+        }
+
+    labels = {name: f"{name} (rule set)" if name in runs else name for name in names}
+    return dict(runs) | {labels[name]: [match_of(row, name) for row in rows] for name in names}
 
 
 def x_values(rows: Sequence[Row], axis: Axis) -> np.ndarray:

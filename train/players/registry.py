@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from train.checkpoints import weights
-from train.checkpoints.exported import of_card
+from train.checkpoints.exported import calibration_of_card
 from train.checkpoints.weights import TrainedNetwork
 from train.config.run import HeuristicsConfig
 from train.network import cast_weights
@@ -122,7 +122,7 @@ def make_evaluating_player(
         return player
     return player._replace(
         variables=cast_weights(trained.variables, trained.config.network),
-        calibration=of_card(trained.about, where=trained.source),
+        calibration=calibration_of_card(trained.about, where=trained.source),
     )
 
 

@@ -5,13 +5,15 @@ The state of a measurement is nothing but the batches played so far, and who mee
 that alone: a measurement that was broken off, or gets a larger budget, goes on as if it had never
 stopped.
 
-First meetings that connect the pool, then, one after the other, the one whose games say most about
-the ratings. By the normal approximation a pairing of `n` games with expected score `p` between
-players whose lead has variance `v` is worth `½ · log(1 + n · p · (1 − p) · v)` nats (Lindley, "On a
-Measure of the Information Provided by an Experiment", 1956; Chaloner & Verdinelli, "Bayesian
-Experimental Design: A Review", 1995, on D-optimality): games go where players are close and their
-distance is uncertain. At a table with win chances `p` and the covariance `C` of the players'
-log-odds they are worth `½ · log det(1 + n · (diag p − p pᵀ) · C)`.
+Too many players for all to meet all play first the meetings that connect them, then, one after the
+other, the one whose games say most about the ratings. By the normal approximation a pairing of `n`
+games with expected score `p` between players whose lead has variance `v` is worth `½ · log(1 + n ·
+p · (1 − p) · v)` nats (Lindley, "On a Measure of the Information Provided by an Experiment", 1956;
+Chaloner & Verdinelli, "Bayesian Experimental Design: A Review", 1995, on D-optimality): games go
+where players are close and their distance is uncertain. At a table with win chances `p` and the
+covariance `C` of the players' log-odds they are worth `½ · log det(1 + n · (diag p − p pᵀ) · C)`.
+
+N players.
 """
 
 import dataclasses

@@ -122,7 +122,7 @@ class GameReview:
         return tuple(side_accuracy(m.grade for m in self.moves if m.mover == p) for p in movers)
 
     def count_of(self, player: int, name: str) -> int:
-        """The moves of a player that have a name of `train.review.game_review`."""
+        """The number of a player's moves that have the name of a grade, such as BLUNDER."""
         return sum(move.mover == player and move.grade.name == name for move in self.moves)
 
     def territory(self, ply: int) -> list[int] | None:

@@ -45,11 +45,14 @@ def one_line(text: object) -> str:
 
 @contextlib.contextmanager
 def usage_errors(where: str = "") -> Iterator[None]:
-    """Turn the ValueErrors of the package's own checks, and ImportErrors of what is optional, into
-    UsageErrors of the same line, behind the place that they are about, unless they open with it."""
+    """Turn the ValueErrors of the package's own checks, and its ImportErrors that say what to
+    install, into UsageErrors of the same line, behind the place that they are about, unless they
+    open with it."""
     try:
         yield
     except (ValueError, ImportError) as error:
+        if isinstance(error, ImportError) and error.name is not None:
+            raise  # Python's own
         if isinstance(error, UsageError) and not where:
             raise
         start = f"{where}: " if where else ""

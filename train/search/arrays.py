@@ -14,7 +14,7 @@ bytes hold
     word 1    b1 b4 b7 b10
     word 2    b2 b5 b8 b11
 
-B boards, K rows of which each belongs to a board, N places, A slots.
+B boards, K rows of which each belongs to a board, N places, A slots, W words.
 """
 
 import dataclasses

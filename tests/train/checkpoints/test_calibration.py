@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from train.checkpoints.exported import of_card, read_calibration
+from train.checkpoints.exported import calibration_of_card, read_calibration
 from train.runtime.errors import UsageError
 from train.search.evaluator import Calibration, win_chance
 
@@ -48,8 +48,8 @@ def test_a_wrong_calibration_is_refused_in_one_line(tmp_path, text, word):
 
 
 def test_a_card_without_a_calibration_leaves_chances_as_they_are():
-    assert of_card({}, where="x") == Calibration(1.0, 1.0, None)
+    assert calibration_of_card({}, where="x") == Calibration(1.0, 1.0, None)
     kept = {"network": 0.5, "search": 0.75, "simulations": 64}
-    assert of_card({"calibration": kept}, where="x") == Calibration(0.5, 0.75, 64)
+    assert calibration_of_card({"calibration": kept}, where="x") == Calibration(0.5, 0.75, 64)
     with pytest.raises(UsageError, match="calibration"):
-        of_card({"calibration": 3}, where="x")
+        calibration_of_card({"calibration": 3}, where="x")

@@ -89,6 +89,7 @@ def test_a_run_of_several_rule_sets_has_a_line_for_each(runs, monkeypatch):
         "matches_by_rules": {"small": {"wjx": 0.75}, "large": {"wjx": 0.25}},
         "intervals_by_rules": {"small": {"wjx": [0.6, 0.9]}, "large": {"wjx": [0.1, 0.4]}},
     }
+    row |= {"positions": 10.0}
     rows = [row, {**row, "iteration": 2} | by_rules]
     drawn = []
     monkeypatch.setattr(figure, "_add_legend", lambda picture, runs: drawn.append((picture, runs)))
@@ -99,6 +100,10 @@ def test_a_run_of_several_rule_sets_has_a_line_for_each(runs, monkeypatch):
     _, small, large, _ = alone.axes[0].lines  # the last is the line at one half
     assert small.get_xydata().tolist() == [[2, 0.75]]
     assert large.get_xydata().tolist() == [[2, 0.25]]
+    draw_metrics(runs / "c.svg", {"small": rows}, axis="positions")
+    by_positions, names = drawn[-1]
+    assert list(names) == ["small", "small (rule set)", "large"]
+    assert by_positions.axes[0].lines[1].get_xydata().tolist() == [[20, 0.75]]
 
 
 def test_the_same_rows_give_the_same_file(runs):

@@ -11,7 +11,7 @@ from tests.support.learner.commands import command, complaint
 from tests.support.learner.reports import report_of
 from tests.support.reference.games import random_game
 from train.checkpoints import exported
-from train.checkpoints.exported import CARD_KEY, Calibration
+from train.checkpoints.exported import CALIBRATION_KEY, Calibration
 from train.engine.protocol import format_evaluation
 from train.players.registry import make_evaluating_player
 from train.review.game_review import review_game
@@ -32,15 +32,19 @@ def test_a_card_keeps_what_is_fitted(folder, tmp_path):
     assert "after search" in said.out and f"written: {folder}/card.json (calibration)" in said.out
     fitted = json.loads(figures.read_text())
     card = json.loads((folder / exported.CARD_FILE).read_text())
-    assert card[CARD_KEY] == fitted["calibration"] and card["run"] == "tiny"
-    assert card[CARD_KEY]["simulations"] == 12
+    assert card[CALIBRATION_KEY] == fitted["calibration"] and card["run"] == "tiny"
+    assert card[CALIBRATION_KEY]["simulations"] == 12
     halves = [sum(b["positions"] for b in c["plain"]["bins"]) for c in fitted["curves"].values()]
     assert halves == [fitted["positions"]] * 2 and 0 < fitted["positions"] < 16
-    assert make_evaluating_player(f"{folder}@12").calibration == Calibration(**card[CARD_KEY])
+    assert make_evaluating_player(f"{folder}@12").calibration == Calibration(
+        **card[CALIBRATION_KEY]
+    )
 
 
 def test_the_card_corrects_what_a_review_tells(folder, game):
-    exported.add_to_card(folder, {CARD_KEY: {"network": 0.25, "search": 0.5, "simulations": 12}})
+    exported.add_to_card(
+        folder, {CALIBRATION_KEY: {"network": 0.25, "search": 0.5, "simulations": 12}}
+    )
     player = make_analysis_player(f"{folder}@12", tiny.RULES)
     review = review_game(player, game)
     value = np.clip(review.values[0, 0], -1, 1)
