@@ -17,7 +17,8 @@ from train.cli.experiment import EXPERIMENTS, Experiment
 from train.cli.export import Export
 from train.cli.games import Accuracy, Elo, Match, Tournament
 from train.cli.inspect import INSPECT, Inspect
-from train.cli.review import Puzzles, Review
+from train.cli.puzzles import Puzzles
+from train.cli.review import Review
 from train.cli.run import Config, Curves, Fit, Run
 from train.config import RunConfig
 from train.runtime import files

@@ -14,8 +14,8 @@ from tests.support.learner.commands import command, complaint
 from tests.support.learner.reports import report_of
 from tests.support.reference.referee import Game
 from tests.support.reference.solver import Solver
-from train.cli import review as puzzles_command
-from train.cli.review import Puzzles
+from train.cli import puzzles as puzzles_command
+from train.cli.puzzles import Puzzles
 from train.data.record_dataset import RecordedGames
 from train.review import puzzle_check, puzzle_search
 from train.review.own_games import play_own_games
