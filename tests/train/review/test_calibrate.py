@@ -1,4 +1,4 @@
-"""`calibrate` fits a model to its games; its card then corrects the win chances of all commands."""
+"""A calibration is fitted to what happened, and a card with it corrects all win chances."""
 
 import json
 import random
@@ -7,15 +7,18 @@ import numpy as np
 import pytest
 
 from tests.support.learner import tiny
-from tests.support.learner.commands import command, complaint
+from tests.support.learner.commands import command
 from tests.support.learner.reports import report_of
 from tests.support.reference.games import random_game
 from train.checkpoints import exported
 from train.checkpoints.exported import CALIBRATION_KEY, Calibration
+from train.data.record_dataset import RecordedGames
 from train.engine.protocol import format_evaluation
 from train.players.registry import make_evaluating_player
+from train.review import reliability
 from train.review.game_review import review_game
 from train.review.player import make_analysis_player
+from train.review.reliability import fit_factor, make_curve, measure_reliability
 from wallgo_jax.formats import records
 from wallgo_jax.formats.records import Record
 
@@ -63,16 +66,40 @@ def test_win_chances_are_corrected_and_values_are_not(game):
     assert report.chance(0.2, is_searched=False) == pytest.approx(0.6)
 
 
-@pytest.mark.parametrize(
-    ("words", "reason"),
-    [
-        (["nowhere@4"], "nowhere"),
-        (["heuristic-search:wjx@4", "--card"], "has no network"),
-        (["heuristic-search:wjx@4", "--positions", "1"], "positions"),
-        (["heuristic-search:wjx@4", "--opening-plies", "-1"], "--opening-plies"),
-        (["heuristic-search:wjx@4", "--games", "x", "--own-simulations", "2"], "no effect"),
-        (["heuristic-search:wjx@4", "--rules", "playwallgo-3p"], "two players"),
-    ],
-)
-def test_wrong_words_are_answered_in_one_line(words, reason):
-    assert reason in complaint(command("calibrate", *words))
+def test_the_fit_finds_the_factor_that_made_the_outcomes():
+    rng = np.random.default_rng(0)
+    value = rng.uniform(-0.95, 0.95, 40_000)
+    true = 1 / (1 + ((1 - value) / (1 + value)) ** 0.6)
+    outcome = np.where(rng.random(len(value)) < true, 1.0, -1.0)
+    assert fit_factor(value, outcome) == pytest.approx(0.6, abs=0.02)
+
+
+def test_reliability_bins_hold_means():
+    chance = np.array([0.05, 0.05, 0.95, 0.95])
+    score = np.array([0.0, 0.5, 1.0, 1.0])
+    curve = make_curve(chance, score, np.arange(4), np.random.default_rng(0))
+    assert [(each.predicted, each.scored, each.positions) for each in curve.bins] == [
+        (pytest.approx(0.05), 0.25, 2),
+        (pytest.approx(0.95), 1.0, 2),
+    ]
+    assert curve.brier == pytest.approx((0.05**2 + 0.45**2 + 2 * 0.05**2) / 4)
+    assert curve.calibration_error == pytest.approx((2 * 0.2 + 2 * 0.05) / 4)
+    assert curve.bins[1].interval == (1.0, 1.0)
+
+
+@pytest.mark.slow
+def test_only_games_that_gave_positions_are_counted(game, monkeypatch):
+    def search(player, states, **others):
+        return [report_of(state, 0, 0.1, network_value=0.2) for state in states]
+
+    monkeypatch.setattr(reliability, "search_positions", search)
+    recorded = RecordedGames((records.of_game(game),) * 40, tuple(map(str, range(40))))
+    player = make_analysis_player("heuristic-search:wjx@4", tiny.RULES)
+    found = measure_reliability(player, recorded, positions=12, seed=0)
+    # Twelve of 200 positions are of at most twelve games, and those of odd number are measured.
+    assert 0 < found.measured_games <= found.positions < 12
+    assert f"{found.positions} positions of {found.measured_games} games" in str(
+        found.table().caption
+    )
+    every = measure_reliability(player, recorded, positions=999, seed=0)
+    assert (every.games, every.positions, every.measured_games) == (40, 100, 20)

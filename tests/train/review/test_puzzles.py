@@ -14,6 +14,7 @@ from tests.support.learner.commands import command, complaint
 from tests.support.learner.reports import report_of
 from tests.support.reference.referee import Game
 from tests.support.reference.solver import Solver
+from tests.train.review.conftest import MOVES
 from train.cli import puzzles as puzzles_command
 from train.cli.puzzles import Puzzles
 from train.data.record_dataset import RecordedGames
@@ -80,12 +81,11 @@ KNOWN = [
     known_puzzle((476, 471, 429, 165, 406, 353, 297, 210), (98, 211, 198), 2),
 ]
 """The search for puzzles is a slow test; by default these stand for what it finds."""
-FINISHED = "A1 C3 A1->A1:W1 C3->C3:W0 A1->A1:W2"
 ON_SMALL = ("--player", "heuristic-search:wjx", "--rules", json.dumps(RULES.to_dict()))
 
 
 def finished_game() -> Record:
-    return records.of_game(replay_moves(RULES, parse_moves(FINISHED, grid=3)))
+    return records.of_game(replay_moves(RULES, parse_moves(MOVES, grid=3)))
 
 
 @pytest.fixture(scope="module")
@@ -240,23 +240,6 @@ def test_games_of_other_rules_are_refused(tmp_path):
     records.write(path, named)
     said = command("calibrate", "heuristic-search:wjx@4", "--rules", "hkoi", "--games", path)
     assert f"{path}, game 1: its rules (wallzero-empty) have " in complaint(said)
-
-
-@pytest.mark.parametrize(
-    ("words", "reason"),
-    [
-        (["--check", "x", "--games", "y"], "--games"),
-        (["--check", "x", "--count", "3"], "--count"),
-        (["--out", "x", "--games", "y", "--own-games", "3"], "--own-games"),
-        ([], "--out"),
-        (["--check", "nowhere"], "nowhere"),
-        (["--out", "x", "--deep", "8"], "deep"),
-        (["--out", "x", "--wins", "0.5"], "others below wins"),
-        (["--out", "x", "--count", "0"], "count"),
-    ],
-)
-def test_wrong_words_are_answered_in_one_line(words, reason):
-    assert reason in complaint(command("puzzles", *words))
 
 
 def test_shipped_puzzles_are_whole():

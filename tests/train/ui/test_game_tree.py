@@ -1,8 +1,8 @@
-"""The tree of a game and its variations."""
+"""The tree of a game and its variations, and its clocks."""
 
 import pytest
 
-from train.ui.game_tree import GameTree, path_to
+from train.ui.game_tree import Clocks, ClockSettings, GameTree, path_to
 from wallgo_jax.game.rules import PRESETS
 from wallgo_jax.notation import parse_action
 
@@ -13,7 +13,7 @@ def play(tree, *moves):
     return [tree.play(parse_action(move, grid=7).action) for move in moves]
 
 
-def test_variations_hang_where_they_branch_off():
+def test_variations_hang_where_they_branch_off_once():
     tree = GameTree(RULES)
     first, second = play(tree, "C3", "D3")
     tree.current = first
@@ -23,14 +23,9 @@ def test_variations_hang_where_they_branch_off():
     tree.promote(other)
     assert first.children == [other, second]
     assert len(other.position.actions) == 2
-
-
-def test_a_ply_that_was_tried_is_found_again():
-    tree = GameTree(RULES)
-    (first,) = play(tree, "C3")
     tree.current = tree.root
-    assert play(tree, "C3") == [first]
-    assert len(tree) == 2
+    assert play(tree, "C3", "D3") == [first, second], "plies that were tried are found again"
+    assert len(tree) == 4
 
 
 def test_removal_takes_what_follows_and_steps_back():
@@ -43,3 +38,21 @@ def test_removal_takes_what_follows_and_steps_back():
         tree.remove(tree.root)
     with pytest.raises(ValueError, match="node: 1 is not a position"):
         tree.node(1)
+
+
+def test_only_the_clock_of_the_player_to_move_runs():
+    now = [100.0]
+    clocks = Clocks(ClockSettings(1.0, 5.0), [60.0] * 2, now=lambda: now[0])
+    now[0] += 30
+    assert [clocks.left(player) for player in (0, 1)] == [60, 60]
+    clocks.start(0)
+    now[0] += 20
+    clocks.start(1)
+    now[0] += 7
+    assert [clocks.left(player) for player in (0, 1)] == [40, 53]
+    clocks.stop()
+    now[0] += 500
+    assert clocks.left(1) == 53
+    clocks.start(1)
+    now[0] += 60
+    assert clocks.left(1) == 0

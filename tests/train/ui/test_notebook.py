@@ -58,21 +58,6 @@ def test_refusals_are_one_line(board):
     assert len(board.game.actions) == 2
 
 
-@pytest.mark.parametrize(
-    ("options", "word"),
-    [
-        ({"level": "weak"}, "beginner"),
-        ({"colour": "Green"}, "Blue"),
-        ({"rules": "chess"}, "chess"),
-        ({"player": "random"}, "random"),
-        ({"player": "heuristic-search:wjx@512"}, "levels"),
-    ],
-)
-def test_wrong_arguments_are_refused(options, word):
-    with pytest.raises(UsageError, match=word):
-        train.play(**options)
-
-
 def test_the_machine_begins_for_blue():
     board = train.play(SMALL, colour="blue", level="expert")
     board.play("C3")

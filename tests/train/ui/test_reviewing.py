@@ -3,6 +3,7 @@
 import asyncio
 import time
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -53,42 +54,36 @@ def test_in_analysis_the_line_that_is_looked_at_is_reviewed():
     assert [node.text for node in reviewed_line(session)] == ["", "A1", "B2"]
 
 
-def reviewed(monkeypatch, session, review, times=1, **options):
-    """The names of reviews of a session by a stub, and what the session says in the end."""
+async def reviewed(monkeypatch, session, review, times=1):
+    """The names of reviews of a session by a stub, and who made them."""
     monkeypatch.setattr(Reviewer, "_review", lambda self, session, line, on_share: review(on_share))
     monkeypatch.setattr(reviewing, "draw_review", lambda found: "<p>")
-
-    async def body():
-        reviewer, names = Reviewer(PlainMachine()), []
-        for _ in range(times):
-            reviewer.start(session, **options)
-            assert reviewer.is_reviewing
-            while session.review.is_running:
-                await asyncio.sleep(0.001)
-            names.append(session.review.name)
-        await asyncio.sleep(0)
-        assert not reviewer.is_reviewing
-        return reviewer, names
-
-    return asyncio.run(body())
+    reviewer, names = Reviewer(PlainMachine()), []
+    for _ in range(times):
+        reviewer.start(session)
+        assert reviewer.is_reviewing
+        while session.review.is_running:
+            await asyncio.sleep(0.001)
+        names.append(session.review.name)
+    await asyncio.sleep(0)
+    assert not reviewer.is_reviewing
+    return reviewer, names
 
 
-NO_MARK = SimpleNamespace(grade=SimpleNamespace(name="good"))
+def found(*grades):
+    """A review of moves with these grades."""
+    report = report_of(fetch(initial_state(RULES)), 0, 0.2, simulations=256)
+    return SimpleNamespace(
+        moves=[SimpleNamespace(grade=SimpleNamespace(name=name)) for name in grades],
+        reports=(report,) * (1 + len(grades)),
+        accuracy=(87.6, None),
+        to_dict=lambda: {"moves": 1},
+    )
 
 
-class Found:
-    moves, reports = (), (report_of(fetch(initial_state(RULES)), 0, 0.2, simulations=256),) * 2
-    accuracy = (87.6, None)
-
-    def to_dict(self):
-        return {"moves": 1}
-
-
-def test_a_finished_review_is_kept_and_the_oldest_is_dropped(monkeypatch):
-    session = session_of("A1")
-    found = Found()
-    found.moves = [type("Move", (), {"grade": type("Grade", (), {"name": "blunder"})})]
-    reviewer, names = reviewed(monkeypatch, session, lambda on: found, MAX_REVIEWS + 1)
+async def test_a_finished_review_is_kept_and_the_oldest_is_dropped(monkeypatch):
+    session, review = session_of("A1"), found("blunder")
+    reviewer, names = await reviewed(monkeypatch, session, lambda on: review, MAX_REVIEWS + 1)
     assert session.review.accuracy == (88, None)
     assert session.tip.mark == "??"
     view = wire.game_view(session, "game")
@@ -98,20 +93,17 @@ def test_a_finished_review_is_kept_and_the_oldest_is_dropped(monkeypatch):
     assert reviewer.find(names[-1]) == ("<p>", '{"moves": 1}\n')
 
 
-def test_a_review_says_what_it_does_and_how_far_it_is(monkeypatch):
-    told = []
-    session = session_of("A1", "B2")
+async def test_a_review_says_what_it_does_and_how_far_it_is(monkeypatch):
+    told, session = [], session_of("A1", "B2")
     session.listen(lambda: told.append(wire.game_view(session, "game")["review"]))
 
     def search(on_share):
         for share in (0.25, 1.0):
             on_share(share)
             time.sleep(0.05)
-        return Found()
+        return found("good", "good")
 
-    monkeypatch.setattr(Found, "moves", [NO_MARK] * 2)
-    monkeypatch.setattr(Found, "reports", Found.reports[:1] * 3)
-    reviewed(monkeypatch, session, search)
+    await reviewed(monkeypatch, session, search)
     assert [each["text"].removeprefix("Reviewing 3 positions: ") for each in told[:3]] == [
         "compiling the search",
         "25 % searched",
@@ -121,18 +113,11 @@ def test_a_review_says_what_it_does_and_how_far_it_is(monkeypatch):
     assert all(0 <= each["seconds"] < 60 for each in told)
 
 
-def test_what_fails_is_said_at_the_session(monkeypatch):
-    def refuse(on_share):
-        raise UsageError("no player for these rules")
-
+async def test_what_fails_is_said_at_the_session(monkeypatch):
     with pytest.raises(ValueError, match="there is no move to review"):
         Reviewer(PlainMachine()).start(session_of())
-    session = session_of("A1")
-    reviewed(monkeypatch, session, refuse)
-    assert (session.review.error, session.review.name) == ("no player for these rules", "")
-
-    def fail(on_share):
-        raise KeyError("x")
-
-    reviewed(monkeypatch, session, fail)
+    session, told = session_of("A1"), "no player for these rules"
+    await reviewed(monkeypatch, session, Mock(side_effect=UsageError(told)))
+    assert (session.review.error, session.review.name) == (told, "")
+    await reviewed(monkeypatch, session, Mock(side_effect=KeyError("x")))
     assert session.review.error == "no review; the server's console says why"

@@ -1,6 +1,5 @@
 """Games to files and back."""
 
-import asyncio
 import json
 
 import pytest
@@ -46,18 +45,14 @@ def test_records_hold_the_game_and_its_variations():
     assert again.tree.current.text == MOVES[-1]
 
 
-def test_a_loaded_game_keeps_the_names_of_its_players_until_it_is_played_on():
+async def test_a_loaded_game_keeps_the_names_of_its_players_until_it_is_played_on():
     fields = json.loads(saving.write_game(a_session())[1]) | {"players": ["Ada <b>", "x" * 300]}
     session = saving.read_game(json.dumps(fields), PlainMachine())
     names = ("Ada <b>", "x" * 200)
     assert wire.game_view(session, "a")["names"] == names == saving.names_of(session)
     again = saving.read_copy(json.loads(json.dumps(saving.write_copy(session))), PlainMachine())
     assert records.from_json(saving.write_game(again)[1]).players == names
-
-    async def play_on():
-        again.set_mode(PLAY)
-
-    asyncio.run(play_on())
+    again.set_mode(PLAY)
     assert records.from_json(saving.write_game(again)[1]).players == ("person", "person")
 
 

@@ -5,7 +5,6 @@ import sys
 
 import pytest
 
-from tests.support.learner.commands import command, complaint
 from tests.support.play import PlainMachine
 from train.ui import terminal
 from wallgo_jax.formats import diagram
@@ -74,16 +73,3 @@ def test_nobody_who_leaves_waits_for_a_compiler(typed, monkeypatch):
     monkeypatch.setattr(PlainMachine, "is_compiling", True)
     typed("quit\n")
     assert left == [0]
-
-
-@pytest.mark.parametrize(
-    ("words", "word"),
-    [
-        (["--level", "strong"], "--level"),
-        (["--terminal", "--port", "9000"], "--port"),
-        (["--terminal", "--puzzles", "x"], "--puzzles"),
-        (["--player", "heuristic-search:wjx@512"], "levels"),
-    ],
-)
-def test_words_without_effect_are_refused(words, word):
-    assert word in complaint(command("play", *words))
