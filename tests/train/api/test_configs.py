@@ -12,11 +12,8 @@ from train.network import NetworkConfig
 from wallgo_jax.game.rules import PRESETS, Rules
 
 
-def test_nothing_is_the_quickstart():
-    assert train.make_config() == read_config(None)
-
-
 def test_changes_are_those_of_the_command_line():
+    assert train.make_config() == read_config(None)
     words = ["--seed", "3", "--network.width", "16", "--rules.walls", "7"]
     expected = read_config(tiny.PATH, words)
     changes = {"network.width": 16, "rules.walls": 7}
@@ -60,16 +57,6 @@ def test_no_file_names_a_function(tmp_path):
     path.write_text('[network]\ncustom = "mine"\n', encoding="utf-8")
     with pytest.raises(train.UsageError, match=r"network\.custom"):
         read_config(path)
-
-
-def test_functions_that_cannot_be_kept_are_refused():
-    for given, word in (
-        ({"search": lambda: 0}, "name"),
-        ({"loss": 3}, r"learner\.custom_loss"),
-        ({"network": max}, "pair"),
-    ):
-        with pytest.raises(train.UsageError, match=word):
-            train.use_functions(**given)
 
 
 def test_names_are_shown_and_nothing_else():

@@ -102,27 +102,31 @@ def test_a_run_that_exists_says_how_to_go_on_with_its_functions(whole):
     given = "network=..., planes=..., search=..., loss=..., targets=..."
     with pytest.raises(train.UsageError) as refused:
         start(whole.directory.parent, **ALL)
-    assert f"to go on with it: train.resume({str(whole.directory)!r}, {given})" in str(
-        refused.value
-    )
+    goes_on = f"to go on with it: train.resume({str(whole.directory)!r}, {given})"
+    assert goes_on in str(refused.value)
 
+    def other(targets):
+        return targets
 
-def other(targets):
-    return targets
-
-
-def test_another_function_is_refused(whole):
     with pytest.raises(train.UsageError, match=r"learner\.custom_targets was 'nobody_wins'"):
         train.resume(whole.directory, **(ALL | {"targets": other}))
 
 
-def test_wrong_shapes_are_told(tmp_path):
+def test_wrong_shapes_and_linen_modules_with_statistics_are_refused(tmp_path):
     def narrow(params, planes):
         policy, value = linear(params, planes)
         return policy[..., :50], value
 
-    with pytest.raises(train.UsageError, match=r"network: its policy has the shape .*50\), not"):
-        start(tmp_path, network=(init, narrow))
+    class Normed(linen.Module):
+        @linen.compact
+        def __call__(self, planes):
+            x = linen.BatchNorm(use_running_average=True)(planes.astype(jnp.float32))
+            return linen.Dense(53)(x), jnp.tanh(x.mean((1, 2, 3)))
+
+    shape = r"network: its policy has the shape .*50\), not"
+    for network, word in (((init, narrow), shape), (Normed(), "batch_stats")):
+        with pytest.raises(train.UsageError, match=word):
+            start(tmp_path, network=network)
 
 
 class LinenNet(linen.Module):
@@ -190,14 +194,3 @@ def test_modules_of_equal_weights_share_programs():
     assert one == same == train.use_functions(network=module)["network.custom"] != other
     module.dropout.rate = 0.5
     assert one != train.use_functions(network=module)["network.custom"]
-
-
-def test_a_linen_module_with_statistics_is_refused(tmp_path):
-    class Normed(linen.Module):
-        @linen.compact
-        def __call__(self, planes):
-            x = linen.BatchNorm(use_running_average=True)(planes.astype(jnp.float32))
-            return linen.Dense(53)(x), jnp.tanh(x.mean((1, 2, 3)))
-
-    with pytest.raises(train.UsageError, match="batch_stats"):
-        train.start(tiny.config(), runs=tmp_path, network=Normed())

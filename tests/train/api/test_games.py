@@ -21,7 +21,7 @@ from tests.support.learner.commands import RULES, command
 from tests.support.learner.reports import report_of
 from tests.support.learner.saved import save_run
 from train.api import selfplay
-from train.api.games import PlayedMatch
+from train.api.games import PlayedMatch, series
 from train.api.measures import PlayerAccuracy
 from train.api.players import player_of_weights
 from train.arena.result import MatchResult
@@ -113,6 +113,29 @@ def test_a_stopped_match_draws_the_colours_that_it_has():
     assert drawn(found) == ["all games", "as Red"]
 
 
+def test_a_series_is_told_by_opponent_and_colour(tmp_path):
+    """Of files; in each game walls shut Red in, 1 cell against 8."""
+    me, weak, strong = "a person", "machine (novice)", "machine (strong)"
+    games, blue_wins = [(weak, me), (me, strong), (strong, me)], (468, 476, 1, 416, 2)
+    for number, players in enumerate(games):
+        record = records.Record(tiny.RULES, blue_wins, players=players)
+        records.write(tmp_path / f"{number}.jsonl", [record])
+    unfinished = tmp_path / "3.jsonl"
+    records.write(unfinished, [records.Record(tiny.RULES, blue_wins[:3], players=(me, weak))])
+    read = series(sorted(tmp_path.glob("*.jsonl")))
+    assert read.unfinished == 1
+    assert [match.names for match in read.matches] == [(me, weak), (me, strong)]
+    of_weak, of_strong = read.matches
+    assert (of_weak.wins, of_weak.losses, of_weak.territory_ratio) == (1, 0, 8.0)
+    assert (of_strong.wins, of_strong.losses, of_strong.territory_ratio) == (1, 1, 1.0)
+    assert [of_strong.win_rate_at(seat) for seat in (0, 1)] == [0.0, 1.0]
+    assert of_weak.regions.tolist() == [[1, 8]]
+    (table,) = read.shown()
+    assert [column for column in table.heads] == ["", f"against {weak}", f"against {strong}"]
+    with pytest.raises(train.UsageError, match="none of 1 games is over"):
+        series([unfinished])
+
+
 def test_accuracy_is_a_table_and_a_figure():
     value, can_err, kept = np.array([1, 1, 0, -1]), np.array([1, 1, 1, 0]), np.array([1, 0, 1, 1])
     shares = tiny.RULES, value, can_err > 0, kept > 0
@@ -154,18 +177,19 @@ def batches(monkeypatch) -> Mock:
 def test_a_pool_is_rated_and_kept(tmp_path, api_run, batches):
     cache = tmp_path / "games.jsonl"
     players = ["random", "greedy", api_run.player(simulations=0)]
-    pool = train.elo(players, rules=tiny.RULES, budget=40, games=20, cache=cache)
+    how = {"rules": tiny.RULES, "games": 20}
+    pool = train.elo(players, **how, budget=40, cache=cache)
     assert {row["player"] for row in pool.rows} == {"random", "greedy", "net:tiny/2"}
     assert pool.ratings.anchor == "random"
     assert pool.measured.new == 40 and batches.call_count == 2
-    again = train.elo(players, rules=tiny.RULES, budget=40, games=20, cache=cache)
+    again = train.elo(players, **how, budget=40, cache=cache)
     assert (again.measured.new, again.rows) == (0, pool.rows)
     assert len(pool.to_dataframe()) == 3
     assert drawn(pool) == [row["player"] for row in pool.rows]
     batches.reset_mock()
     batches.side_effect = KeyboardInterrupt
     with pytest.raises(KeyboardInterrupt):
-        train.elo(players, rules=tiny.RULES, budget=60, games=20, cache=cache)
+        train.elo(players, **how, budget=60, cache=cache)
     batches.assert_called_once()
 
 
@@ -185,8 +209,8 @@ def test_a_cache_knows_players_by_what_they_are(api_run):
 
 
 def test_the_curve_of_a_run(api_run, batches):
-    players = [api_run.directory, "random"]
-    pool = train.elo(players, rules=tiny.RULES, budget=60, games=20, simulations=0)
+    how = {"rules": tiny.RULES, "budget": 60, "games": 20, "simulations": 0}
+    pool = train.elo([api_run.directory, "random"], **how)
     curve = pool.figure().axes[0].lines[0]
     own = {row["iteration"]: row["elo"] for row in pool.rows if row["run"]}
     assert own and dict(zip(*curve.get_data(), strict=True)) == own

@@ -1,4 +1,4 @@
-"""Players act on states and search them; a search says what it found."""
+"""Players act on states and search them; a search says what it found; wrong input is one line."""
 
 import dataclasses
 import functools
@@ -11,7 +11,7 @@ import train
 import wallgo_jax
 from tests.support.learner import tiny
 from tests.support.learner.saved import save_run
-from train.api import games, measures, players, ratings, selfplay
+from train.api import players
 from train.api.players import player_of_weights
 from train.api.states import check_rules
 from train.network.build import network_for
@@ -202,14 +202,19 @@ BOTH, TRIO = ["random", "greedy"], "playwallgo-3p"
         (lambda: train.elo([first_legal, alike(), "random"], rules=TRIO), "twice"),
         (lambda: train.seated_match(["random"] * 4, rules=TRIO), "4"),
         (lambda: train.seated_match("random", rules=TRIO), "list"),
-        (
-            lambda: train.seated_match([first_legal, alike(), "random"], rules=TRIO),
-            "two",
-        ),
+        (lambda: train.seated_match([first_legal, alike(), "random"], rules=TRIO), "two"),
         (lambda: train.seated_tournament(BOTH, rules=TRIO), "3"),
         (lambda: train.watch([], every=0), "every"),
         (lambda: train.make_config(3), "file"),
         (lambda: train.make_config(None, ["seed"]), "dict"),
+        (lambda: train.use_functions(search=lambda: 0), "name"),
+        (lambda: train.use_functions(loss=3), r"learner\.custom_loss"),
+        (lambda: train.use_functions(network=max), "pair"),
+        (lambda: train.play(level="weak"), "beginner"),
+        (lambda: train.play(colour="Green"), "Blue"),
+        (lambda: train.play(rules="chess"), "chess"),
+        (lambda: train.play(player="random"), "random"),
+        (lambda: train.play(player="heuristic-search:wjx@512"), "levels"),
     ],
 )
 def test_wrong_input_is_one_line(call, word):
@@ -251,23 +256,22 @@ def test_questions_that_the_solver_does_not_answer_are_one_line(
 
 
 @pytest.mark.parametrize(
-    "measure", [train.match, train.tournament, train.elo, train.accuracy, train.selfplay]
+    ("measure", "given"),
+    [
+        (train.match, BOTH),
+        (train.tournament, [BOTH]),
+        (train.elo, [BOTH]),
+        (train.accuracy, ["random"]),
+        (train.selfplay, ["random"]),
+    ],
 )
-def test_refusals_inside_programs_are_one_line(measure, monkeypatch):
+def test_refusals_inside_programs_are_one_line(measure, given, monkeypatch):
     def fail(*given, **named):
         raise jax.errors.JaxRuntimeError("INTERNAL: at\na.b.UsageError: too large\n")
 
-    for module in (games, ratings):
-        monkeypatch.setattr(module, "players_of", fail)
-    for module in (measures, selfplay):
-        monkeypatch.setattr(module, "make_player", fail)
-    players = {
-        train.match: ("exact", "random"),
-        train.accuracy: ("exact",),
-        train.selfplay: ("exact",),
-    }
+    monkeypatch.setattr(registry, "make_player", fail)
     with pytest.raises(train.UsageError, match=r"^too large$"):
-        measure(*players.get(measure, (["exact", "random"],)), rules=tiny.RULES)
+        measure(*given, rules=tiny.RULES)
 
 
 class AskedError(Exception):

@@ -18,20 +18,12 @@ from train.players.networks import load_network
 from train.players.registry import make_player
 
 
-@pytest.fixture(scope="module")
-def by_command(tmp_path_factory):
-    """A whole run by the function behind the command, short and final matches included."""
-    directory = tmp_path_factory.mktemp("command")
-    assert training.train(tiny.config(), directory, resume=False)
-    return directory / "tiny"
-
-
 def assert_equal(one, other) -> None:
     for a, b in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True):
         assert np.asarray(a).tobytes() == np.asarray(b).tobytes()
 
 
-def test_numbers_are_those_of_the_command_through_a_stop(by_command, tmp_path, capsys):
+def test_numbers_are_those_of_the_command_through_a_stop(tiny_run, tmp_path, capsys):
     seen = []
     with train.start(tiny.PATH, runs=tmp_path) as run:
         for row in run:
@@ -43,20 +35,19 @@ def test_numbers_are_those_of_the_command_through_a_stop(by_command, tmp_path, c
     assert again.iterations == 3
     seen += list(again)
     (result,) = again.finish()
-    expected = [untimed(row) for row in read_rows(by_command)]
+    expected = [untimed(row) for row in read_rows(tiny_run)]
     assert [untimed(row) for row in again.rows] == expected
     assert seen == again.rows == read_rows(tmp_path / "tiny")
     for name in ("evaluation.json", "game.jsonl", "game.txt"):
-        assert (tmp_path / "tiny" / name).read_text() == (by_command / name).read_text()
+        assert (tmp_path / "tiny" / name).read_text() == (tiny_run / name).read_text()
     assert len(result.games) == 40
     # Closed, it keeps what it has learned, and plays.
     assert again.newest_games(1)[0].is_over
     assert again.player(simulations=0).name == "net:tiny/6"
     won = train.match(again, run, games=2, opening_plies=1)
     assert {won.first, won.second} == {"tiny/6@2", "tiny/3@2"}
-    assert_equal(
-        load_network(str(by_command)).variables, load_network(str(run.directory)).variables
-    )
+    both = (load_network(str(path)).variables for path in (tiny_run, run.directory))
+    assert_equal(*both)
     assert capsys.readouterr().out == ""
 
 

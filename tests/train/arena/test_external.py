@@ -182,10 +182,7 @@ def test_ctrl_c_does_not_reach_a_program_and_its_end_of_input_ends_it(tmp_path):
     ("text", "word"),
     [
         ("import sys; print('no licence', file=sys.stderr); sys.exit(2)", "code 2: no licence"),
-        (
-            "import sys\nfor line in sys.stdin: print(line, flush=True)",
-            "no answer within 0.4",
-        ),
+        ("import sys\nfor line in sys.stdin: print(line, flush=True)", "no answer within 0.4"),
         ("while True: print('hello')", "1000 lines"),
         ("import os, sys; os.close(1); sys.stdin.read()", "closed its output"),
         ("import sys\nfor line in sys.stdin: print('what?', flush=True)", r"0.4 s.*what\?"),

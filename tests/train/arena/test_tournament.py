@@ -14,12 +14,10 @@ from train.arena.tournament import (
     MAX_EXTRA_PAIRS,
     WINNERS,
     Score,
-    check_entrants,
     double_elimination,
     heats,
     round_robin,
     rounds_of,
-    seed_places,
     seeds_of,
     standings,
 )
@@ -112,12 +110,6 @@ def test_equal_points_are_parted_by_territory():
         return Score(1, 0, 1, 30 + (first == "c"), 30 + (second == "c"))
 
     assert standings("abc", round_robin("abc", play))[0].name == "c"
-
-
-def test_places_of_seeds():
-    assert seed_places(8) == [1, 8, 4, 5, 2, 7, 3, 6]
-    assert seed_places(1) == [1]
-    assert seed_places(3) == [1, 4, 2, 3]
 
 
 @pytest.mark.parametrize("behind", [0, 1, 4])
@@ -221,15 +213,6 @@ def test_heats_that_do_not_come_out_even():
     assert [len(table) for table in tables] == [3, 4]
     tables, _ = heats(field(8), stronger_wins, size=3)
     assert [len(table) for table in tables] == [3, 3, 2]
-
-
-@pytest.mark.parametrize(
-    ("names", "seats", "word"),
-    [("a", 2, "1 players"), ("aba", 2, "twice"), ("ab", 3, "at least 3")],
-)
-def test_no_tournament(names, seats, word):
-    with pytest.raises(ValueError, match=f"^tournament: .*{word}"):
-        check_entrants(names, seats)
 
 
 def test_tables_of_three_meet_once_in_every_choice_of_players():
