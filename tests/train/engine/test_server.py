@@ -158,19 +158,17 @@ def test_bad_options_are_refused(options, word):
 
 
 @pytest.mark.parametrize(
-    ("trees", "word"), [(64, "lower --trees or --nodes"), (8, "lower --nodes")]
+    ("player", "trees", "nodes", "word"),
+    [
+        ("heuristic-search:wjx@64", 64, 1000, "lower --trees or --nodes"),
+        ("heuristic-search:wjx@64", 8, 1000, "lower --nodes"),
+        ("heuristic-search:wjx@64", 8, 32, "32 nodes"),
+        ("greedy", 8, 32, "greedy"),
+    ],
 )
-def test_trees_that_do_not_fit_in_memory_are_refused(monkeypatch, trees, word):
+def test_trees_and_players_that_do_not_fit_are_refused(monkeypatch, player, trees, nodes, word):
     # Other devices of this host do not hold the trees.
     monkeypatch.setattr(programs, "device_memory", lambda: Memory("this host", 2**20, 64))
-    options = EngineOptions(batch_sizes=(1, 8), nodes=1000, trees=trees)
+    options = EngineOptions(batch_sizes=(1, 8), nodes=nodes, trees=trees)
     with pytest.raises(UsageError, match=word):
-        Sessions(make_evaluating_player("heuristic-search:wjx@64"), tiny.RULES, options)
-
-
-@pytest.mark.parametrize(
-    ("player", "word"), [("greedy", "greedy"), ("heuristic-search:wjx@64", "32 nodes")]
-)
-def test_a_player_that_does_not_fit_is_refused(player, word):
-    with pytest.raises(UsageError, match=word):
-        Sessions(make_evaluating_player(player), tiny.RULES, EngineOptions(nodes=32))
+        Sessions(make_evaluating_player(player), tiny.RULES, options)

@@ -16,6 +16,7 @@ from tests.support.learner.plain_heuristics import (
     random_games,
     referee_at,
 )
+from tests.support.learner.searching import stack
 from tests.support.reference.referee import Game
 from train.config.run import HeuristicConfig, HeuristicsConfig
 from train.network import MASKED
@@ -74,8 +75,10 @@ LEFT_AND_WALL_UP = 3 * 4 + 0
 legal_slots = jax.jit(jax.vmap(actions.legal_slots))
 
 
-def stack(states):
-    return jax.tree.map(lambda *x: np.stack(x), *jax.device_get(states))
+def replayed(record):
+    """The rules, the actions and the states of a game of the slow referee."""
+    rules, played = Rules.from_dict(record["rules"]), record["actions"]
+    return rules, played, replay_actions(rules, played).states
 
 
 @functools.partial(jax.jit, static_argnames="configs")
@@ -129,33 +132,23 @@ CONFIGS = (
 BOARDS = 32
 
 
-def test_scores_of_random_games_are_the_plain_ones(conformance):
-    record = conformance["wallzero-4stone"][0]
-    rules, played = Rules.from_dict(record["rules"]), record["actions"]
+def test_scores_and_maps_of_random_games_are_the_plain_ones(conformance):
+    rules, played, states = replayed(conformance["wallzero-4stone"][0])
     plies = np.linspace(0, len(played), BOARDS).astype(int)
-    states = replay_actions(rules, played).states
-    found = np.asarray(scores_of(stack([states[ply] for ply in plies]), configs=CONFIGS))
-    for ply, scores in zip(plies, found, strict=True):
+    boards = stack([states[ply] for ply in plies])
+    red = functools.partial(heuristics.cell_weights, player=jnp.int32(0), config=CONFIGS[0])
+    found = jax.device_get((scores_of(boards, configs=CONFIGS), jax.jit(jax.vmap(red))(boards)))
+    for ply, scores, weights in zip(plies, *found, strict=True):
         board = referee_at(rules, played[:ply]).board
         wanted = [[plain_score(board, player, c) for player in range(2)] for c in CONFIGS]
         np.testing.assert_allclose(scores, wanted, atol=1e-4)
-
-
-def test_maps_of_random_games_are_the_plain_ones(conformance):
-    record = conformance["wallzero-4stone"][0]
-    rules, played = Rules.from_dict(record["rules"]), record["actions"]
-    plies = np.linspace(4, len(played), BOARDS).astype(int)
-    states = replay_actions(rules, played).states
-    red = functools.partial(heuristics.cell_weights, player=jnp.int32(0), config=CONFIGS[0])
-    maps = jax.jit(jax.vmap(red))(stack([states[ply] for ply in plies]))
-    for ply, found in zip(plies, np.asarray(maps), strict=True):
-        wanted = plain_weights(referee_at(rules, played[:ply]).board, 0, CONFIGS[0])
-        np.testing.assert_allclose(found.ravel(), [*wanted.values()], atol=1e-6)
+        plain = plain_weights(board, 0, CONFIGS[0])
+        np.testing.assert_allclose(weights.ravel(), [*plain.values()], atol=1e-6)
 
 
 def test_scores_do_not_know_north(conformance):
-    record = conformance["wallzero-4stone"][1]
-    states = replay_actions(Rules.from_dict(record["rules"]), record["actions"]).states[4:50:12]
+    *_, states = replayed(conformance["wallzero-4stone"][1])
+    states = states[4:50:12]
     turn = jax.jit(jax.vmap(symmetry.turn_state))
     turned = turn(stack([state for state in states for _ in range(8)]), np.arange(BOARDS) % 8)
     found = np.asarray(scores_of(turned, configs=CONFIGS))[:, 2].reshape(4, 8, 2)
@@ -164,10 +157,9 @@ def test_scores_do_not_know_north(conformance):
 
 
 def test_three_sides_are_scored_as_the_plain_ones(conformance):
-    record, config = conformance["playwallgo-3p"][0], CONFIGS[2]
-    rules, played = Rules.from_dict(record["rules"]), record["actions"]
-    states = replay_actions(rules, played).states[::4]
-    found = np.asarray(scores_of(stack(states), configs=(config,)))[:, 0]
+    rules, played, states = replayed(conformance["playwallgo-3p"][0])
+    config = CONFIGS[2]
+    found = np.asarray(scores_of(stack(states[::4]), configs=(config,)))[:, 0]
     for plies, scores in zip(range(0, 99, 4), found, strict=False):
         board = referee_at(rules, played[:plies]).board
         wanted = [plain_score_among(board, player, config) for player in range(3)]

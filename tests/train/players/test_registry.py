@@ -1,6 +1,7 @@
 """Every form of a player's name makes that player; unknown names are refused in one line."""
 
 import dataclasses
+import functools
 import json
 import shutil
 from pathlib import Path
@@ -180,18 +181,26 @@ def test_slots_are_drawn_by_the_policy_at_a_temperature(temperature, share):
 # As opponents that do not learn.
 
 
+TEACHER = functools.partial(make_teacher, heuristics=HeuristicsConfig())
+
+
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("make", "name", "said"),
     [
-        ("greedy", "weights"),
-        ("runs/nobody", "no network here"),
-        ("pretrained:wallzero-4stone@1s", "seconds"),
+        (make_frozen_opponent, "greedy", "weights"),
+        (make_frozen_opponent, "runs/nobody", "no network here"),
+        (make_frozen_opponent, "pretrained:wallzero-4stone@1s", "seconds"),
+        (TEACHER, "pretrained:wallzero-4stone", "weights"),
+        (TEACHER, "external:echo", "program"),
+        (TEACHER, "heuristic-search:wjx@1s", "seconds"),
+        (TEACHER, "heuristic-search:greedy", "'greedy'"),
+        (TEACHER, "exact", "two players"),
     ],
 )
-def test_players_that_are_no_opponents_are_refused_in_one_line(name, said):
-    with pytest.raises(UsageError) as error:
-        make_frozen_opponent(name, PRESETS["wallzero-4stone"])
-    assert said in str(error.value) and "\n" not in str(error.value)
+def test_players_that_are_no_opponents_or_teachers_are_refused_in_one_line(make, name, said):
+    with pytest.raises(UsageError, match=said) as error:
+        make(name, PRESETS["wallzero-4stone"])
+    assert "\n" not in str(error.value)
 
 
 def test_an_opponent_of_other_rules_is_refused(run):
@@ -235,7 +244,7 @@ def test_kept_weights_stand_for_those_of_the_name(run, tmp_path):
     "name", ["random", "greedy", "wjx", pytest.param("exact", marks=pytest.mark.slow)]
 )
 def test_a_teacher_plays_and_its_policy_is_legal(states, name):
-    teacher = jax.jit(make_teacher(name, tiny.RULES, heuristics=HeuristicsConfig()))
+    teacher = jax.jit(TEACHER(name, tiny.RULES))
     legal = np.asarray(jax.jit(jax.vmap(actions.legal_slots))(states))
     found = jax.device_get(teacher((), states, jax.random.key(1)))
     boards = np.arange(len(legal))
@@ -254,19 +263,3 @@ def test_a_teacher_plays_and_its_policy_is_legal(states, name):
     few = (found.policy > 0).sum(axis=1) <= 5
     assert few.any()
     np.testing.assert_array_equal(seen[few], found.policy[few] > 0)
-
-
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
-        ("pretrained:wallzero-4stone", "weights"),
-        ("external:echo", "program"),
-        ("heuristic-search:wjx@1s", "seconds"),
-        ("heuristic-search:greedy", "'greedy'"),
-        ("exact", "two players"),
-    ],
-)
-def test_other_teachers_are_refused_in_a_line(name, said):
-    with pytest.raises(UsageError, match=said) as caught:
-        make_teacher(name, PRESETS["wallzero-4stone"], heuristics=HeuristicsConfig())
-    assert "\n" not in str(caught.value)
