@@ -1,4 +1,4 @@
-"""Ablations: what is done, in which order, and what is left after an interruption.
+"""Ablations: lists of changes, what is done, in which order, what is left after an interruption.
 
 Training and matches are stood in for.
 """
@@ -11,9 +11,10 @@ import jax
 import numpy as np
 import pytest
 
+from tests.support.import_graph import ROOT
 from tests.support.learner import tiny
 from tests.support.learner.commands import command, complaint
-from train.config import CONFIG_FILE
+from train.config import CONFIG_FILE, read_config
 from train.experiments import ablation as ablation_lib
 from train.experiments.ablation import Ablation, AblationOptions, read_changes
 from train.experiments.lib import trainings
@@ -23,7 +24,7 @@ from train.experiments.lib.work import Work
 from train.experiments.pace import Pace
 from train.loop.run_directory import STARTS_FILE
 from train.loop.selfplay import stage_at
-from train.runtime.errors import NotFiniteError
+from train.runtime.errors import NotFiniteError, UsageError
 
 LIST = f"""
 [base]
@@ -256,10 +257,7 @@ def test_table_has_every_line(path, calls):
         (LIST + "replay.positions = 2_000_000_000\n", "replay.positions"),
         (LIST + 'selfplay.bootstrap_player = "wjy"\n', "wjy"),
         (LIST.replace("[base]", '[base]\nstart_weights = "no/run"', 1), "start_weights"),
-        (
-            LIST + "[base.rules]\nsize = 3\nplayers = 3\nstones = 1\norder = [0, 1, 2]\n",
-            "3 players",
-        ),
+        (LIST.replace("[base]", "[base]\nrules = 'playwallgo-3p'", 1), "3 players"),
     ],
 )
 def test_every_change_is_tried_before_anything_is_trained(path, calls, text, word):
@@ -268,3 +266,74 @@ def test_every_change_is_tried_before_anything_is_trained(path, calls, text, wor
     name = "base" if word in ("start_weights", "3 players") else "wider"
     assert said.startswith(f"ablation: {name}: ") and word in said
     assert not (calls.trained or calls.timed)
+
+
+# Lists of changes.
+
+LISTS = sorted((ROOT / "configs" / "ablations").glob("*.toml"))
+GOOD = """
+[base]
+search.simulations = 8
+[[change]]
+name = "wide"
+network.width = 48
+[[change]]
+name = "wide-slow"
+against = "wide"
+about = "slower"
+network.width = 48
+learner.learning_rate = 1e-3
+[[change]]
+name = "deep"
+network.blocks = "RR"
+"""
+
+
+@pytest.fixture
+def listed(tmp_path):
+    def read(text, *only):
+        path = tmp_path / "list.toml"
+        path.write_text(text)
+        return read_changes(path, only)
+
+    return read
+
+
+def test_changes_start_from_the_base(listed):
+    base, wide, slow, deep = listed(GOOD)
+    plain = read_config(None)
+    assert base.config.search.simulations == 8 and base.config.network == plain.network
+    assert (wide.config.network.width, wide.config.search.simulations) == (48, 8)
+    assert (slow.config.learner.learning_rate, slow.against, slow.about) == (1e-3, "wide", "slower")
+    assert (deep.config.network.blocks, deep.config.network.width) == ("RR", plain.network.width)
+    assert slow.keys == ("network.width = 48", "learner.learning_rate = 0.001")
+    assert len({change.digest for change in (base, wide, slow, deep)}) == 4
+
+
+def test_chosen_changes_bring_those_they_meet(listed):
+    assert [change.name for change in listed(GOOD, "wide-slow")] == ["base", "wide", "wide-slow"]
+    with pytest.raises(UsageError, match="tall"):
+        listed(GOOD, "tall")
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("[bass]\n" + GOOD, "bass"),
+        (GOOD.replace('"deep"', '"base"'), "taken"),
+        (GOOD.replace('against = "wide"', 'against = "deep"'), "earlier"),
+        (GOOD.replace('network.blocks = "RR"', ""), "nothing"),
+        (GOOD.replace("blocks", "blcks"), "'deep'"),
+    ],
+)
+def test_wrong_list_is_one_line(listed, text, word):
+    with pytest.raises(UsageError, match=word) as refused:
+        listed(text)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("path", LISTS, ids=lambda path: path.stem)
+def test_shipped_lists_are_read(path):
+    changes = read_changes(path)
+    assert len({change.digest for change in changes}) == len(changes)
+    assert path.read_text().startswith("# ")

@@ -1,13 +1,15 @@
 """Corridors: the answers against a plain flood, and that nothing nearer gives them away."""
 
+import dataclasses
 import functools
 import json
-from collections import deque
 
 import jax
 import numpy as np
 import pytest
 
+from tests.support.game.comparison import walls_of_words
+from tests.support.reference import referee as slow
 from train.experiments.corridor_positions import (
     HELD_OUT,
     TRAINING,
@@ -52,42 +54,32 @@ def take(corridors: Corridors, index: int) -> Corridors:
     return jax.tree.map(lambda leaf: leaf[index], corridors)
 
 
-def open_neighbours(one: Corridors) -> dict[int, list[int]]:
-    """For each cell, the cells next to it that no wall parts from it; plain Python."""
+def board_of(one: Corridors) -> slow.Board:
+    """The slow referee's board, with a stone on the asked cell and no others."""
     size = int(one.states.variant.size)
-    walls = one.states.position.walls  # [P, 2, W]
-    built = [
-        {c for c in range(size * size) if any(int(w[c // 32]) >> c % 32 & 1 for w in walls[:, o])}
-        for o in range(2)
-    ]
-    near: dict[int, list[int]] = {cell: [] for cell in range(size * size)}
-    for cell in near:
-        row, column = divmod(cell, size)
-        if row + 1 < size and cell not in built[0]:
-            near[cell].append(cell + size)
-            near[cell + size].append(cell)
-        if column + 1 < size and cell not in built[1]:
-            near[cell].append(cell + 1)
-            near[cell + 1].append(cell)
-    return near
+    built = walls_of_words(np.asarray(one.states.position.walls), size).any(axis=0)  # [2, N]
+    walls = {
+        slow.edge(divmod(int(cell), size), (slow.DOWN, slow.RIGHT)[orientation]): 0
+        for orientation, cell in np.argwhere(built)
+    }
+    return slow.Board(size, [[divmod(int(one.cell), size)]], walls)
 
 
-def steps_from(start: int, near: dict[int, list[int]]) -> dict[int, int]:
-    """Steps to every cell that can be reached."""
-    steps, queue = {start: 0}, deque([start])
-    while queue:
-        cell = queue.popleft()
-        for other in near[cell]:
-            if other not in steps:
-                steps[other] = steps[cell] + 1
-                queue.append(other)
-    return steps
+def steps_on(board: slow.Board) -> dict[slow.Cell, int]:
+    """Steps from the asked cell to every cell that can be reached."""
+    return board.distances(0, through_stones=True)
 
 
 def owner_of(one: Corridors) -> int:
     """Whose stone stands on the asked cell."""
     (owner,) = [p for p in range(2) if int(one.cell) in one.states.position.stones[p]]
     return owner
+
+
+def enemies_of(one: Corridors) -> list[slow.Cell]:
+    """The cells of the stones that the question is about."""
+    size = int(one.states.variant.size)
+    return [divmod(int(cell), size) for cell in one.states.position.stones[1 - owner_of(one)]]
 
 
 def planes_of(corridors: Corridors) -> np.ndarray:
@@ -123,9 +115,10 @@ def guess(known: Corridors, asked: Corridors, read) -> float:
 def counts(corridors: Corridors) -> np.ndarray:
     """float[N, ...]: sums of planes, cells by number of exits, distance, asked owner."""
     ones = [take(corridors, i) for i in range(len(corridors.cell))]
+    boards = map(board_of, ones)
     exits = [
-        np.bincount([len(cells) for cells in open_neighbours(one).values()], minlength=5)
-        for one in ones
+        np.bincount([len([*board.steps(cell, set())]) for cell in board.cells()], minlength=5)
+        for board in boards
     ]
     rest = [[one.distance, owner_of(one), one.states.position.ply] for one in ones]
     sums = planes_of(corridors).sum(axis=(1, 2))
@@ -135,9 +128,8 @@ def counts(corridors: Corridors) -> np.ndarray:
 def test_answers_agree_with_a_plain_flood(known):
     for index in range(COUNT):
         one = take(known, index)
-        reached = steps_from(int(one.cell), open_neighbours(one))
-        enemy = one.states.position.stones[1 - owner_of(one)]
-        found = [int(cell) in reached for cell in enemy]
+        reached = steps_on(board_of(one))
+        found = [cell in reached for cell in enemies_of(one)]
         assert any(found) == all(found) == bool(one.is_connected)
 
 
@@ -145,16 +137,13 @@ def test_enemies_are_far_and_the_wall_is_where_it_is_said(known):
     for index in range(0, 300, 2):
         pair = take(known, index), take(known, index + 1)
         one, other = sorted(pair, key=lambda each: bool(each.is_connected))
-        (parted, connected) = (open_neighbours(each) for each in (one, other))
-        uncut = {cell: sorted({*parted[cell], *connected[cell]}) for cell in parted}
-        steps = steps_from(int(one.cell), uncut)
-        enemy = one.states.position.stones[1 - owner_of(one)]
-        assert min(steps[int(cell)] for cell in enemy) >= 10
-        for near in (parted, connected):
-            (low, high) = sorted(
-                steps[cell] for cell in uncut if set(near[cell]) != set(uncut[cell])
-            )
-            assert (low, high) == (one.distance - 1, one.distance)
+        parted, connected = board_of(one), board_of(other)
+        shared = dict.fromkeys(parted.walls.keys() & connected.walls.keys(), 0)
+        steps = steps_on(dataclasses.replace(parted, walls=shared))
+        assert min(steps[cell] for cell in enemies_of(one)) >= 10
+        for board in (parted, connected):
+            (wall,) = board.walls.keys() - shared.keys()
+            assert sorted(steps[cell] for cell in wall) == [one.distance - 1, one.distance]
         assert one.distance == other.distance >= 5
 
 
@@ -208,13 +197,14 @@ def test_same_seed_same_positions_and_others_differ(known, asked):
 
 def way_across(pair: tuple[Corridors, Corridors], place: int) -> list[tuple[int, int]]:
     """The cells from the asked one across the wall of one position of a pair, as (row, column)."""
-    here, there = (open_neighbours(each) for each in (pair[place], pair[1 - place]))
-    steps = steps_from(int(pair[place].cell), there)
-    (wall,) = {frozenset((a, b)) for a in there for b in there[a] if b not in here[a]}
+    here, there = board_of(pair[place]), board_of(pair[1 - place])
+    steps = steps_on(there)
+    (wall,) = here.walls.keys() - there.walls.keys()
     way = [max(wall, key=lambda cell: steps[cell])]
     while steps[way[-1]]:
-        way.append(next(n for n in there[way[-1]] if steps.get(n) == steps[way[-1]] - 1))
-    return [divmod(cell, RULES.size) for cell in way]
+        near = there.steps(way[-1], set())
+        way.append(next(cell for cell in near if steps.get(cell) == steps[way[-1]] - 1))
+    return way
 
 
 def moved(way: list[tuple[int, int]]) -> set[tuple[tuple[int, int], ...]]:
@@ -263,9 +253,7 @@ def test_other_rules(rules, min_distance):
     assert np.asarray(legal_slots(corridors.states)).any(axis=1).all()
     for index in range(20):
         one = take(corridors, index)
-        reached = steps_from(int(one.cell), open_neighbours(one))
-        enemy = one.states.position.stones[1 - owner_of(one)]
-        assert (int(enemy[0]) in reached) == bool(one.is_connected)
+        assert (enemies_of(one)[0] in steps_on(board_of(one))) == bool(one.is_connected)
 
 
 def test_boards_without_such_positions_are_refused():

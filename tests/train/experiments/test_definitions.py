@@ -11,19 +11,12 @@ import pytest
 from tests.support.reference import referee as slow
 from train.checkpoints.exported import Calibration
 from train.data.record_dataset import RecordedGames
-from train.experiments import (
-    adversary,
-    balance,
-    footing,
-    mobility,
-    openings,
-    plays,
-    size,
-)
+from train.experiments import adversary, balance, footing, mobility, openings, plays, size
 from train.experiments.lib.scales import read_scales
 from train.experiments.lib.work import SelfplayGames
 from train.players.networks import load_network
 from train.search.config import SearchConfig
+from wallgo_jax.board.geometry import MOVE_OFFSETS
 from wallgo_jax.formats.records import Record
 from wallgo_jax.game.rules import PRESETS, Rules
 from wallgo_jax.game.sizes import first_placement
@@ -61,11 +54,9 @@ def test_turned_openings_are_one():
         for line, reward in zip(lines, rewards, strict=True)
     ]
     tree = balance.tree_of(games_of(FOUR, *played), depth=2)
-    by_length = {length: [] for length in (1, 2)}
-    for path, node in tree.nodes.items():
-        by_length.setdefault(len(path), []).append(node)
-    assert by_length[1] == [balance.OpeningNode(5, 2.5)]
-    assert sorted(by_length[2]) == [balance.OpeningNode(1, 0.0), balance.OpeningNode(4, 2.5)]
+    one, two = ([node for path, node in tree.nodes.items() if len(path) == n] for n in (1, 2))
+    assert one == [balance.OpeningNode(5, 2.5)]
+    assert sorted(two) == [balance.OpeningNode(1, 0.0), balance.OpeningNode(4, 2.5)]
     assert tree.games == 5
 
 
@@ -93,9 +84,7 @@ def test_placements_are_counted_with_their_turned_copies():
 def test_knuths_estimate_is_the_number_of_games():
     """A board with a wall each is small enough to count its games with the slow referee."""
     rules = Rules(size=3, stones=1, order=(0, 1), walls=1)
-    total = 0
-    for game in _all_counts(rules):
-        total += game
+    total = sum(_all_counts(rules))
     found = size.size_of(size.random_descents(rules, 1024, seed=1), seed=0)
     assert found.knuth[1] <= math.log10(total) <= found.knuth[2]
     assert found.typical[0] <= found.knuth[0]
@@ -175,8 +164,6 @@ def test_kinds_of_plays_are_those_of_the_definition(moves, has_kind):
 
 def _plays(mask: np.ndarray) -> set[tuple[int, int]]:
     """Slots as (move, side); the moves of the engine in the referee's numbers."""
-    from wallgo_jax.board.geometry import MOVE_OFFSETS
-
     offsets = [tuple(map(int, offset)) for offset in MOVE_OFFSETS]
     return {(slow.MOVES.index(offsets[slot // 4]), slot % 4) for slot in np.flatnonzero(mask)}
 

@@ -36,7 +36,7 @@ CONFIG = {
     "replay": {"positions": 256},
     "learner": {"batch": 8, "steps": 1},
 }
-SHIPPED = "pretrained:wallzero-4stone"
+SHIPPED, OF_THREE = "pretrained:wallzero-4stone", {"rules": "playwallgo-3p"}
 
 
 @pytest.mark.parametrize(
@@ -68,17 +68,14 @@ def test_scales_change_keys_of_that_of_a_cpu():
 @pytest.mark.parametrize(
     ("name", "fields", "word"),
     [
-        ("features", {"config": {"rules": "playwallgo-3p"}}, "two players"),
+        ("features", {"config": OF_THREE}, "two players"),
         ("blocks", {"opening_plies": 500}, "opening_plies"),
         ("transfer", {"cases": [{"name": "b", "source": "pretrained:nobody"}]}, "nobody"),
         ("transfer", {"cases": [{"name": "a", "freeze": ["nose=1"]}]}, "nose"),
-        (
-            "transfer",
-            {"cases": [{"name": "a", "source_config": {"rules": "playwallgo-3p"}}]},
-            "two players",
-        ),
+        ("transfer", {"cases": [{"name": "a", "source_config": OF_THREE}]}, "two players"),
         ("balance", {"players": ["random"]}, "network"),
         ("adversary", {"blocks": [], "victims": ["net:a"]}, "searches"),
+        ("setups", {"beam": [0]}, "3 turns: beam needs 2 numbers, frontier 3"),
         ("corridors", {"blocks": [], "trunks": [f"{SHIPPED}@4"]}, "without"),
     ],
 )
@@ -103,10 +100,7 @@ def made(monkeypatch) -> list[int]:
             numbers.append(number)
             return number
 
-        pieces = [
-            work.cached("part", {"number": number}, lambda number=number: make(number))
-            for number in (1, 2)
-        ]
+        pieces = [work.cached("part", {"n": n}, lambda n=n: make(n)) for n in (1, 2)]
         curve = Curve("a", dict.fromkeys((1, 2), Estimate(0.5, 0.4, 0.6, 2)))
         figure = curves_figure([curve], title="T", x_label="x", y_label="y")
         table = Table("T", ("one", "two"), (("`a`", "b"),))
@@ -161,7 +155,8 @@ TRAININGS = {"seeds": 1, "games": 2, "simulations": 2, "opening_plies": 0, "conf
 SMALL = {
     "features": TRAININGS | {"planes": ["B", "BT", "BTR", "BTRH", "BTRD"], "blocks": ["R", "W"]},
     "blocks": TRAININGS | {"blocks": ["R", "W"]},
-    "size": {"rules": ["hkoi"], "random_games": 4, "players": [SHIPPED], "strong_games": 2},
+    "size": {"rules": ["hkoi"], "random_games": 4, "players": [SHIPPED], "strong_games": 2}
+    | {"simulations": 1},
     "balance": {"players": [SHIPPED], "simulations": [1], "games": 4},
     "mobility": {"simulations": 1, "games": 2, "searched_games": 2, "search_simulations": 2},
     "footing": {
@@ -205,7 +200,6 @@ SMALL = {
     },
     "exact": {"boards": [tiny.RULES.to_dict()]},
 }
-SMALL["size"] |= {"simulations": 1}
 
 
 def test_plane_sets_meet_all_others(monkeypatch, tmp_path):

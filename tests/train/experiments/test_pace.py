@@ -23,27 +23,23 @@ class Step:
         return 7.0
 
 
-def searching(simulations: int) -> Stage:
-    return Stage(simulations)
-
-
 def test_stages_of_equal_length_share_the_budget():
     """Half of a run takes 1 s an iteration, half 3 s: 60 s hold 30, of which 15 are in each."""
     config = tiny.config("--search.simulations", "4", "--search.first_simulations", "2")
-    pace = {searching(2): 1.0, searching(4): 3.0}
+    pace = {Stage(2): 1.0, Stage(4): 3.0}
     assert pace_lib.iterations_within(config, pace, 60.0) == 30
     assert pace_lib.iterations_within(config, pace, 59.9) == 29  # 15 of 1 s, 14 of 3 s: 57 s
 
 
 def test_bootstrap_has_its_own_pace():
     config = tiny.config("--selfplay.bootstrap_iterations", "3")
-    pace = {BOOTSTRAP: 5.0, searching(2): 1.0}
+    pace = {BOOTSTRAP: 5.0, Stage(2): 1.0}
     assert pace_lib.iterations_within(config, pace, 25.0) == 13
 
 
 def test_too_short_a_budget_is_refused():
     with pytest.raises(UsageError, match=r"too short: one iteration takes 2 s"):
-        pace_lib.iterations_within(tiny.config(), {searching(2): 2.0}, 1.9)
+        pace_lib.iterations_within(tiny.config(), {Stage(2): 2.0}, 1.9)
 
 
 def test_pace_times_each_stage_with_full_steps(monkeypatch):
@@ -60,7 +56,7 @@ def test_pace_times_each_stage_with_full_steps(monkeypatch):
     monkeypatch.setattr(pace_lib, "make_run_programs", Step)
     monkeypatch.setattr(pace_lib, "run_iteration", iterate)
     pace = pace_lib.measure_pace(config)
-    assert pace.seconds == {searching(2): 1.5, searching(4): 3.5}
+    assert pace.seconds == {Stage(2): 1.5, Stage(4): 3.5}
     assert pace.compile_seconds == 14.0
     assert len(asked) == pace.iterations == 3 + 2 * pace_lib.TIMED
     assert pace.iterations <= pace_lib.most_iterations(dataclasses.replace(config, iterations=2))
@@ -80,8 +76,8 @@ def test_a_pace_beside_another_does_not_feel_the_machine(monkeypatch):
     monkeypatch.setattr(pace_lib, "make_run_programs", Step)
     monkeypatch.setattr(pace_lib, "run_iteration", iterate)
     monkeypatch.setattr(pace_lib, "_most_warm_up", lambda config: 1)
-    found = pace_lib.measure_pace(change, base, {searching(2): 1.5})
-    assert found.seconds == {searching(2): 3.0}
+    found = pace_lib.measure_pace(change, base, {Stage(2): 1.5})
+    assert found.seconds == {Stage(2): 3.0}
     assert found.iterations == 1 + pace_lib.TURNS
 
 

@@ -6,11 +6,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-import train
 from tests.support.learner import tiny
 from train.arena.openings import read_openings
 from train.experiments import openings, setups
-from train.runtime.errors import UsageError
 from train.solver.exact_player import tables_of
 from wallgo_jax.game import symmetry
 from wallgo_jax.game.rules import PRESETS, Rules
@@ -77,8 +75,3 @@ def test_a_book_opens_matches_and_holds_no_turned_copies(tmp_path):
     read, made = read_openings(path, FOUR), setups.positions_of(FOUR, distinct)
     assert read.has_games and read.actions.tolist() == (distinct + first_placement(7)).tolist()
     np.testing.assert_equal(read.position._asdict(), made.position._asdict())
-
-
-def test_numbers_of_turns_are_checked(tmp_path):
-    with pytest.raises(UsageError, match="3 turns: beam needs 2 numbers, frontier 3"):
-        train.run_study("setups", {"setups": {"beam": [0]}}, out=tmp_path)
