@@ -45,19 +45,14 @@ def plays(monkeypatch):
 
     found = Plays()
 
-    def note(*names: str) -> None:
-        if len(found) == found.most:
-            raise KeyboardInterrupt
-        found.append(names)
-
     def make_play(rules, *, games, **options):
         def play(seated, number):
-            names = [entrant.name for entrant in seated]
-            note(*names)
-            if len(names) > 2:
-                return matches.at_table(names, rules, games)
-            outcome = [1, -1, 0, 1] * (games // 4)
-            return matches.of_two(*names, rules, outcome)
+            if len(found) == found.most:
+                raise KeyboardInterrupt
+            found.append(tuple(entrant.name for entrant in seated))
+            if len(seated) > 2:
+                return matches.at_table(found[-1], rules, games)
+            return matches.of_two(*found[-1], rules, [1, -1, 0, 1] * (games // 4))
 
         return play
 

@@ -11,6 +11,7 @@ import wallgo_jax
 from tests.support.learner import tiny
 from tests.support.learner.commands import RULES, Said, command, complaint
 from train.__main__ import main
+from train.api.players import rules_for
 from train.arena.result import wilson_interval
 from train.cli.command_line import GROUPS, OLD_NAMES, OPEN_GROUPS, PROGRAM, renamed
 from train.config import read_config
@@ -27,36 +28,17 @@ def test_match_prints_a_table_and_writes_its_games_down(matched, tmp_path):
     points = 0.0
     for record in written:
         game = records.replay(record)
-        assert game.is_over
-        assert game.rules == tiny.RULES
+        assert game.is_over and game.rules == tiny.RULES
         points += (game.rewards[record.players.index(matched[1])] + 1) / 2
     assert sum(record.players[0] == matched[1] for record in written) == 10
-    found = json.loads(figures.read_text())
-    assert found["games"] == found["wins"] + found["draws"] + found["losses"] == 20
-    assert (found["seed"], found["win_rate"]) == (4, points / 20)
-    assert 0 <= found["red_win_rate"] <= 1
-    out = " ".join(said.out.split())
-    assert "against random" in out
-    assert "games │ 20 │" in out
-    assert "seed 4 · 0 random opening plies" in out
+    found, out = json.loads(figures.read_text()), " ".join(said.out.split())
+    assert (found["games"], found["seed"], found["win_rate"]) == (20, 4, points / 20)
+    assert "against random" in out and "seed 4 · 0 random opening plies" in out
     won, drawn, lost = map(int, re.search(r"lost │ (\d+), (\d+), (\d+) │", out).groups())
-    assert [won, drawn, lost] == [found[name] for name in ("wins", "draws", "losses")]
-    assert won + drawn / 2 == points
+    assert won + drawn / 2 == points and won + drawn + lost == 20
     assert f"win rate │ {points / 20:.2%} │" in out
     low, high = wilson_interval(points / 20, 20)
     assert f"{low:.1%} to {high:.1%}" in out
-
-
-def test_describe_prints_and_writes(finished, tmp_path, monkeypatch):
-    monkeypatch.setattr("train.analysis.describe.RUN_SECONDS", 0.01)
-    path = tmp_path / "new" / "parts.json"
-    said = command("inspect", "describe", finished[0], "--batch", "4", "--json", path)
-    assert (said.code, said.err) == (0, "")
-    assert "block 1 R" in said.out
-    assert "evaluations/s" in said.out
-    figures = json.loads(path.read_text())
-    assert figures["parameters"] == sum(part["parameters"] for part in figures["parts"])
-    assert "evaluations/s" not in command("inspect", "describe", tiny.PATH, "--no-measure").out
 
 
 def test_corridors_are_written(tmp_path):
@@ -149,15 +131,12 @@ def test_versions(capsys):
     )
 
 
-def test_rules_are_read_alike_everywhere(matched, tmp_path):
-    """A preset, JSON and files give one match, and one config."""
+def test_rules_are_read_alike_everywhere(tmp_path):
+    """By commands that play and by configs: JSON, files and a preset's name."""
     path, table = tmp_path / "rules.json", tmp_path / "rules.toml"
     path.write_text(RULES)
     table.write_text('name = "x"\n[rules]\nsize = 3\nstones = 1\norder = [0, 1]\n')
-    said = [
-        command(*matched, "--games", "20", "--rules", given).out for given in (RULES, path, table)
-    ]
-    assert said[0] == said[1] == said[2]
     for given in (RULES, path, table, "{size = 3, stones = 1, order = [0, 1]}"):
         assert read_config(None, ["--rules", str(given)]).rules == tiny.RULES
+        assert rules_for(["random"], str(given)) == tiny.RULES
     assert read_config(None, ["--rules", "hkoi"]).rules == PRESETS["hkoi"]

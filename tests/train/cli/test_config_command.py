@@ -50,16 +50,7 @@ def test_every_key_has_a_row():
 
 def test_what_differs_is_marked_and_its_default_named():
     out = shown(tiny.PATH, "--learner.steps", "9", "--only", "learner.steps")
-    assert out.splitlines()[1].split() == [
-        "*",
-        "steps",
-        "9",
-        "steps",
-        "of",
-        "an",
-        "iteration",
-        "[steps]",
-    ]
+    assert out.splitlines()[1].split() == "* steps 9 steps of an iteration [steps]".split()
     assert out.splitlines()[2].strip() == "(32)"
     assert out.splitlines()[-1] == "* differs from its default, which stands below it"
     unchanged = shown("--only", "learner.batch")

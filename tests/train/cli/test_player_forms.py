@@ -2,14 +2,14 @@
 
 import json
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
 from tests.support.learner import tiny
-from tests.support.learner.commands import MATCH, RULES, command, complaint
-from tests.support.reference.referee import Game
+from tests.support.learner.commands import command, complaint
+from tests.support.learner.plain_heuristics import referee_at
 from train.analysis import accuracy as accuracy_lib
-from train.checkpoints import pretrained
 from train.loop.evaluation import check_opponents
 from train.players import registry
 from train.ratings import pool
@@ -18,9 +18,7 @@ from wallgo_jax.formats import records
 from wallgo_jax.game.rules import Rules
 
 SHIPPED = "pretrained:wallzero-4stone"
-NO_RULES = MATCH[2:]
 FORMS = ("{run}", "{run}/checkpoints/6", "search:{run}", "net:{run}", "{model}", "net:{model}")
-assert MATCH[:2] == ["--rules", RULES]
 
 
 @pytest.fixture(scope="session")
@@ -32,15 +30,6 @@ def places(finished, tmp_path_factory) -> dict[str, Path]:
     assert (said.code, said.err) == (0, "")
     assert said.out == f"written: {model} (weights and card of {run}, iteration 6)\n"
     return {"run": run, "model": model}
-
-
-@pytest.mark.slow
-def test_export_says_how_the_weights_were_made(places):
-    card = json.loads((places["model"] / "card.json").read_text())
-    assert (card["model"], card["run"], card["iteration"]) == ("mine", "tiny", 6)
-    assert card["evaluation"]["iterations"] == 6
-    assert card["last_metrics"]["positions"] == 32
-    assert card["config"]["search"]["simulations"] == 2
 
 
 def test_export_of_an_older_checkpoint_claims_no_later_match(places, tmp_path):
@@ -104,7 +93,10 @@ def test_export_leaves_other_folders_alone(places, tmp_path):
     assert command("export", places["run"], tmp_path / "part").code == 0
 
 
-def test_the_page_says_what_the_card_says(places):
+def test_card_and_page_say_how_the_weights_were_made(places):
+    card = json.loads((places["model"] / "card.json").read_text())
+    assert (card["model"], card["run"], card["iteration"]) == ("mine", "tiny", 6)
+    assert card["evaluation"]["iterations"] == 6 and card["last_metrics"]["positions"] == 32
     page = (places["model"] / "README.md").read_text()
     for told in ("# mine", "the rules 3x3", "| `tiny` | 6 | 7 | random weights |", "hours"):
         assert told in page
@@ -121,9 +113,12 @@ def test_every_form_is_taken(form, places, tmp_path):
     ]
     assert cards[0] | {"model": "again"} == cards[1]
 
-    said = command("inspect", "describe", player, "--no-measure")
+    figures = tmp_path / "new" / "parts.json"
+    said = command("inspect", "describe", player, "--no-measure", "--json", figures)
     assert (said.code, said.err) == (0, "")
     assert "R, width 8: the network of" in said.out
+    parts = json.loads(figures.read_text())
+    assert parts["parameters"] == sum(part["parameters"] for part in parts["parts"])
 
     for game in ("game.jsonl", "game.txt"):
         out = tmp_path / f"{game}.json"
@@ -147,24 +142,6 @@ def test_moves_are_of_the_rules_that_the_network_has_learned(places, tmp_path):
     assert [[row.count(1) for row in owner] for owner in true] == [[1, 0, 0], [2, 3, 3], [0, 0, 0]]
 
 
-def rows_of(table: str) -> list[str]:
-    """The figures of a match."""
-    return [line.replace(" ", "") for line in table.splitlines() if line.startswith("│")]
-
-
-def test_match_takes_every_form(places, monkeypatch):
-    """Without --rules: those of the run. The forms are one player, so the games are the same."""
-    monkeypatch.setattr(pretrained, "FOLDER", places["model"].parent)
-    forms = ("search:{run}@2", "{run}/checkpoints/6@2", "{model}@2", "pretrained:mine@2")
-    found = []
-    for words in [*([form, *NO_RULES] for form in forms), [forms[0], *MATCH]]:
-        name, *words = words
-        said = command("match", name.format(**places), "random", *words, "--opening-plies", "0")
-        assert (said.code, said.err) == (0, "")
-        found.append(rows_of(said.out))
-    assert all(rows == found[0] for rows in found)
-
-
 def test_tournament_takes_folders_and_the_rules_of_the_run(places, tmp_path):
     names = [f"{places['model']}@2", "random"]
     words = ["--games", "20", "--opening-plies", "0", "--json", tmp_path / "t.json"]
@@ -175,23 +152,11 @@ def test_tournament_takes_folders_and_the_rules_of_the_run(places, tmp_path):
     assert sum(row["points"] for row in record["table"]) == 20
     games = list(records.read(tmp_path / "t.jsonl"))
     assert len(games) == 20
-    for game in games:
-        referee = Game(game.rules.to_dict())
-        for action in game.actions:
-            referee.act(action)
-        assert referee.over
+    assert all(referee_at(game.rules, game.actions).over for game in games)
 
 
 def test_elo_takes_runs_folders_and_their_rules(places, tmp_path, monkeypatch):
-    asked = []
-
-    def measure(entrants, results, play, **options):
-        asked.append({entrant.name: entrant.iteration for entrant in entrants})
-        raise UsageError("enough")
-
-    def make_play(rules, **options):
-        asked.append(rules)
-
+    measure, make_play = Mock(side_effect=UsageError("enough")), Mock()
     monkeypatch.setattr(pool, "measure", measure)
     monkeypatch.setattr(pool, "make_play", make_play)
     model, run, cache = places["model"], places["run"], ["--cache", tmp_path / "games.jsonl"]
@@ -200,8 +165,11 @@ def test_elo_takes_runs_folders_and_their_rules(places, tmp_path, monkeypatch):
     turned = f"{run}?symmetries=8"
     words = [model, turned, f"{run}/checkpoints/4", "net:" + str(run), "--simulations", "0"]
     assert complaint(command("elo", *words, "--anchors", "random", *cache)) == "enough"
-    rules, first, again, second = asked
-    assert rules == again == tiny.RULES
+    assert [each.args[0] for each in make_play.call_args_list] == [tiny.RULES] * 2
+    first, second = (
+        {entrant.name: entrant.iteration for entrant in each.args[0]}
+        for each in measure.call_args_list
+    )
     single = {"random": None, "wjx": None, f"search:{model}@3": None}
     assert first == {"tiny/3": 3, "tiny/4": 4, "tiny/6": 6} | single
     trained = (f"net:{model}", f"net:{turned}", f"net:{run}/checkpoints/4", f"net:{run}")
@@ -209,21 +177,14 @@ def test_elo_takes_runs_folders_and_their_rules(places, tmp_path, monkeypatch):
 
 
 def test_accuracy_is_on_the_rules_that_the_player_has_learned(places, monkeypatch):
-    asked = []
-
-    def measure(player, rules, **options):
-        asked.append((player.name, rules))
-        raise KeyboardInterrupt
-
+    measure = Mock(side_effect=KeyboardInterrupt)
     monkeypatch.setattr(accuracy_lib, "value_accuracy", measure)
-    command("accuracy", places["model"])
-    command("accuracy", "wjx")
-    command("accuracy", SHIPPED)
-    solved = Rules(size=3, stones=1, order=(0, 1))
-    name = f"search:{places['model']}@64"
-    assert asked[:2] == [(name, tiny.RULES), ("wjx", solved)]
+    for name in (places["model"], "wjx", SHIPPED):
+        command("accuracy", name)
+    asked = [(player.name, rules) for (player, rules), _ in measure.call_args_list]
+    # The tiny rules are also those of a board that is solved.
+    assert asked[:2] == [(f"search:{places['model']}@64", tiny.RULES), ("wjx", tiny.RULES)]
     assert asked[2][1].size == 7
-    assert solved == tiny.RULES
 
 
 @pytest.mark.parametrize("words", [(), ("--positions", "9")])

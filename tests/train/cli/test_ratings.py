@@ -3,7 +3,10 @@
 import json
 import math
 import shutil
+import signal
+from collections import Counter
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -13,6 +16,7 @@ from tests.support.learner.saved import save_run
 from train.api import games
 from train.api import ratings as api_ratings
 from train.api.results import PlayedMatch
+from train.arena import match as match_lib
 from train.config.sprt import Sprt
 from train.ratings import pool as pool_lib
 from train.runtime.errors import UsageError
@@ -52,20 +56,6 @@ def test_elo_rates_checkpoints_and_anchors(run, plays, tmp_path):
     for name in players:
         assert name in said.out
     assert " · 2 simulations · " in " ".join(said.out.split())
-
-
-def test_elo_plays_only_what_is_new(run, plays):
-    command("elo", run, *ELO, "--budget", "40")
-    before = lines(run)
-    assert len(before) == len(plays) == 10
-    assert command("elo", run, *ELO, "--budget", "40").code == 0
-    assert lines(run) == before
-    assert command("elo", run, *ELO, "--budget", "48").code == 0
-    assert lines(run)[:10] == before
-    assert len(lines(run)) == len(plays) == 12
-    (run / pool_lib.CACHE_FILE).write_text(f"{before[0]}\n{{\n")
-    message = complaint(command("elo", run, *ELO, "--budget", "40"))
-    assert message.startswith(f"{run / pool_lib.CACHE_FILE}, line 2: ")
 
 
 def test_stopped_elo_keeps_its_finished_pairings(run, plays):
@@ -136,20 +126,12 @@ def test_the_time_of_a_programs_moves_is_a_term_of_its_games(
     player, seconds, terms, tmp_path, monkeypatch
 ):
     """Only where it decides games: those of other pools stay known."""
-    asked = []
-
-    class Cache:
-        def __init__(self, path, settings):
-            asked.append(settings)
-            raise UsageError("no games here")
-
-    monkeypatch.setattr(api_ratings, "ResultsCache", Cache)
+    cache = Mock(side_effect=UsageError("no games here"))
+    monkeypatch.setattr(api_ratings, "ResultsCache", cache)
     words = [player, *ELO, "--move-seconds", seconds, "--cache", tmp_path / "games.jsonl"]
     assert complaint(command("elo", *words)) == "no games here"
-    assert asked == [pool_lib.settings_of(tiny.RULES, opening_plies=2, seed=0) | terms]
-
-
-GATE = {"test": Sprt(-100, 0), "total": 2000}
+    settings = pool_lib.settings_of(tiny.RULES, opening_plies=2, seed=0) | terms
+    cache.assert_called_once_with(tmp_path / "games.jsonl", settings)
 
 
 @pytest.mark.parametrize(
@@ -162,11 +144,9 @@ GATE = {"test": Sprt(-100, 0), "total": 2000}
     ],
 )
 def test_a_gate_tells_by_its_exit_code(outcome, is_stopped, code, said, monkeypatch):
-    result = PlayedMatch(
-        **vars(matches.of_two("wjx", "random", tiny.RULES, outcome)),
-        **GATE,
-        is_interrupted=is_stopped,
-    )
+    played = vars(matches.of_two("wjx", "random", tiny.RULES, outcome))
+    how = {"test": Sprt(-100, 0), "total": 2000, "is_interrupted": is_stopped}
+    result = PlayedMatch(**played, **how)
     monkeypatch.setattr(games, "match", lambda *players, **options: result)
     found = command("gate", "wjx", "--against", "random", "--sprt", "-100,0")
     assert found.code == code and found.out.endswith(said)
@@ -185,17 +165,12 @@ def test_a_gate_tells_by_its_exit_code(outcome, is_stopped, code, said, monkeypa
     ],
 )
 def test_the_shipped_player_is_the_opponent_where_none_is_named(player, against, monkeypatch):
-    asked = []
-
-    def match(*players, **options):
-        keys = ("sprt", "seed", "games", "opening_plies")
-        asked.append((players, *(options.get(key) for key in keys)))
-        raise UsageError("enough")
-
+    match = Mock(side_effect=UsageError("enough"))
     monkeypatch.setattr(games, "match", match)
     assert complaint(command("match", player)) == "enough"
     assert complaint(command("match", player, "--gate", "--seed", "3")) == "enough"
-    names = player, against
+    keys, names = ("sprt", "seed", "games", "opening_plies"), (player, against)
+    asked = [(each.args, *map(each.kwargs.get, keys)) for each in match.call_args_list]
     assert asked == [(names, None, 0, None, None), (names, "-10,0", 3, 20_000, 4)]
 
 
@@ -203,14 +178,10 @@ def test_match_stops_when_it_is_decided(matched, tmp_path):
     words = [*matched, "--games", "2000", "--sprt=-400,-300"]
     said = command(*words, "--json", tmp_path / "match.json")
     record = json.loads((tmp_path / "match.json").read_text())
-    assert record["games"] < 2000
-    assert record["sprt"]["decision"] == "H1"
-    assert record["sprt"]["bounds"] == pytest.approx([-math.log(19), math.log(19)])
-    assert record["sprt"]["llr"] >= math.log(19)
-    out = " ".join(said.out.split())
-    llr = record["sprt"]["llr"]
-    assert f"SPRT: log-likelihood ratio {llr:.2f}, bounds -2.94 and 2.94: H1 is accepted" in out
-    assert "the first player's lead is -300 Elo points rather than -400" in out
+    test, out = record["sprt"], " ".join(said.out.split())
+    assert record["games"] < 2000 and test["decision"] == "H1" and test["llr"] >= math.log(19)
+    assert test["bounds"] == pytest.approx([-math.log(19), math.log(19)])
+    assert f"log-likelihood ratio {test['llr']:.2f}, bounds -2.94 and 2.94: H1 is accepted" in out
     assert f"written: {tmp_path}/match.json (figures)\n" in said.out
 
 
@@ -251,3 +222,75 @@ def test_levels_are_rated_into_the_card(model, plays, tmp_path):
     assert (figures["games"], len(plays)) == (16, 4)
     assert "16 games, 0 of them new" in command(*words).out
     assert len(plays) == 4
+
+
+# Tournaments, with matches that are over at once.
+
+TWO = ("random", "greedy", "wjx"), ("--rules", RULES, "--games", 4), (8, 12), "meetings"
+FAILURE = UsageError("player 'external:b': gave no answer within 60 s")
+
+
+@pytest.fixture
+def meetings(monkeypatch):
+    """The names and the pairs before of each match; the first player wins all. A third match raises
+    `meetings.failure`, or is stopped by the signal that it names."""
+
+    class Meetings(list):
+        failure = None
+
+    found = Meetings()
+
+    def play_meeting(players, rules, options, *, seed, before, on_progress):
+        names, games = [player.name for player in players], options.games
+        if found.failure and len(found) == 2:
+            if isinstance(found.failure, Exception):
+                raise found.failure
+            signal.raise_signal(found.failure)
+            assert options.should_stop()
+            games = 2
+        found.append((*names, before, games // 2))
+        if len(names) > 2:
+            return matches.at_table(names, rules, games)
+        return matches.of_two(*names, rules, [1] * games)
+
+    monkeypatch.setattr(match_lib, "play_meeting", play_meeting)
+    return found
+
+
+def test_an_elimination_plays_no_pair_of_its_heats_again(meetings, tmp_path):
+    names = ["random", "greedy", "wjx", "ethen"]
+    words = ["--rules", RULES, "--format", "double-elimination", "--heats", 2, "--games", 4]
+    assert command("tournament", *names, *words, "--json", tmp_path / "t.json").code == 0
+    played = Counter(
+        (frozenset(two), before + pair) for *two, before, pairs in meetings for pair in range(pairs)
+    )
+    assert max(played.values()) == 1
+    assert max(Counter(both for both, _ in played).values()) > 2  # two met again
+    assert sorted(json.loads((tmp_path / "t.json").read_text())["places"]) == sorted(names)
+
+
+@pytest.mark.parametrize(
+    ("failure", "names", "rules", "games", "key"),
+    [
+        (FAILURE, *TWO),
+        (signal.SIGTERM, *TWO),
+        (FAILURE, ("random", "greedy", "wjx", "ethen"), ("--rules", TRIO), (12, 24), "tables"),
+    ],
+    ids=["failed", "stopped", "failed-at-tables"],
+)
+def test_finished_meetings_are_kept(meetings, tmp_path, failure, names, rules, games, key):
+    meetings.failure = failure
+    outputs = ("--json", tmp_path / "t.json", "--records", tmp_path / "t.jsonl")
+    said = command("tournament", *names, *rules, *outputs)
+    if failure is FAILURE:
+        assert complaint(said) == str(FAILURE)
+    else:
+        assert said.code == EXIT_INTERRUPTED
+        assert (
+            said.err
+            == "stopped: the 2 meetings that are over count; the same command starts anew\n"
+        )
+    assert f"stopped after {games[0]} of {games[1]} games" in " ".join(said.out.split())
+    found = json.loads((tmp_path / "t.json").read_text())
+    assert found["is_stopped"] and len(found[key]) == 2
+    assert len((tmp_path / "t.jsonl").read_text().splitlines()) == games[0]

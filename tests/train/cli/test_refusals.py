@@ -8,6 +8,7 @@ import random
 import shlex
 import shutil
 from pathlib import Path
+from unittest.mock import Mock
 
 import jax
 import pytest
@@ -40,7 +41,6 @@ REFUSED = [
     ("run --resume", "--resume"),
     ("run config.toml --resume", "--resume"),
     ("run --resum runs/x", "--resume?"),
-    ("run --seeed 1", "seed?"),
     ("run config.toml more.toml", "more.toml"),
     ("run config.toml --iteratons 3", "iterations?"),
     ("run config.toml --seed", "--seed"),
@@ -63,7 +63,6 @@ REFUSED = [
     ("fit --records x --stepz 3", "stepz"),
     ("run missing.toml", "missing.toml"),
     ("run .", "directory"),
-    ("config .", "directory"),
     ("match random random --config nowhere.toml", "nowhere.toml"),
     # Players.
     ("match random rnd", "random?"),
@@ -73,9 +72,6 @@ REFUSED = [
     ("match exact random", "exact"),
     ("match 'heuristic-search:wjx@4?opponents=friends' random", "friends"),
     ("tournament random", "tournament"),
-    ("elo nowhere", "nowhere"),
-    ("accuracy nobody", "nobody"),
-    ("describe nowhere.toml", "nowhere.toml"),
     ("describe greedy", "greedy"),
     ("probe random", "random"),
     ("export random model", "random"),
@@ -84,15 +80,12 @@ REFUSED = [
     ("levels random", "network"),
     (f"levels {SHIPPED}@8", "simulations"),
     (f"levels net:{SHIPPED}", "simulations"),
-    ("calibrate nowhere@4", "nowhere"),
     (f"{CALIBRATE} --card", "has no network"),
     ("review C3 --player wjx", "search"),
     ("review C3 --player heuristic-search:wjx@1s", "seconds"),
     ("play --player heuristic-search:wjx@512", "levels"),
     # Rules.
     ("match random random --rules wallzero", "wallzero-empty?"),
-    ("match random random --rules '{\"size\": 2}'", "size"),
-    ("match random random --rules '{\"sise\": 3}'", "sise"),
     ("match random random --rules '{\"size\": 3'", "line"),
     ("match random random greedy --rules playwallgo-4p", "4"),
     (f"match random greedy {TRIO} --sprt 0,20", "sprt"),
@@ -100,7 +93,6 @@ REFUSED = [
     (f"tournament random wjx greedy external:true {TRIO}", "two"),
     (f"tournament wjx heuristic-search:wjx heuristic-search:wjx@64 {TRIO}", "twice"),
     ("elo --rules playwallgo-4p --anchors random greedy --cache x", "4"),
-    (f"gate random --against greedy {TRIO}", "gate"),
     (f"corridors a.jsonl {TRIO}", "players"),
     (f"{CALIBRATE} {TRIO}", "two players"),
     # Numbers.
@@ -114,12 +106,10 @@ REFUSED = [
     ("puzzles --out x --count 0", "count"),
     ("review C3 --game 0", "--game"),
     ("review C3 --siblings 0", "--siblings"),
-    (f"match random random random {TRIO} --opening-plies 500", "500"),
     ("match random random --sprt 20", "sprt"),
     ("gate random --against greedy --sprt ''", "sprt"),
     ("tournament random wjx --games 0", "games"),
     ("elo random greedy --cache x --opening-plies 500", "500"),
-    ("elo --rules playwallgo-4p --cache x --opening-plies 500", "500"),
     ("elo external:true --anchors random --cache x --move-seconds 0", "--move-seconds"),
     (f"ablate {shlex.quote(str(RECIPE))} --out out --opening-plies 2 500", "500"),
     (f"levels {SHIPPED} --games 0", "games"),
@@ -192,7 +182,6 @@ REFUSED = [
 # Beside `run --resume DIRECTORY` of a finished run.
 NOT_RESUMED = [
     ("--network.width 16", "network.width"),
-    ("--network.blocks=2R", "network.blocks"),
     ("--seed 8", "seed"),
     ("--learner.learning_rate 1", "learner.learning_rate"),
     ("--rules.walls 5", "rules.walls"),
@@ -267,10 +256,8 @@ def test_a_run_without_a_checkpoint_keeps_its_config(finished, tmp_path):
 
 
 def test_a_failure_inside_a_program_is_one_line(monkeypatch):
-    def fail(*players, **options):
-        raise jax.errors.JaxRuntimeError("INTERNAL: at\na.b.UsageError: too large\n")
-
-    monkeypatch.setattr(games, "match", fail)
+    error = jax.errors.JaxRuntimeError("INTERNAL: at\na.b.UsageError: too large\n")
+    monkeypatch.setattr(games, "match", Mock(side_effect=error))
     assert complaint(command("match", "random", "random")) == "too large"
 
 

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from unittest.mock import Mock
 
 import jax
 import pytest
@@ -18,9 +19,16 @@ from wallgo_jax.cli.parsing import open_missing_streams
 
 
 @pytest.fixture
-def restored_cache():
+def cache():
+    """Sets up the cache of compiled programs; returns where it is."""
     before = jax.config.jax_compilation_cache_dir
-    yield
+
+    def enable() -> str | None:
+        jax.config.update("jax_compilation_cache_dir", None)
+        devices.enable_compilation_cache()
+        return jax.config.jax_compilation_cache_dir
+
+    yield enable
     jax.config.update("jax_compilation_cache_dir", before)
 
 
@@ -47,25 +55,16 @@ def test_no_character_ends_a_command_whose_output_has_few(monkeypatch, errors):
     assert out.buffer.getvalue() == b"7?7 ? ?\n"
 
 
-def test_without_a_home_nothing_is_kept(monkeypatch, restored_cache):
-    def fail():
-        raise RuntimeError("Could not determine home directory.")
-
-    monkeypatch.setattr(Path, "home", fail)
-    jax.config.update("jax_compilation_cache_dir", None)
-    devices.enable_compilation_cache()
-    assert jax.config.jax_compilation_cache_dir is None
-
-
-def test_a_cache_that_cannot_be_made_is_left_out(monkeypatch, tmp_path, restored_cache):
+def test_a_cache_that_cannot_be_made_is_left_out(monkeypatch, tmp_path, cache):
+    """Without a home, or where a file is in its place."""
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "home", Mock(side_effect=RuntimeError("Could not determine home.")))
+        assert cache() is None
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    jax.config.update("jax_compilation_cache_dir", None)
-    devices.enable_compilation_cache()
-    assert jax.config.jax_compilation_cache_dir is None
+    assert cache() is None
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    devices.enable_compilation_cache()
-    assert jax.config.jax_compilation_cache_dir == str(tmp_path / "wallgo-jax")
+    assert cache() == str(tmp_path / "wallgo-jax")
 
 
 def test_a_config_may_begin_with_a_byte_order_mark(tmp_path):
