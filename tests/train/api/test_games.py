@@ -297,20 +297,15 @@ def test_self_play_is_whole_games_of_the_referee(games, tmp_path):
 
 
 def test_self_play_that_explores_weighs_values_as_the_run_does(tmp_path, monkeypatch):
-    class AskedError(Exception):
-        """Stops self-play with the options of its search."""
-
-    def ask(evaluate, options, *, explores):
-        raise AskedError(options, explores)
-
-    monkeypatch.setattr(selfplay, "make_search", ask)
+    make = Mock(side_effect=KeyboardInterrupt)
+    monkeypatch.setattr(selfplay, "make_search", make)
     scales = ["--search.value_scale", "0.2", "--search.player_value_scale", "1.5"]
     config = tiny.config(*scales, "--search.visit_offset", "20")
     run = save_run(tmp_path / "run", seeds={1: 0}, config=config)
     named = train.make_player(f"{run}@5?rounds=true")
     own = player_of_weights("mine", named.trained.variables, config, tiny.RULES, simulations=5)
     for player, rounds in ((named, True), (own, False)):
-        with pytest.raises(AskedError) as caught:
+        with pytest.raises(KeyboardInterrupt):
             train.selfplay(player, explores=True)
         expected = SearchConfig(
             simulations=5,
@@ -319,7 +314,8 @@ def test_self_play_that_explores_weighs_values_as_the_run_does(tmp_path, monkeyp
             visit_offset=20.0,
             rounds=rounds,
         )
-        assert caught.value.args == (expected, True)
+        (_, options), how = make.call_args
+        assert (options, how) == (expected, {"explores": True})
         assert player.searching.search.value_scale == 1.5
 
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+from unittest.mock import Mock
 
 import jax
 import numpy as np
@@ -266,31 +267,21 @@ def test_questions_that_the_solver_does_not_answer_are_one_line(
     ],
 )
 def test_refusals_inside_programs_are_one_line(measure, given, monkeypatch):
-    def fail(*given, **named):
-        raise jax.errors.JaxRuntimeError("INTERNAL: at\na.b.UsageError: too large\n")
-
-    monkeypatch.setattr(registry, "make_player", fail)
+    error = jax.errors.JaxRuntimeError("INTERNAL: at\na.b.UsageError: too large\n")
+    monkeypatch.setattr(registry, "make_player", Mock(side_effect=error))
     with pytest.raises(train.UsageError, match=r"^too large$"):
         measure(*given, rules=tiny.RULES)
 
 
-class AskedError(Exception):
-    """Stops a search with what was asked of it."""
-
-
 def options_of(player, monkeypatch, **given):
     """Options of a player's search, whether it explores, and the bits of its key."""
-
-    def ask(evaluate, options, *, explores, **others):
-        def search(variables, states, key):
-            raise AskedError(options, explores, jax.random.key_data(key).tolist())
-
-        return search
-
-    with monkeypatch.context() as patch, pytest.raises(AskedError) as caught:
-        patch.setattr(players, "make_reporting_search", ask)
+    make = Mock(return_value=Mock(side_effect=KeyboardInterrupt))
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(players, "make_reporting_search", make)
         player.search(batch(), **given)
-    return caught.value.args
+    (_, options), how = make.call_args
+    *_, key = make.return_value.call_args.args
+    return options, how["explores"], jax.random.key_data(key).tolist()
 
 
 def test_a_search_may_differ_from_the_players(player, monkeypatch):
@@ -309,18 +300,15 @@ def test_a_search_may_differ_from_the_players(player, monkeypatch):
 
 def test_a_player_acts_by_the_search_that_it_shows(monkeypatch):
     """Of 11 simulations, which no other test asks for: players of equal options are made once."""
-
-    def ask(evaluate, options, *, explores, symmetries, model):
-        raise AskedError(options, explores)
-
     player = train.make_player("heuristic-search:wjx@12", tiny.RULES)
     shown, explores, _ = options_of(player, monkeypatch, simulations=11)
-    monkeypatch.setattr(searching, "make_search", ask)
-    with pytest.raises(AskedError) as caught:
+    make = Mock(side_effect=KeyboardInterrupt)
+    monkeypatch.setattr(searching, "make_search", make)
+    with pytest.raises(KeyboardInterrupt):
         train.make_player("heuristic-search:wjx@11", tiny.RULES).act(batch())
-    acted, acts_exploring = caught.value.args
+    (_, acted), how = make.call_args
     assert shown == dataclasses.replace(acted, engine="native")
-    assert explores is acts_exploring is False
+    assert explores is how["explores"] is False
 
 
 def test_an_evaluation_has_plain_arrays_for_slots_actions_and_players(api_run):

@@ -3,6 +3,7 @@
 import dataclasses
 import os
 import signal
+from unittest.mock import Mock
 
 import jax
 import numpy as np
@@ -83,17 +84,14 @@ def test_weights_that_were_taken_stay_when_the_run_goes_on(tmp_path):
 def test_named_opponents_have_the_heuristics_of_the_config(api_run, monkeypatch):
     weights = HeuristicsConfig(wjx=HeuristicConfig(formula="wjx", boundary=3))
     monkeypatch.setattr(api_run, "config", dataclasses.replace(api_run.config, heuristics=weights))
-    asked = []
-
-    def match(player, opponent, **how):
-        asked.append((player.name, how))
-        return opponent
-
+    match = Mock(side_effect=lambda player, opponent, **how: opponent)
     monkeypatch.setattr(runs, "match", match)
     usual = train.make_player("wjx", tiny.RULES)
     own, same = api_run.evaluate(["wjx", usual], games=4, simulations=0, seed=3)
     how = {"games": 4, "opening_plies": 0, "players_place": False, "seed": 3}
-    assert asked == 2 * [("net:tiny/2", how)]
+    assert [(each.args[0].name, each.kwargs) for each in match.call_args_list] == 2 * [
+        ("net:tiny/2", how)
+    ]
     assert own.registered.act is make_player("wjx", tiny.RULES, heuristics=weights).act
     assert own.registered.act is not usual.registered.act
     assert own.identity != usual.identity

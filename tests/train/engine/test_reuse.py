@@ -49,31 +49,22 @@ def move_of(state, slot: int) -> str:
     return canonical_move(action, grid=state.grid)
 
 
-def at_each_turn(mover, ply):
-    return True
-
-
-def at_turns_of_one_and_one_of_another(mover, ply):
-    return mover == 0 or ply == 7
-
-
 @pytest.mark.parametrize(
-    ("make", "first", "growth", "is_asked"),
+    ("make", "first", "growth", "turns"),
     [
-        (two_players, 18, 1, at_each_turn),
-        pytest.param(
-            three_players, 30, 0, at_turns_of_one_and_one_of_another, marks=pytest.mark.slow
-        ),
+        (two_players, 18, 1, [range(99)] * 2),
+        # At the turns of one player, and one of the others'.
+        pytest.param(three_players, 30, 0, [range(99), [7], [7]], marks=pytest.mark.slow),
     ],
 )
-def test_a_game_with_a_kept_tree_is_searched_as_by_hand(make, first, growth, is_asked):
+def test_a_game_with_a_kept_tree_is_searched_as_by_hand(make, first, growth, turns):
     """Both search a position with the tree of the moves before; every visit is the same. With more
     than two players a tree is kept for its own player alone."""
     sessions = make()
     slow, name, kept = slow_search(sessions), sessions.open(), {True: [], False: []}
     own = sessions.position(name)
     for ply in range(12):
-        if is_asked(own.player, ply):
+        if ply in turns[own.player]:
             simulations, before = first + growth * ply, slow.root.visits
             is_own = sessions.rules.players == 2 or own.player == slow.player
             if not is_own:

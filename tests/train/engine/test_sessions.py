@@ -1,5 +1,7 @@
 """Sessions in this process: ways back, trees that make room, networks with all heads."""
 
+from unittest.mock import Mock
+
 import numpy as np
 import pytest
 from scipy.special import softmax
@@ -94,12 +96,9 @@ def test_owners_and_margin_are_told_from_the_first_players_side(sessions):
 
 
 def test_an_error_of_a_search_is_told_and_the_sessions_live_on(sessions, monkeypatch):
-    def fail(*arguments, **named):
-        raise ZeroDivisionError("broken")
-
     name = sessions.open()
     with monkeypatch.context() as patch:
-        patch.setattr(sessions.programs, "report", fail)
+        patch.setattr(sessions.programs, "report", Mock(side_effect=ZeroDivisionError("broken")))
         with pytest.raises(ZeroDivisionError, match="broken"):
             sessions.ask(name).result(timeout=20)
     assert sessions.ask(name).result(timeout=20).root_visits == 25

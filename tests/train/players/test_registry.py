@@ -6,6 +6,7 @@ import json
 import shutil
 from pathlib import Path
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import jax
 import jax.numpy as jnp
@@ -91,16 +92,11 @@ def test_one_symmetry_is_the_player_itself_and_more_are_others(run):
 
 
 def test_time_becomes_simulations_once(run, other_run, monkeypatch, capsys):
-    asked = []
-
-    def simulations_in(seconds, make_act, variables, rules):
-        asked.append((seconds, rules))
-        return 100 + len(asked)
-
+    simulations_in = Mock(side_effect=range(101, 106))
     monkeypatch.setattr(registry, "simulations_in", simulations_in)
     monkeypatch.setattr(registry, "_SIMULATIONS", {})
     first, again, other = (make_player(f"{p}@0.5s", RULES) for p in (run, run, other_run))
-    assert asked == [(0.5, RULES)]
+    simulations_in.assert_called_once()
     assert capsys.readouterr().out == (
         f"search:{run}@0.5s: 101 simulations a move here, by one board; played as "
         f"search:{run}@101?rounds=true\n"
@@ -115,7 +111,8 @@ def test_time_becomes_simulations_once(run, other_run, monkeypatch, capsys):
     assert plain.name == f"search:{run}@103?rounds=false"
     heuristic = make_player("heuristic-search:wjx@2s", RULES)
     assert heuristic.name == "heuristic-search:wjx@104?rounds=true"
-    assert asked[1:] == [(0.5, RULES), (0.5, RULES), (2.0, RULES)]
+    asked = [(seconds, rules) for (seconds, *_, rules), _ in simulations_in.call_args_list]
+    assert asked == 3 * [(0.5, RULES)] + [(2.0, RULES)]
     monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
     assert make_player("heuristic-search:wjx@2s", RULES).name == "heuristic-search:wjx@105"
 

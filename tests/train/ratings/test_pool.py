@@ -4,6 +4,7 @@ import dataclasses
 import itertools
 import json
 import zlib
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -163,7 +164,6 @@ def test_games_of_other_players_and_settings_are_left_alone(tmp_path):
     assert ResultsCache(path, TERMS | {"seed": 1}).of(("greedy", "random")) == [counts]
 
 
-PAIRS = matches.pairs("a", "b", (0, 0, 0, 0, 3))
 ROWS = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 THREE = Counts(("a", "b", "c"), (20.0, 20.0, 20.0), 10, ROWS)
 OF_PAIRS = '{"first": "a", "second": "b", "settings": {"seed": 0}, "batch": 2, "pairs": [%s]}'
@@ -254,32 +254,24 @@ def test_identity_of_a_heuristic_is_of_its_weights():
         assert known_by(name, usual) == known_by(name, changed)
 
 
-@pytest.fixture
-def make_player(monkeypatch):
-    """Makes players of checkpoints, the first three of which have the same weights."""
-    monkeypatch.setattr(pool, "how_it_plays", lambda name, heuristics: None)
-    asked = []
+def test_entrants_of_a_run(tmp_path, monkeypatch):
+    """The first three checkpoints have the same weights, so they are one player."""
 
-    def make(name, rules):
-        asked.append(name)
+    def player_of(name, rules):
         iteration = int(name.partition("@")[0].rpartition("/")[2])
         return Player(name, {"w": np.array(max(iteration, 3))}, lambda *_: None)
 
-    make.asked = asked
-    return make
-
-
-def test_entrants_of_a_run(tmp_path, make_player):
+    monkeypatch.setattr(pool, "how_it_plays", lambda name, heuristics: None)
     for name in ("1", "2", "3", "10", "4", "6.aside", "8.orbax-checkpoint-tmp"):
         (tmp_path / "checkpoints" / name).mkdir(parents=True)
-    options = {"name": "r", "make_player": make_player}
+    options = {"name": "r", "make_player": Mock(side_effect=player_of)}
     found = pool.entrants_of_run(tmp_path, tiny.RULES, simulations=8, count=2, **options)
     assert [(each.name, each.iteration) for each in found] == [("r/1", 1), ("r/10", 10)]
-    assert make_player.asked == [f"search:{tmp_path}/checkpoints/{n}@8" for n in (1, 10)]
     found = pool.entrants_of_run(tmp_path, tiny.RULES, simulations=0, **options)
-    assert make_player.asked[2:] == [f"net:{tmp_path}/checkpoints/{n}" for n in (1, 2, 3, 4, 10)]
-    # Checkpoints with the same weights are one player.
     assert [each.iteration for each in found] == [1, 4, 10]
+    asked = [f"search:{tmp_path}/checkpoints/{n}@8" for n in (1, 10)]
+    asked += [f"net:{tmp_path}/checkpoints/{n}" for n in (1, 2, 3, 4, 10)]
+    assert [each.args[0] for each in options["make_player"].call_args_list] == asked
 
 
 def test_table_and_record_tell_the_same(tmp_path):
