@@ -149,12 +149,9 @@ def test_runs_side_by_side(run):
 
 # Trainings of trunks, and their intervals.
 
-NETWORK = RunConfig().network
-WEIGHTS = Variables({}, {})
-
 
 def trunk(trainings: int) -> Trunk:
-    return Trunk("R", NETWORK, (WEIGHTS,) * trainings)
+    return Trunk("R", RunConfig().network, (Variables({}, {}),) * trainings)
 
 
 def answers(correct: int, wrong: int = 0) -> dict[int, ProbeResult]:

@@ -8,6 +8,7 @@ import jax
 import numpy as np
 import pytest
 
+from tests.support.learner.plain_heuristics import referee_at
 from tests.support.reference import referee as slow
 from train.checkpoints.exported import Calibration
 from train.data.record_dataset import RecordedGames
@@ -109,13 +110,9 @@ def _games_after(rules: Rules, board: slow.Board, player: int) -> int:
                 continue
             after = moved.copy()
             after.walls[slow.edge(end, side)] = player
-            is_last = player == 1 or _is_parted(after)
+            is_last = player == 1 or after.is_separated()
             total += 1 if is_last else _games_after(rules, after, 1)
     return total
-
-
-def _is_parted(board: slow.Board) -> bool:
-    return board.stones[1][0] not in board.distances(0, through_stones=True)
 
 
 def test_bounds_of_positions_hold_on_the_solved_board():
@@ -135,9 +132,10 @@ GIVES_UP = (
 def test_kinds_of_plays_are_those_of_the_definition(moves, has_kind):
     """Every play of a position against the slow referee's reach and regions; Blue is to move."""
     rules = Rules(size=5, stones=1, order=(0, 1))
-    state = replay_moves(rules, parse_moves(moves, grid=5)).states[-1]
+    game = replay_moves(rules, parse_moves(moves, grid=5))
+    state = game.states[-1]
     found = plays.kinds_of(jax.tree.map(lambda x: np.asarray(x)[None], state))
-    board = _board_after(moves)
+    board = referee_at(rules, game.actions).board
     stone = board.stones[1][0]
     mover, before, wanted = 1, _sets(board), {}
     for number, move in enumerate(slow.MOVES):
@@ -166,18 +164,6 @@ def _plays(mask: np.ndarray) -> set[tuple[int, int]]:
     """Slots as (move, side); the moves of the engine in the referee's numbers."""
     offsets = [tuple(map(int, offset)) for offset in MOVE_OFFSETS]
     return {(slow.MOVES.index(offsets[slot // 4]), slot % 4) for slot in np.flatnonzero(mask)}
-
-
-def _board_after(moves: str) -> slow.Board:
-    """The slow referee's board after moves of one stone each."""
-    board = slow.Board(5, [[], []], {})
-    for ply, text in enumerate(moves.split()):
-        end = text.partition("->")[2].partition(":")[0] or text
-        at = (int(end[1]) - 1, "ABCDE".index(end[0]))
-        board.stones[ply % 2] = [at]
-        if ":" in text:
-            board.walls[slow.edge(at, slow.SIDES[int(text[-1])])] = ply % 2
-    return board
 
 
 def _changed(before, after) -> int:

@@ -42,7 +42,6 @@ from wallgo_jax.view.game_replay import replay_actions, replay_moves
 from wallgo_jax.view.snapshot import take_snapshot
 
 RULES = Rules(size=3, stones=1, order=(0, 1))
-SHIPPED_FOLDER = Path(train.__file__).parent / "models"
 OPTIONS = PuzzleOptions(shallow=4, deep=16, level=0.49, wins=0.7, others=0.69, skipped=0)
 
 
@@ -243,7 +242,7 @@ def test_games_of_other_rules_are_refused(tmp_path):
 
 
 def test_shipped_puzzles_are_whole():
-    file = SHIPPED_FOLDER / SHIPPED_FILE
+    file = Path(train.__file__).parent / "models" / SHIPPED_FILE
     puzzles = shipped_puzzles()
     assert bool(puzzles) == file.is_file()
     for puzzle in puzzles:

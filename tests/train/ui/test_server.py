@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import inspect
 import json
 import os
 import signal
@@ -44,10 +43,9 @@ async def new_server(rules=RULES):
 def served(test):
     """A test of a client of a fresh server."""
 
-    async def run(monkeypatch):
+    async def run():
         async with new_server() as client:
-            more = [monkeypatch] if len(inspect.signature(test).parameters) > 1 else []
-            await test(client, *more)
+            await test(client)
 
     run.__name__ = test.__name__
     return run
@@ -197,20 +195,18 @@ async def test_wrong_messages_are_told_and_change_nothing(client):
     assert after["nodes"] == before["nodes"]
 
 
-@served
-async def test_long_messages_are_refused_and_games_that_nobody_looks_at_make_room(
-    client, monkeypatch
-):
+async def test_long_messages_are_refused_and_games_that_nobody_looks_at_make_room(monkeypatch):
     monkeypatch.setattr(game_server, "MAX_GAMES", 2)
-    page = await open_page(client)
-    await page.socket.send_str(json.dumps({"type": "x" * (server.MAX_MESSAGE_BYTES + 1)}))
-    assert (await page.socket.receive()).data == 1009  # The code of messages that are too big.
-    page, games = await open_page(client), client.server.app[server.GAMES]
-    names = [(await page.view("new", seats=people(2)))["game"] for _ in range(3)]
-    assert len(games) == 2
-    assert games.find(names[0]) is None
-    await (await open_page(client)).view("open", game=names[1])
-    assert "all 2 games are in use" in await page.error("new", seats=people(2))
+    async with new_server() as client:
+        page = await open_page(client)
+        await page.socket.send_str(json.dumps({"type": "x" * (server.MAX_MESSAGE_BYTES + 1)}))
+        assert (await page.socket.receive()).data == 1009  # The code of messages that are too big.
+        page, games = await open_page(client), client.server.app[server.GAMES]
+        names = [(await page.view("new", seats=people(2)))["game"] for _ in range(3)]
+        assert len(games) == 2
+        assert games.find(names[0]) is None
+        await (await open_page(client)).view("open", game=names[1])
+        assert "all 2 games are in use" in await page.error("new", seats=people(2))
 
 
 @served
