@@ -1,7 +1,9 @@
 """The distance heuristics once more, by plain breadth-first search on the slow referee's
 boards, and games of that referee."""
 
+import copy
 import random
+from collections.abc import Iterator
 
 from tests.support.reference.referee import Board, Cell, Game
 from train.config.run import HeuristicConfig
@@ -75,3 +77,11 @@ def referee_at(rules: Rules, played: list[int]) -> Game:
     for action in played:
         game.act(action)
     return game
+
+
+def replies(game: Game) -> Iterator[tuple[int, Game, list[float]]]:
+    """Each legal action, the game after it, and what that pays."""
+    for action in game.legal():
+        after = copy.copy(game)
+        after.past, after.walls_left = list(game.past), list(game.walls_left)
+        yield action, after, after.act(action)

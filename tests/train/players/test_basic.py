@@ -1,13 +1,12 @@
 """Choices of players without a network, checked by the slow referee."""
 
-import copy
 from collections import Counter
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from tests.support.learner.plain_heuristics import random_games, referee_at
+from tests.support.learner.plain_heuristics import random_games, referee_at, replies
 from tests.support.learner.searching import stack
 from tests.support.reference.referee import Game
 from train.players.basic import Player, make_greedy_player, make_random_player
@@ -38,9 +37,7 @@ def positions(rules: Rules, seed: int, *, games: int) -> list[list[int]]:
 def leads(game: Game) -> dict[int, int]:
     """The mover's cells less the best other's, after each legal action."""
     found = {}
-    for action in game.legal():
-        after = copy.deepcopy(game)
-        after.act(action)
+    for action, after, _ in replies(game):
         cells = after.territory()
         found[action] = cells.pop(game.player) - max(cells)
     return found

@@ -1,6 +1,5 @@
 """Distance heuristics: positions worked out by hand, a plain breadth-first search, players."""
 
-import copy
 import dataclasses
 import functools
 
@@ -15,6 +14,7 @@ from tests.support.learner.plain_heuristics import (
     plain_weights,
     random_games,
     referee_at,
+    replies,
 )
 from tests.support.learner.searching import stack
 from tests.support.reference.referee import Game
@@ -176,10 +176,9 @@ def test_slots_are_scored_by_what_comes_after(rules):
     for plies in (0, 1, len(rules.order), len(played) - 4, len(played) - 1):
         game, state = referee_at(rules, played[:plies]), states[plies]
         wanted = np.full(actions.num_slots(rules.stones, grid=4), -np.inf, np.float32)
-        for action in game.legal():
-            after = copy.deepcopy(game)
-            reward = after.act(action)[game.player]
-            value = 1000 * reward if after.over else score_of(after.board, game.player, WJX)
+        for action, after, paid in replies(game):
+            won = 1000 * paid[game.player]
+            value = won if after.over else score_of(after.board, game.player, WJX)
             wanted[int(slot_of(state, np.int32(action)))] = value
             decided += after.over
         np.testing.assert_allclose(score_slots(state), wanted, atol=1e-4)
@@ -220,31 +219,14 @@ def test_first_stone_goes_to_the_middle_and_a_win_is_taken_at_once(player):
     assert set(act(player, stack([diagram.parse(WON)] * BATCH))) == {LEFT_AND_WALL_UP}
 
 
-def fork(game: Game) -> Game:
-    """A game of its own from here on."""
-    after = copy.copy(game)
-    after.past, after.walls_left = list(game.past), list(game.walls_left)
-    return after
-
-
 def wins(game: Game) -> bool:
     """Whether the player to move can win at once."""
-    for action in game.legal():
-        after = fork(game)
-        if after.act(action)[game.player] > 0:
-            return True
-    return False
+    return any(paid[game.player] > 0 for _, _, paid in replies(game))
 
 
 def safe(game: Game) -> set[int]:
     """The actions after which the game goes on and the next player cannot win at once."""
-    found = set()
-    for action in game.legal():
-        after = fork(game)
-        after.act(action)
-        if not after.over and not wins(after):
-            found.add(action)
-    return found
+    return {action for action, after, _ in replies(game) if not after.over and not wins(after)}
 
 
 def test_two_plies_see_a_losing_reply_that_one_ply_does_not():
