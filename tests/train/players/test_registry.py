@@ -29,8 +29,9 @@ from train.players.registry import (
     make_player,
     make_teacher,
 )
+from train.players.searching import PROBE, simulations_in
 from train.runtime.errors import UsageError
-from train.search.config import SearchConfig
+from train.search.config import MAX_SIMULATIONS, SearchConfig
 from wallgo_jax.game import actions
 from wallgo_jax.game.rules import PRESETS, Rules
 
@@ -91,12 +92,55 @@ def test_one_symmetry_is_the_player_itself_and_more_are_others(run):
         assert more[1].name == f"{plain.name}?symmetries=8"
 
 
+class Machine:
+    """A clock that searches of known cost move on; the first call of each compiles."""
+
+    def __init__(self, *, root: float, simulation: float) -> None:
+        self.time, self.root, self.simulation = 0.0, root, simulation
+        self.asked: list[int] = []
+
+    def clock(self) -> float:
+        return self.time
+
+    def make_act(self, simulations: int):
+        self.asked.append(simulations)
+        calls = []
+
+        def act(variables, states, key):
+            assert states.position.ply.shape == (1,)
+            self.time += (0 if calls else 100) + self.root + simulations * self.simulation
+            calls.append(1)
+            return states.position.ply
+
+        return act
+
+
+@pytest.mark.parametrize(
+    ("seconds", "root", "expected", "searches"),
+    [
+        (0.0641, 0.0, 64, 1),  # near the probe: one search is enough
+        (0.1005, 0.0, 100, 1),
+        (1.0005, 0.0, 1000, 2),
+        (1.2999, 0.0, 1200, 2),  # 1299 to two digits
+        (0.0121, 0.008, 4, 2),  # the root costs as much as eight simulations
+        (0.0001, 0.0, 1, 2),  # never less
+        (0.0085, 0.008, 1, 2),
+        (600, 0.0, MAX_SIMULATIONS, 2),
+    ],
+)
+def test_seconds_become_simulations(seconds, root, expected, searches):
+    machine = Machine(root=root, simulation=0.001)
+    how = {"clock": machine.clock}
+    assert simulations_in(seconds, machine.make_act, (), tiny.RULES, **how) == expected
+    assert machine.asked[0] == PROBE and len(machine.asked) == searches
+
+
 def test_time_becomes_simulations_once(run, other_run, monkeypatch, capsys):
-    simulations_in = Mock(side_effect=range(101, 106))
-    monkeypatch.setattr(registry, "simulations_in", simulations_in)
+    measure = Mock(side_effect=range(101, 106))
+    monkeypatch.setattr(registry, "simulations_in", measure)
     monkeypatch.setattr(registry, "_SIMULATIONS", {})
     first, again, other = (make_player(f"{p}@0.5s", RULES) for p in (run, run, other_run))
-    simulations_in.assert_called_once()
+    measure.assert_called_once()
     assert capsys.readouterr().out == (
         f"search:{run}@0.5s: 101 simulations a move here, by one board; played as "
         f"search:{run}@101?rounds=true\n"
@@ -111,7 +155,7 @@ def test_time_becomes_simulations_once(run, other_run, monkeypatch, capsys):
     assert plain.name == f"search:{run}@103?rounds=false"
     heuristic = make_player("heuristic-search:wjx@2s", RULES)
     assert heuristic.name == "heuristic-search:wjx@104?rounds=true"
-    asked = [(seconds, rules) for (seconds, *_, rules), _ in simulations_in.call_args_list]
+    asked = [(seconds, rules) for (seconds, *_, rules), _ in measure.call_args_list]
     assert asked == 3 * [(0.5, RULES)] + [(2.0, RULES)]
     monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
     assert make_player("heuristic-search:wjx@2s", RULES).name == "heuristic-search:wjx@105"
