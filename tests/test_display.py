@@ -7,7 +7,7 @@ import pytest
 
 import wallgo_jax
 from tests.support.game import small
-from tests.support.game.small import GAME, SMALL
+from tests.support.game.small import END, GAME, SMALL
 
 START = """\
 WallGo 3x3, 2 players, 1 stone each
@@ -22,20 +22,6 @@ WallGo 3x3, 2 players, 1 stone each
    +---+---+---+
 Ply 0: Red to place a stone.
 Territory: Red 0, Blue 0."""
-END = """\
-WallGo 3x3, 2 players, 1 stone each
-
-     A   B   C
-   +---+---+---+
- 1 | R r.b  .b |
-   +=r=+   +   +
- 2 |.b  .b  .b |
-   +   +   +=b=+
- 3 |.b  .b   B |
-   +---+---+---+
-Ply 5: over, Blue won.
-Territory: Red 1, Blue 8.
-Last: R """
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +36,7 @@ def batch() -> wallgo_jax.State:
 
 def test_one_board_prints_as_a_board(states):
     assert str(states[0]) == f"{states[0]}" == str(states[0].game) == START
-    assert str(states[-1]).startswith(END)
+    assert str(states[-1]).startswith(f"WallGo 3x3, 2 players, 1 stone each\n\n{END}\nLast: R ")
     assert str(jax.device_get(states[-1]).game) == str(states[-1])
 
 

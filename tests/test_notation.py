@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
+from tests.support.game.small import MOVES, SMALL
 from wallgo_jax import notation
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.notation import NotatedMove
 from wallgo_jax.view.game_replay import replay_actions, replay_moves
-from wallgo_jax.view.illegality import broken_rule, illegality
+from wallgo_jax.view.illegality import broken_rule
 from wallgo_jax.view.snapshot import take_snapshot
 
 FIRST_PLACEMENT = 49 * 52
@@ -131,11 +132,7 @@ def test_a_fault_in_a_game_is_named_by_its_ply(text, reason):
         notation.parse_moves(text, grid=7)
 
 
-SMALL = Rules(size=3, stones=1, order=(0, 1))
-
-
-def moves(text, rules=SMALL):
-    return replay_moves(rules, notation.parse_moves(text, grid=rules.size))
+TWO_STONES = Rules(size=3, stones=2, order=(0, 1, 0, 1), stay_needs_room=True)
 
 
 @pytest.mark.parametrize(
@@ -144,6 +141,7 @@ def moves(text, rules=SMALL):
         ("R A1 R B2", "ply 2: Blue is to move, not Red"),
         ("A1 A1", "ply 2: A1: Red already stands on A1"),
         ("A1 A1->A2:W1", "ply 2: A1->A2:right: a stone has to be placed; write C3"),
+        ("A1 D1", "ply 2: D1: D1 lies outside the 3x3 board"),
         ("A1 C3 B2", "ply 3: B2: every stone is placed; write B6->B5:up"),
         ("A1 C3 C3->C2:W0", "ply 3: C3->C2:up: Red has no stone on C3; its stones: A1"),
         ("A1 A2 A1->A2:W1", "ply 3: A1->A2:right: Blue already stands on A2"),
@@ -156,28 +154,19 @@ def moves(text, rules=SMALL):
             "A1 C3 A1->A1:W1 C3->C3:W0 A1->A1:W1",
             "ply 5: A1->A1:right: the right side of A1 is a wall; free there: down",
         ),
+        (f"{MOVES} C3->C3:W3", "ply 6: C3->C3:left: the game is over"),
         (
-            "A1 C3 A1->A1:W1 C3->C3:W0 A1->A1:W2 C3->C3:W3",
-            "ply 6: C3->C3:left: the game is over",
+            "A1 A2 C3 C1 A1->A1:W1 C1->C1:W3 A1->A1:W2",
+            "ply 7: A1->A1:down: the stone on A1 has no room to step out and back",
         ),
     ],
 )
 def test_why_a_ply_is_not_allowed(text, reason):
+    """The last one by the rules of two stones, which need room to stay."""
+    rules = TWO_STONES if text.startswith("A1 A2 C3 C1") else SMALL
     with pytest.raises(ValueError) as error:
-        moves(text)
+        replay_moves(rules, notation.parse_moves(text, grid=9), grid=9)
     assert str(error.value) == reason
-
-
-def test_a_move_outside_a_small_board_is_named():
-    with pytest.raises(ValueError, match="ply 1: D1: D1 lies outside the 3x3 board"):
-        replay_moves(SMALL, notation.parse_moves("D1", grid=9), grid=9)
-
-
-def test_no_room_to_stay():
-    rules = Rules(size=3, stones=2, order=(0, 1, 0, 1), stay_needs_room=True)
-    text = "A1 A2 C3 C1 A1->A1:W1 C1->C1:W3 A1->A1:W2"
-    with pytest.raises(ValueError, match="ply 7: A1->A1:down: the stone on A1 has no room to step"):
-        moves(text, rules)
 
 
 @pytest.mark.parametrize("grid", [2, 10])
@@ -186,21 +175,10 @@ def test_a_grid_that_does_not_hold_the_board(grid):
         replay_actions(SMALL, [], grid=grid)
 
 
-@pytest.mark.parametrize("variant", ["wallzero-4stone", "playwallgo-3p", "3x3-1stone"])
-def test_reasons_are_given_for_just_what_is_illegal(conformance, variant):
-    record = conformance[variant][0]
-    game = replay_actions(Rules.from_dict(record["rules"]), record["actions"])
-    for ply in range(0, len(game.actions), 5):
-        snapshot = take_snapshot(game.states[ply])
-        allowed = [a for a in range(snapshot.grid**2 * 53) if illegality(snapshot, a) is None]
-        assert allowed == record["legal"][ply]
-        assert snapshot.has_turn
-
-
 @pytest.mark.parametrize(
     ("rules", "grid"),
     [
-        (Rules(size=3, stones=2, order=(0, 1) * 2, stay_needs_room=True), 3),
+        (TWO_STONES, 3),
         (Rules(size=3, stones=2, order=(0, 1) * 2, walls=2), 3),
         (Rules(size=4, players=3, stones=2, order=(0, 1, 2) * 2), 7),
     ],

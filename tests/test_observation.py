@@ -1,6 +1,7 @@
 """Every feature plane against the slow referee, on boards alone and in the corner of a grid."""
 
 import functools
+import itertools
 import random
 from collections.abc import Callable
 from typing import NamedTuple
@@ -21,21 +22,6 @@ from wallgo_jax.game.state import State
 # Grid, players, stones and planes of batches of boards of several sizes; history compiles slowly.
 SHAPES = ((9, 2, 4, EVERYTHING), (7, 3, 2, "BTRDWV"))
 GRID = 9
-
-
-# The table of WallZero's 49 planes.
-PAST = ("stone 0", "stone 1", "horizontal 0", "horizontal 1", "vertical 0", "vertical 1")
-PAST_TERRITORY = ("territory 0", "territory 1", "neutral")
-TABLE = (
-    *("stone 0", "stone 1"),
-    *("horizontal 0", "horizontal 1"),
-    *("vertical 0", "vertical 1"),
-    *("turn 0", "turn 1"),
-    *("territory 0", "territory 1", "neutral"),
-    *("reach 0", "reach 1"),
-    *(f"{name} -{age}" for age in (1, 2, 3, 4) for name in (*PAST, *PAST_TERRITORY)),
-)
-
 
 CHUNK = 256
 
@@ -84,6 +70,9 @@ def played(players: int) -> Played:
         [game.actions for game in games],
         grid=grid,
     )
+    assert {game.rules["size"] for game in games} >= {4, 7}
+    owned = [any(map(any, (ply.territory for ply in game.plies))) for game in games]
+    assert sum(owned) > len(games) // 2
     channels = planes_lib.channels(planes, players, has_playable=True)
     return Played(games, shown, observed(shown.state, planes), channels)
 
@@ -108,24 +97,23 @@ def test_every_plane_is_the_slow_referees(players):
             assert not wrong, f"game {b} ply {t}"
 
 
-@pytest.mark.parametrize("players", [2, 3])
-def test_games_reach_the_interesting_positions(players):
-    games = played(players).games
-    assert {game.rules["size"] for game in games} >= {4, 7}
-    owned = [any(map(any, (ply.territory for ply in game.plies))) for game in games]
-    assert sum(owned) > len(games) // 2
-
-
-def test_table_of_two_players():
-    table = tuple(map(str, planes_lib.channels("BTRH", 2)))
-    assert table == TABLE
-    assert len(table) == 49
-    assert (table[8], table[11], table[13], table[48]) == (
-        *("territory 0", "reach 0", "stone 0 -1", "neutral -4"),
-    )
-    assert planes_lib.channels("BTRH", 2, has_playable=True)[49:] == (
-        planes_lib.Channel("playable"),
-    )
+@pytest.mark.parametrize("players", [2, 3, 4])
+def test_table_of_planes(players):
+    """One plane a player but for neutral cells; WallZero's 49 of two."""
+    of_each = [
+        [f"{kind} {player}" for player in range(players)]
+        for kind in ("stone", "horizontal", "vertical", "turn", "territory", "reach")
+    ]
+    *board, turn, territory, reach = of_each
+    past = [*itertools.chain(*board, territory), "neutral"]
+    table = [*itertools.chain(*board, turn, territory), "neutral", *reach]
+    table += [f"{name} -{age}" for age in (1, 2, 3, 4) for name in past]
+    *shown, playable = planes_lib.channels("BTRH", players, has_playable=True)
+    assert [*map(str, shown)] == table
+    assert playable == planes_lib.Channel("playable")
+    if players == 2:
+        places = {8: "territory 0", 11: "reach 0", 13: "stone 0 -1", 48: "neutral -4"}
+        assert {place: table[place] for place in places} == places and len(table) == 49
 
 
 def test_plane_sets_are_prefixes_and_need_no_playable_cells():
@@ -198,29 +186,6 @@ def test_distances_along_a_corridor():
         lengths.append(len(cells))
     # Two steps a turn; who is nearer is told for seven turns.
     assert lengths == [3, 3, 5, 5, 7, 7, 9, 9, 15, 15]
-
-
-def test_more_players_have_the_same_groups():
-    for players in (2, 3, 4):
-        table = planes_lib.channels("BTRH", players)
-        # Stones, walls of both orientations, turn, territory, reach: one plane a player.
-        now, past = 6 * players + 1, 4 * players + 1
-        assert len(table) == now + 4 * past
-        kinds = [channel.kind for channel in table if channel.age == 0]
-        groups = list(dict.fromkeys(kinds))
-        assert groups == [
-            "stone",
-            "horizontal",
-            "vertical",
-            "turn",
-            "territory",
-            "neutral",
-            "reach",
-        ]
-        assert all(kinds.count(kind) == players for kind in groups if kind != "neutral")
-        assert [channel.age for channel in table] == [0] * now + [
-            age for age in range(1, 5) for _ in range(past)
-        ]
 
 
 @pytest.mark.parametrize(

@@ -43,34 +43,9 @@ def to_numbers(cells: bitboard.Cells) -> list[int]:
     ]
 
 
-def full_words(grid: int) -> int:
-    """Every bit of the grid's words."""
-    return (1 << 32 * bitboard.num_words(grid)) - 1
-
-
 def cells_of(number: int) -> list[int]:
     """The bits of a whole number, ascending."""
     return [cell for cell in range(number.bit_length()) if number >> cell & 1]
-
-
-def test_words_hold_every_cell():
-    assert [bitboard.num_words(grid) for grid in range(3, 10)] == [1, 1, 1, 2, 2, 2, 3]
-
-
-@pytest.mark.parametrize("grid", GRIDS)
-def test_shift_carries_over_word_borders(grid):
-    sets = random_sets(1, grid)
-    words = to_words(sets, grid)
-    deltas = sorted({1, grid, grid + 1, 2 * grid, 31, 32, 33})
-
-    @jax.jit
-    @jax.vmap
-    def shifted(words):
-        return [(bitboard.shift(words, d), bitboard.shift(words, -d)) for d in deltas]
-
-    for delta, (up, down) in zip(deltas, shifted(words), strict=True):
-        assert to_numbers(up) == [number << delta & full_words(grid) for number in sets]
-        assert to_numbers(down) == [number >> delta for number in sets]
 
 
 @pytest.mark.parametrize("grid", GRIDS)
@@ -289,23 +264,3 @@ def test_picture_of_cells_in_words_holds():
                 assert filled == [int(words[half])]
                 assert int(row) == int(cell) // 7
     assert CELLS_PICTURE in bitboard.__doc__
-
-
-def test_sets_packed_together():
-    sets = [to_words([number], 7) for number in (5, 1 << 48, 0)]
-    single = [tuple(word[0] for word in words) for words in sets]
-    assert np.asarray(bitboard.pack_sets(single)).tolist() == [[5, 0], [0, 1 << 16], [0, 0]]
-    mask = np.asarray(bitboard.sets_to_mask(single, 7))
-    assert [np.flatnonzero(row).tolist() for row in mask] == [[0, 2], [48], []]
-
-
-def test_halves_are_the_same_string_of_bits():
-    words = jnp.array([0x00010002, 0x80000000, 0xFFFF0000], jnp.uint32)
-    halves = jax.jit(bitboard.halves)(words)
-    assert halves.dtype == jnp.uint16
-    assert halves.tolist() == [2, 1, 0, 0x8000, 0, 0xFFFF]
-    for length in (33, 80, 96):
-        mask = jax.jit(bitboard.bits_to_mask, static_argnums=1)(halves, length)
-        assert np.flatnonzero(mask).tolist() == [
-            b for b in [1, 16, 63, *range(80, 96)] if b < length
-        ]

@@ -21,19 +21,6 @@ def test_values_pass_unchanged():
         np.testing.assert_array_equal(passed[name], value)
 
 
-def test_barrier_works_under_vmap_inside_a_loop():
-    def body(carry, _):
-        total, counter = carry
-        total = fusion_barrier(total + 1, token=counter < 0)
-        return (total, counter + 1), total
-
-    def run(total):
-        return jax.lax.scan(body, (total, jnp.int32(0)), None, length=3)[1]
-
-    totals = jax.jit(jax.vmap(run))(jnp.arange(4))
-    np.testing.assert_array_equal(totals, np.arange(4)[:, None] + np.arange(1, 4))
-
-
 def make_program(*, has_barrier: bool):
     """Sines of 8 cells, of which each is read by 64 hyperbolic tangents."""
 

@@ -1,6 +1,5 @@
 """The numberings of cells, sides and moves, against the pictures and against plain formulas."""
 
-import numpy as np
 import pytest
 
 from wallgo_jax.board import geometry
@@ -70,67 +69,3 @@ def test_named_sides():
         (row, column), back = geometry.SIDE_OFFSETS[side], geometry.SIDE_OFFSETS[opposite]
         assert (-row, -column) == back
     assert geometry.STAY == geometry.MOVE_OFFSETS.index((0, 0))
-
-
-def test_moves_are_all_cells_within_two_steps():
-    offsets = geometry.MOVE_OFFSETS
-    around = [(r, c) for r in range(-2, 3) for c in range(-2, 3) if abs(r) + abs(c) <= 2]
-    assert sorted(offsets) == sorted(around)
-    assert geometry.NUM_MOVES == 13
-    assert geometry.PLAYS_PER_STONE == 52
-
-
-def test_every_path_walks_its_move_and_diagonals_have_two():
-    for (row, column), paths in zip(geometry.MOVE_OFFSETS, geometry.MOVE_PATHS, strict=True):
-        assert len(set(paths)) == len(paths) == (2 if row and column else 1)
-        for path in paths:
-            steps = np.array([(0, 0), *(geometry.SIDE_OFFSETS[side] for side in path)])
-            assert tuple(steps.sum(axis=0)) == (row, column)
-            assert len(path) == abs(row) + abs(column)
-
-
-@pytest.mark.parametrize("grid", range(3, 10))
-def test_deltas_step_to_the_right_cell(grid):
-    middle = (grid // 2) * grid + grid // 2
-    deltas = geometry.make_move_deltas(grid)
-    for (row, column), delta in zip(geometry.MOVE_OFFSETS, deltas, strict=True):
-        if grid >= 5:
-            expected = (grid // 2 + row, grid // 2 + column)
-            assert divmod(middle + int(delta), grid) == expected
-    for side, (row, column) in enumerate(geometry.SIDE_OFFSETS):
-        expected = (grid // 2 + row, grid // 2 + column)
-        assert divmod(middle + geometry.side_delta(side, grid), grid) == expected
-
-
-@pytest.mark.parametrize("grid", range(3, 10))
-def test_cell_turns_follow_the_formulas(grid):
-    table = geometry.make_cell_turns(grid)
-    assert table.shape == (8, 10, grid * grid)
-    for turn, formula in enumerate(SYMMETRIES):
-        for size in range(1, grid + 1):
-            expected = np.arange(grid * grid)
-            for row in range(size):
-                for column in range(size):
-                    row2, column2 = formula(row, column, size)
-                    expected[row * grid + column] = row2 * grid + column2
-            np.testing.assert_array_equal(table[turn, size], expected)
-
-
-def test_side_and_move_turns_follow_the_cells():
-    # Around the middle of a 5x5 board an offset turns as its cell does.
-    for turn, formula in enumerate(SYMMETRIES):
-        for offsets, turns in (
-            (geometry.SIDE_OFFSETS, geometry.SIDE_TURNS),
-            (geometry.MOVE_OFFSETS, geometry.MOVE_TURNS),
-        ):
-            for index, (row, column) in enumerate(offsets):
-                row2, column2 = formula(row + 2, column + 2, 5)
-                assert offsets[turns[turn, index]] == (row2 - 2, column2 - 2)
-
-
-def test_inverse_symmetries_undo():
-    table = geometry.make_cell_turns(5)[:, 5]
-    for turn, inverse in enumerate(geometry.INVERSE_SYMMETRIES):
-        np.testing.assert_array_equal(table[inverse][table[turn]], np.arange(25))
-    assert geometry.IDENTITY == 0
-    assert len({tuple(row) for row in table}) == geometry.NUM_SYMMETRIES == 8

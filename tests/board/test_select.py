@@ -54,17 +54,14 @@ def test_rows_are_taken_along_any_axis(form, dtype):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_several_indices_go_axis_by_axis(form):
+def test_several_indices_go_axis_by_axis_or_together(form):
     table = np.arange(2 * 3 * 10, dtype=np.int16).reshape(2, 3, 10)
     last = np.array([[9, 0], [4, 4]])
     taken = jax.jit(form)(table, np.int32(1), np.int8(2), last)
     np.testing.assert_array_equal(taken, table[1, 2][last])
-
-
-def test_indices_of_one_shape_are_taken_together():
-    first, last = np.array([1, 0, 1]), np.array([2, 2, 0])
-    table = np.arange(6).reshape(2, 3)
-    np.testing.assert_array_equal(select.take(table, first, last), table[first, last])
+    first = np.array([[1, 0], [0, 1]])  # of one shape: taken together
+    together = select.take(table[:, 2], first, last)
+    np.testing.assert_array_equal(together, table[first, 2, last])
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -96,7 +93,8 @@ def test_the_gradient_goes_to_the_rows_taken(form):
 
 
 def scanned(rows, places):
-    return jax.lax.scan(lambda _, of_board: (_, take_all(*of_board)), None, (rows, places))[1]
+    once = rows[None], places[None]
+    return jax.lax.scan(lambda _, boards: (_, take_all(*boards)), None, once)[1][0]
 
 
 def sharded(rows, places):
@@ -125,15 +123,9 @@ def donated(rows, places):
     return jax.jit(swap, donate_argnums=0)(jnp.array(rows), places)[0][:, :3, :4]
 
 
-@pytest.mark.parametrize("way", [take_all, sharded, exported, strict, donated])
+@pytest.mark.parametrize("way", [take_all, scanned, sharded, exported, strict, donated])
 def test_taken_in_every_way(way):
     np.testing.assert_array_equal(way(ROWS, PLACES), TAKEN)
-
-
-def test_taken_in_a_scan():
-    twice = np.stack([ROWS, ROWS[::-1]]), np.stack([PLACES, PLACES[::-1]])
-    taken = jax.jit(scanned)(*twice)
-    np.testing.assert_array_equal(taken, np.stack([TAKEN, TAKEN[::-1]]))
 
 
 @pytest.mark.parametrize("platform", ["cpu", "cuda", "tpu"])

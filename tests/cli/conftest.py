@@ -5,19 +5,17 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.game.small import MOVES, SMALL
 from wallgo_jax.__main__ import main
 
 DATA = Path(__file__).parents[1] / "data"
 CODE, GAMES = DATA / "hkoi-example.txt", DATA / "conformance.jsonl.gz"
-MOVES = "A1 C3 A1->A1:W1 C3->C3:W0 A1->A1:W2"
-SMALL = {"size": 3, "players": 2, "stones": 1, "order": [0, 1]}
 
 
 @pytest.fixture
-def here(tmp_path, monkeypatch):
-    """A folder with files to name, and the working directory."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "small.json").write_text(json.dumps(SMALL))
+def here(tmp_path):
+    """The working directory, with files to name."""
+    (tmp_path / "small.json").write_text(json.dumps(SMALL.to_dict()))
     (tmp_path / "moves.txt").write_text(f"# a game\n1. {MOVES}\n")
     return tmp_path
 

@@ -1,64 +1,60 @@
-"""The command line prints and writes its results."""
+"""The command line reads sources of every kind, and prints and writes its results."""
 
 import io
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
-from xml.etree import ElementTree
 
 import pytest
 
-from tests.cli.conftest import CODE, GAMES, MOVES, SMALL, run
+from tests.cli.conftest import CODE, GAMES, complaint, run
+from tests.support.game.small import END, MOVES, SMALL
 from wallgo_jax.__main__ import main
-from wallgo_jax.formats import records
-from wallgo_jax.game.rules import Rules
+from wallgo_jax.formats import hkoi_code, records
+from wallgo_jax.game.rules import PRESETS
+from wallgo_jax.view.game_replay import replay_actions
 
-BOARD = """\
-     A   B   C
-   +---+---+---+
- 1 | R r.b  .b |
-   +=r=+   +   +
- 2 |.b  .b  .b |
-   +   +   +=b=+
- 3 |.b  .b   B |
-   +---+---+---+
-Ply 5: over, Blue won.
-Territory: Red 1, Blue 8.
-Last: R A1->A1:down
-"""
+BOARD = f"{END}\nLast: R A1->A1:down\n"
+SMALL_MOVES = "moves.txt --rules small.json"
 
-
-def test_show_a_preset(capsys):
-    out = run(capsys, "show", "wallzero-4stone")
-    assert out.splitlines()[3 - 1 + 2] == " 2 | .   B   .   .   .   R   . |"
-    assert out.splitlines()[-2] == "Ply 0: Red to place a stone."
-
-
-def test_show_moves(capsys, here):
-    assert run(capsys, "show", MOVES, "--rules", "small.json") == BOARD
-    assert run(capsys, "show", "moves.txt", "--rules", "small.json") == BOARD
+PRINTED = [
+    ("show wallzero-4stone", "\n 2 | .   B   .   .   .   R   . |\n"),
+    ("show wallzero-4stone", "\nPly 0: Red to place a stone.\n"),
+    ("show hkoi --game 1", "Ply 0"),
+    (f"show {SMALL_MOVES} --game 1", BOARD),
+    (f"show {SMALL_MOVES} --ply 2", "\nPly 2: Red to move.\n"),
+    (f"show {SMALL_MOVES} --ply 2", "\nLast: B C3\n"),
+    (f"show {SMALL_MOVES} --grid 5", "The board lies in a grid of 5."),
+    ("show '1. R C3 2. B D4' --rules hkoi", "Ply 2: Blue to place"),  # no files' endings
+    ("show '1. C3\n2. D4' --rules hkoi", "Ply 2: Blue to place"),
+    (f"replay {CODE}", " 9. R G1->G2:down"),
+    (f"replay {CODE}", "Ply 52: over, Red won.\nTerritory: Red 26, Blue 11.\n"),
+    (f"replay {SMALL_MOVES} --watch --seconds 0.02", "over, Blue won."),
+    (f"convert {GAMES} --to moves --game 62", "# wallzero-empty\n  1. R "),
+]
+"""Commands, and what they print among other things."""
 
 
-def test_show_moves_longer_than_the_name_of_a_file(capsys, here):
-    spaced = " ".join(MOVES.replace(" ", "\n" * 80).splitlines())
-    assert run(capsys, "show", spaced, "--rules", "small.json") == BOARD
+@pytest.mark.parametrize(("words", "part"), PRINTED)
+def test_prints(capsys, here, words, part):
+    assert part in run(capsys, *shlex.split(words))
 
 
-def test_show_reads_standard_input(capsys, here, monkeypatch):
+@pytest.mark.parametrize("source", [MOVES, "moves.txt", MOVES.replace(" ", " " * 80), "-"])
+def test_show_moves(capsys, here, monkeypatch, source):
+    """Also where they are longer than a file's name may be."""
     monkeypatch.setattr(sys, "stdin", io.StringIO(MOVES))
-    assert run(capsys, "show", "-", "--rules", "small.json") == BOARD
+    assert run(capsys, "show", source, "--rules", "small.json") == BOARD
 
 
-def test_show_after_some_plies(capsys, here):
-    out = run(capsys, "show", "moves.txt", "--rules", "small.json", "--ply", "2")
-    assert "Ply 2: Red to move." in out and "Last: B C3" in out
-
-
-def test_show_in_a_larger_grid(capsys, here):
-    out = run(capsys, "show", MOVES, "--rules", "small.json", "--grid", "5")
-    assert "The board lies in a grid of 5." in out
+def test_a_pipe_is_a_file(capsys, here):
+    os.mkfifo(here / "pipe")
+    with subprocess.Popen(["sh", "-c", "cat moves.txt > pipe"]) as writer:
+        assert run(capsys, "show", "pipe", "--rules", "small.json") == BOARD
+    assert writer.returncode == 0
 
 
 def test_a_diagram_goes_out_and_in(capsys, here):
@@ -70,59 +66,34 @@ def test_a_diagram_goes_out_and_in(capsys, here):
     assert shown.splitlines() == BOARD.splitlines()[:-1]
 
 
-def test_picture_of_a_position(capsys, here):
-    out = run(capsys, "show", "hkoi", "--out", "new/a.svg", "--theme", "dark", "--reach", "B")
-    assert out == "written: new/a.svg (a position)\n"
-    assert ElementTree.fromstring((here / "new/a.svg").read_text()).tag.endswith("svg")
-
-
-def test_page_of_a_position(capsys, here):
-    """A whole page around the picture, not the picture alone."""
-    said = run(capsys, "show", MOVES, "--rules", "small.json", "--out", "a.html")
-    assert said == "written: a.html (a position)\n"
-    text = (here / "a.html").read_text()
-    assert text.startswith("<!DOCTYPE html>\n<html")
-    assert text.count("<svg ") == text.count("</svg>") == 1
-    assert "over, Blue won" in text
-    assert text.rstrip().endswith("</html>")
-
-
-def test_pixels_of_a_position(capsys, here):
-    run(capsys, "show", "hkoi", "--out", "a.png")
-    assert (here / "a.png").read_bytes().startswith(b"\x89PNG")
-    run(capsys, "show", "hkoi", "--out", "a.gif")
-    assert (here / "a.gif").read_bytes().startswith(b"GIF89a")
-
-
-def test_replay_the_printed_example(capsys):
-    out = run(capsys, "replay", CODE)
-    assert " 9. R G1->G2:down" in out
-    assert "Ply 52: over, Red won.\nTerritory: Red 26, Blue 11.\n" in out
-
-
 def test_replay_every_step(capsys, here):
     out = run(capsys, "replay", "moves.txt", "--rules", "small.json", "--steps")
     assert [f"Ply {ply}:" in out for ply in range(7)] == [True] * 6 + [False]
     assert out.endswith(BOARD)
 
 
-def test_watch_a_game(capsys, here):
-    arguments = ("--rules", "small.json", "--watch", "--seconds", "0.02")
-    assert "over, Blue won." in run(capsys, "replay", "moves.txt", *arguments)
-
-
 @pytest.mark.parametrize(
-    ("ending", "begins"),
+    ("words", "file", "begins"),
     [
-        ("svg", b"<svg "),
-        ("html", b"<!DOCTYPE html>"),
-        ("gif", b"GIF89a"),
-        ("txt", b'# {"size": 3, '),
+        ("show hkoi --theme dark --reach B", "new/a.svg", b"<svg "),
+        ("show hkoi", "a.html", b"<!DOCTYPE html>\n<html"),
+        ("show hkoi", "a.png", b"\x89PNG"),
+        ("show hkoi", "a.gif", b"GIF89a"),
+        (f"replay {SMALL_MOVES}", "a.svg", b"<svg "),
+        (f"replay {SMALL_MOVES}", "a.html", b"<!DOCTYPE html>"),
+        (f"replay {SMALL_MOVES}", "a.gif", b"GIF89a"),
+        (f"replay {SMALL_MOVES}", "a.txt", b'# {"size": 3, '),
+        (f"convert {SMALL_MOVES} --to record", "a.jsonl", b'{"variant": "custom"'),
+        (f"convert {SMALL_MOVES} --to record", "a.jsonl.gz", b"\x1f\x8b"),
     ],
 )
-def test_films_of_a_game(capsys, here, ending, begins):
-    run(capsys, "replay", "moves.txt", "--rules", "small.json", "--out", f"a.{ending}")
-    assert (here / f"a.{ending}").read_bytes().startswith(begins)
+def test_writes(capsys, here, words, file, begins):
+    whats = {"show": "a position", "replay": "a game of 5 plies", "convert": "1 game"}
+    said = run(capsys, *words.split(), "--out", file)
+    assert said == f"written: {file} ({whats[words.split()[0]]})\n"
+    assert (here / file).read_bytes().startswith(begins)
+    if "record" in words:
+        assert run(capsys, "show", file) == BOARD
 
 
 def test_convert_there_and_back(capsys, here):
@@ -137,7 +108,7 @@ def test_convert_there_and_back(capsys, here):
 
 def test_convert_keeps_what_a_record_says(capsys, here):
     record = records.Record(
-        Rules(**SMALL), [468], players=["a", "b"], values=[0.5], extra={"tree": [{"ply": 1}]}
+        SMALL, [468], players=["a", "b"], values=[0.5], extra={"tree": [{"ply": 1}]}
     )
     records.write("one.jsonl", [record])
     line = run(capsys, "convert", "one.jsonl", "--to", "record")
@@ -146,11 +117,62 @@ def test_convert_keeps_what_a_record_says(capsys, here):
     assert (here / "one.jsonl").read_text() == line
 
 
-def test_convert_many_games(capsys, here):
-    lines = run(capsys, "convert", GAMES, "--to", "moves", "--game", "62").splitlines()
-    assert lines[0] == "# wallzero-empty" and lines[1].startswith("  1. R ")
-    records.write("two.jsonl", [records.Record(Rules(**SMALL), [468 + i]) for i in range(2)])
-    assert len(run(capsys, "convert", "two.jsonl", "--to", "record").splitlines()) == 2
+def test_a_byte_order_mark_on_standard_input(capsys, here, monkeypatch):
+    line = records.to_json(records.Record(SMALL, [468, 476]))
+    monkeypatch.setattr(sys, "stdin", io.StringIO("\ufeff" + line))
+    assert "Ply 2: Red to move." in run(capsys, "show", "-")
+
+
+def test_only_a_line_feed_ends_a_record(capsys, here):
+    """JSON may hold U+2028 and its like as they are."""
+    fields = json.loads(records.to_json(records.Record(SMALL, [468]))) | {"note": "a\u2028b\x85c"}
+    line = json.dumps(fields, ensure_ascii=False)
+    (here / "games.jsonl").write_text(f"{line}\r\n\n{line}\n", encoding="utf-8")
+    assert len(run(capsys, "convert", "games.jsonl", "--to", "record").splitlines()) == 2
+
+
+def test_several_codes_are_read_again(capsys, here, conformance):
+    games = [
+        replay_actions(PRESETS["hkoi"], record["actions"][:plies])
+        for record, plies in zip(conformance["hkoi"], (10, 12), strict=False)
+    ]
+    records.write(here / "two.jsonl", map(records.of_game, games))
+    run(capsys, "convert", "two.jsonl", "--to", "hkoi", "--out", "codes.txt")
+    codes = (here / "codes.txt").read_text()
+    assert codes == "".join(hkoi_code.encode(game) + "\n" for game in games)
+    assert run(capsys, "convert", codes, "--to", "hkoi") == codes
+    back = run(capsys, "convert", "codes.txt", "--to", "record")
+    assert back == (here / "two.jsonl").read_text()
+    assert "Ply 10:" in run(capsys, "show", "codes.txt")
+    assert "Ply 12:" in run(capsys, "show", "codes.txt", "--game", "2")
+    assert "2 games" in complaint(capsys, "show", "codes.txt", "--game", "3")
+    (here / "codes.txt").write_text(codes[:-2] + "z\n")
+    assert "--rules" in complaint(capsys, "show", "codes.txt")
+    (here / "codes.txt").write_text(codes[:-2])
+    assert "line 2" in complaint(capsys, "show", "codes.txt", "--game", "2")
+
+
+def test_several_games_of_moves_are_read_again(capsys, here):
+    games = [
+        records.Record(SMALL, [468, 476], result=None, players=("a", "b")),
+        records.Record(SMALL, [468, 470, 1]),
+    ]
+    records.write(here / "two.jsonl", games)
+    run(capsys, "convert", "two.jsonl", "--to", "moves", "--out", "m.txt")
+    back = run(capsys, "convert", "m.txt", "--to", "record")
+    assert back == (here / "two.jsonl").read_text()
+    assert "Ply 2:" in run(capsys, "show", "m.txt")
+    assert "Ply 3:" in run(capsys, "replay", "m.txt", "--game", "2")
+    assert "2 games" in complaint(capsys, "show", "m.txt", "--game", "3")
+    (here / "m.txt").write_text((here / "m.txt").read_text().replace("C1", "A1"))
+    assert "game 2: ply 2" in complaint(capsys, "show", "m.txt", "--game", "2")
+
+
+def test_a_code_over_several_lines_is_one(capsys, here):
+    (here / "code.txt").write_text(
+        "\n".join(CODE.read_text().strip()[i : i + 40] for i in range(0, 900, 40))
+    )
+    assert "Ply 52: over, Red won." in run(capsys, "show", "code.txt", "--game", "1")
 
 
 def test_version(capsys):
@@ -169,20 +191,3 @@ def test_help_fits_and_ends_with_examples(capsys, monkeypatch, words):
     if words == ["show"]:
         assert "--theme {auto,light,dark}" in page
         assert "--ply 20 \\\n      --out out/position.html" in page
-
-
-@pytest.mark.parametrize("name", ["games.jsonl", "games.jsonl.gz"])
-def test_converted_games_are_read_again(here, capsys, name):
-    said = run(
-        capsys, "convert", "moves.txt", "--rules", "small.json", "--to", "record", "--out", name
-    )
-    assert said == f"written: {name} (1 game)\n"
-    assert (here / name).read_bytes().startswith(b"\x1f\x8b") == name.endswith(".gz")
-    assert run(capsys, "show", name) == BOARD
-
-
-def test_a_pipe_is_a_file(here, capsys):
-    os.mkfifo(here / "pipe")
-    with subprocess.Popen(["sh", "-c", "cat moves.txt > pipe"]) as writer:
-        assert run(capsys, "show", "pipe", "--rules", "small.json") == BOARD
-    assert writer.returncode == 0

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import CODE, SMALL, complaint
-from wallgo_jax.__main__ import main
+from tests.cli.conftest import CODE, complaint
+from tests.support.game.small import SMALL
 from wallgo_jax.formats import records
-from wallgo_jax.game.rules import Rules
 
 DIAGRAM = """rules: {"size": 3, "stones": 1, "order": [0, 1]}
      A   B   C
@@ -35,11 +34,8 @@ REFUSED = [
     ("show 'A1 C3.v2' --rules hkoi", "file"),
     ("show empty.txt", "empty"),
     ("show moves.txt", "--rules"),
-    ("show moves.txt --rules chess", "chess"),
-    ("show moves.txt --rules moves.txt", "JSON"),
     ("show C3 --rules empty.txt", "empty"),
     ("show bad.txt --rules small.json", "W7"),
-    ("show wrong.txt --rules small.json", "side"),
     ("show turn.txt --rules small.json", "turn.txt: ply 2"),
     ("show position.txt", "line 2"),
     ("replay diagram.txt", "game"),
@@ -91,10 +87,9 @@ REFUSED = [
 def sources(here) -> Path:
     """Sources of every kind, good and bad."""
     good, bad = "A1 C3 ", "A1->A1:W7"
-    record = {"variant": "custom", "rules": SMALL, "actions": [0]}
+    record = {"variant": "custom", "rules": SMALL.to_dict(), "actions": [0]}
     texts = {
         "bad.txt": good + bad,
-        "wrong.txt": good + "A1->A1:W0",
         "turn.txt": "R A1 R C3",
         "position.txt": "rules: hkoi\nturns: R\n",
         "diagram.txt": "rules: hkoi\n",
@@ -107,15 +102,10 @@ def sources(here) -> Path:
         (here / name).write_text(text)
     (here / "binary.dat").write_bytes(b"\xff\xfe\x00")
     (here / "broken.gz").write_bytes(b"no gzip")
-    records.write(here / "games.jsonl", [records.Record(Rules(**SMALL), [468])] * 2)
+    records.write(here / "games.jsonl", [records.Record(SMALL, [468])] * 2)
     return here
 
 
 @pytest.mark.parametrize(("words", "word"), REFUSED)
 def test_refused(capsys, sources, words, word):
     assert word in complaint(capsys, *shlex.split(words))
-
-
-@pytest.mark.parametrize("source", ["hkoi", "moves.txt --rules small.json", "games.jsonl"])
-def test_options_with_an_effect_are_taken(capsys, sources, source):
-    assert main(["show", *source.split(), "--game", "1"]) == 0

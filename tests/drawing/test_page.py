@@ -8,14 +8,12 @@ from html.parser import HTMLParser
 
 import pytest
 
+from tests.support.game.small import MOVES, SMALL
 from wallgo_jax import render
 from wallgo_jax.drawing.theme import DARK, LIGHT
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.notation import parse_moves
 from wallgo_jax.view.game_replay import replay_moves
-
-SMALL = Rules(size=3, stones=1, order=(0, 1))
-MOVES = "A1 C3 A1->A1:W1 C3->C3:W0 A1->A1:W2"
 
 
 @pytest.fixture(scope="module")

@@ -37,10 +37,6 @@ Territory: Red 0, Blue 0.
 Last: R B1->A1:down"""
 
 
-def test_a_position_as_text(small):
-    assert render.text(small.states[-1]) == POSITION
-
-
 def test_the_env_shows_the_same(small):
     env = wallgo_jax.make(SMALL, planes="B")
     state = jax.jit(env.init)()
@@ -101,11 +97,9 @@ def test_scenes_say_what_an_independent_referee_says(conformance, variant):
         snapshot = take_snapshot(game.states[ply])
         assert list(snapshot.territory) == record["territory_by_ply"][ply]
         assert [sorted(cells) for cells in snapshot.reach] == record["reach_by_ply"][ply]
-        assert (snapshot.player, snapshot.ply, snapshot.is_over) == (
-            record["turns"][ply],
-            ply,
-            False,
-        )
+        assert sorted(snapshot.legal) == record["legal"][ply]
+        assert (snapshot.player, snapshot.ply) == (record["turns"][ply], ply)
+        assert snapshot.has_turn and not snapshot.is_over
     last = take_snapshot(game.states[-1])
     assert list(last.territory) == record["territory"]
     assert last.payoff == pytest.approx(record["rewards"], abs=1e-5)
@@ -118,38 +112,27 @@ def test_a_batch_is_no_board(small):
             show(states)
 
 
-def test_a_picture_has_every_stone_and_wall(four):
-    game, _ = four
-    for state in game.states[::9]:
-        walls = int(sum(int(word).bit_count() for word in np.ravel(state.position.walls)))
-        svg = render.svg(state, caption=False)
-        stones = [e for e in elements(svg, "circle") if e.get("r") == "15"]
-        assert len(stones) == int((state.position.stones != NOT_PLACED).sum())
-        bars = [e for e in elements(svg, "rect") if e.get("stroke-width") == "1"]
-        assert len(bars) == walls
-        assert {e.get("fill") for e in bars} <= set(LIGHT.players)
-
-
-def test_a_picture_tints_territory(four):
+def test_a_picture_tells_stones_walls_and_territory_with_and_without_colour(four):
+    """Each stone has its letter; lines on walls differ: none, whole, dashed, dotted; and so do
+    patterns of territory."""
     game, record = four
-    svg = render.svg(game.states[-1])
-    fills = [e.get("fill") for e in elements(svg, "rect")]
-    assert [fills.count(LIGHT.tints[player]) for player in range(4)] == record["territory"]
-    strokes = [e.get("stroke") for e in elements(svg, "path") if e.get("opacity")]
-    assert [strokes.count(LIGHT.edges[player]) for player in range(4)] == record["territory"]
-
-
-def test_stones_and_walls_tell_their_player_without_colour(four):
-    """Each stone has its letter; lines on walls differ: none, whole, dashed, dotted."""
-    game, _ = four
-    snapshot = take_snapshot(game.states[-1])
-    svg = render.svg(game.states[-1], caption=False)
-    letters = [e.text for e in elements(svg, "text") if e.get("font-weight") == "bold"]
-    on_board = [sum(cell != NOT_PLACED for cell in cells) for cells in snapshot.stones]
-    assert [letters.count(letter) for letter in "RBGY"] == on_board
-    dashes = [e.get("stroke-dasharray") for e in elements(svg, "path")]
-    built = [sum(wall.builder == player for wall in snapshot.walls) for player in range(4)]
-    assert [dashes.count(kind) for kind in ("none", "7 5", "0.1 5")] == built[1:]
+    for state in (*game.states[::9], game.states[-1]):
+        snapshot, svg = take_snapshot(state), render.svg(state, caption=False)
+        letters = [e.text for e in elements(svg, "text") if e.get("font-weight") == "bold"]
+        on_board = [sum(cell != NOT_PLACED for cell in cells) for cells in snapshot.stones]
+        assert [letters.count(letter) for letter in "RBGY"] == on_board
+        stones = [e for e in elements(svg, "circle") if e.get("r") == "15"]
+        assert len(stones) == sum(on_board)
+        built = [sum(wall.builder == player for wall in snapshot.walls) for player in range(4)]
+        bars = [e.get("fill") for e in elements(svg, "rect") if e.get("stroke-width") == "1"]
+        assert [bars.count(colour) for colour in LIGHT.players] == built
+        dashes = [e.get("stroke-dasharray") for e in elements(svg, "path")]
+        assert [dashes.count(kind) for kind in ("none", "7 5", "0.1 5")] == built[1:]
+        fills = [e.get("fill") for e in elements(svg, "rect")]
+        assert [fills.count(tint) for tint in LIGHT.tints] == list(snapshot.territory)
+        strokes = [e.get("stroke") for e in elements(svg, "path") if e.get("opacity")]
+        assert [strokes.count(edge) for edge in LIGHT.edges] == list(snapshot.territory)
+    assert list(snapshot.territory) == record["territory"]
     patterns = [board.pattern(owner, 0, 0, LIGHT) for owner in (-1, 0, 1, 2, 3)]
     assert len({re.search(' d="([^"]*)"', pattern)[1] for pattern in patterns}) == 5
 

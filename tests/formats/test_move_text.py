@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from tests.support.game.small import MOVES
 from wallgo_jax import render
 from wallgo_jax.cli.sources import SourceRequest, read_games, read_games_of_text
 from wallgo_jax.formats import move_text
@@ -12,7 +13,6 @@ from wallgo_jax.notation import parse_moves
 from wallgo_jax.view.game_replay import replay_moves
 
 SMALL = Rules(size=3, stones=1, order=(0, 1), tie=())
-MOVES = "A1 C3 A1->A1:W1 C3->C3:W0 A1->A1:W2"
 
 
 def read(path, **options):

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.game.small import SMALL
 from wallgo_jax import env
 from wallgo_jax.formats import records
 from wallgo_jax.formats.records import Record
-from wallgo_jax.game.rules import PRESETS, Rules
+from wallgo_jax.game.rules import PRESETS
 from wallgo_jax.view.game_replay import replay_actions
 
 DATA = Path(__file__).parents[1] / "data" / "conformance.jsonl.gz"
-SMALL = Rules(size=3, stones=1, order=(0, 1))
 # A1, C3, then two walls by each that shut Red in: 1 cell against 8.
 FINISHED = [9 * 52 + 0, 9 * 52 + 8, 0 * 52 + 1, 8 * 52 + 0, 0 * 52 + 2]
 

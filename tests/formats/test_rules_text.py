@@ -4,10 +4,10 @@ import json
 
 import pytest
 
+from tests.support.game.small import SMALL
 from wallgo_jax.formats.rules_text import read_rules
-from wallgo_jax.game.rules import PRESETS, Rules
+from wallgo_jax.game.rules import PRESETS
 
-SMALL = Rules(size=3, stones=1, order=(0, 1))
 FIELDS = {"size": 3, "stones": 1, "order": [0, 1]}
 TABLE = "size = 3\nstones = 1\norder = [0, 1]\n"
 

@@ -7,10 +7,9 @@ import pytest
 
 from tests.support.game import board_text, harness
 from tests.support.game.board_text import go, place
-from tests.support.game.comparison import walls_of_words
 from wallgo_jax.game import referee
 from wallgo_jax.game import state as state_lib
-from wallgo_jax.game.rules import PRESETS, Rules
+from wallgo_jax.game.rules import Rules
 
 BOTH_ORDERS = (("region", "mover_loses"), ("mover_loses", "region"))
 
@@ -307,24 +306,18 @@ def test_payoff(territory, largest, mover, tie, pays):
 _payoff = jax.jit(referee.payoff)
 
 
-# The other verbs.
+# The other verb.
 
 
-@pytest.fixture(scope="module")
-def games(conformance):
-    """Games on 5x5 cells, and `Shown` [T, B] of them."""
+def test_play_is_step_for_legal_slots(conformance):
+    """A finished game is played on with a junk slot, which changes nothing."""
     games = conformance["5x5-2stones"]
     played = [game["actions"] for game in games]
-    return played, harness.replay(harness.rules_of(games), played, grid=5)
-
-
-def test_play_is_step_for_legal_slots(games):
-    _, shown = games
+    shown = harness.replay(harness.rules_of(games), played, grid=5)
 
     def body(states, slots):
-        before = states.position.terminated
-        # A finished game is played on with a junk slot: nothing may change.
-        states, rewards = jax.vmap(referee.play)(states, jnp.where(before, 7, slots))
+        slots = jnp.where(states.position.terminated, 7, slots)
+        states, rewards = jax.vmap(referee.play)(states, slots)
         return states, (states, rewards)
 
     start = jax.tree.map(lambda leaf: leaf[0], shown.state)
@@ -333,60 +326,3 @@ def test_play_is_step_for_legal_slots(games):
     seen = jax.tree.map(lambda leaf: leaf[:-1], states)
     jax.tree.map(np.testing.assert_array_equal, seen, expected)
     np.testing.assert_array_equal(rewards[:-1], shown.rewards[:-1])
-
-
-def test_take_back_gives_the_true_earlier_positions(games):
-    played, shown = games
-
-    @jax.jit
-    @jax.vmap
-    @jax.vmap
-    def look_back(position):
-        def body(position, _):
-            existed, position = referee.take_back(position, grid=5)
-            return position, (existed, position.stones, position.walls)
-
-        return jax.lax.scan(body, position, None, length=5)[1]
-
-    position = shown.state.position
-    past = jax.tree.map(lambda leaf: np.moveaxis(np.asarray(leaf), 2, 0), look_back(position))
-    for age, existed, stones, walls in zip(range(1, 6), *past, strict=True):
-        for b, actions in enumerate(played):
-            plies = np.arange(len(actions) + 1)
-            np.testing.assert_array_equal(existed[plies, b], (plies >= age) & (age <= 4))
-            there = plies[(plies >= age) & (age <= 4)]
-            np.testing.assert_array_equal(stones[there, b], position.stones[there - age, b])
-            np.testing.assert_array_equal(
-                walls_of_words(walls[there, b], 5),
-                walls_of_words(position.walls[there - age, b], 5),
-            )
-
-
-def test_restart_gives_a_new_game_to_finished_boards_only(games):
-    _, shown = games
-    states = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), shown.state)
-    restarted = jax.jit(jax.vmap(referee.restart_if_over))(states)
-    over = states.position.terminated
-    assert 0 < over.sum() < over.size
-    start = jax.tree.map(lambda leaf: leaf[0, 0], shown.state)
-    for after, before, first in zip(*map(jax.tree.leaves, (restarted, states, start)), strict=True):
-        assert after.dtype == before.dtype
-        np.testing.assert_array_equal(after[~over], before[~over])
-        np.testing.assert_array_equal(after[over], np.broadcast_to(first, after[over].shape))
-
-
-def test_reward_of_picks_the_player():
-    rewards = jnp.arange(6.0).reshape(2, 3)
-    assert referee.reward_of(rewards, jnp.array([2, 0])).tolist() == [2.0, 3.0]
-    assert float(referee.reward_of(rewards[1], jnp.int32(1))) == 4.0
-
-
-@pytest.mark.parametrize("players", [4])
-def test_illegal_action_pays_every_other_player_its_share(players):
-    rules = PRESETS[f"playwallgo-{players}p"]
-    for offender in range(players):
-        played = [48 * 53 + 4 + cell for cell in range(offender)]
-        shown = harness.replay([rules], [[*played, -1]], grid=7)
-        expected = [1 / (players - 1)] * players
-        expected[offender] = -1.0
-        assert shown.rewards[offender, 0].tolist() == pytest.approx(expected)

@@ -241,11 +241,3 @@ def test_picture_of_the_symmetries_redrawn():
     _, *lines = SYMMETRY_PICTURE.strip().splitlines()
     assert rows == [line.split() for line in lines]
     assert SYMMETRY_PICTURE in symmetry.__doc__
-
-
-def test_inverse_undoes():
-    inverse = np.asarray(symmetry.inverse(jnp.arange(8)))
-    for turn, formula in enumerate(SYMMETRIES):
-        row, column = formula(0, 1, 5)
-        assert SYMMETRIES[inverse[turn]](row, column, 5) == (0, 1)
-    np.testing.assert_array_equal(inverse[inverse], np.arange(8))

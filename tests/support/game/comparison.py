@@ -29,46 +29,8 @@ def _fields(
 ) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Expected and found values by field, both [T, B, ...]."""
     position = shown.state.position
-    length, batch = shown.player.shape
+    length, _ = shown.player.shape
     players, stones = position.stones.shape[2:]
-    expected = {
-        "player": np.array(shown.player),
-        "ply": np.zeros((length, batch), int),
-        "over": np.ones((length, batch), bool),
-        "actions": np.ones((length, batch, grid * grid * 53), bool),
-        "back": np.array(shown.back),
-        "stones": np.array(position.stones),
-        "walls": np.array(walls_of_words(position.walls, grid)),
-        "walls used": np.array(walls_used(shown)),
-        "territory": np.array(shown.territory),
-        "largest": np.array(shown.largest),
-        "reach": np.array(shown.reach),
-        "rewards": np.zeros((length, batch, players)),
-    }
-    for game, record in enumerate(records):
-        last, played = len(record.plies) - 1, record.plies_played()
-        for t in range(length):
-            ply = record.plies[min(t, last)]
-            here = t, game
-            expected["ply"][here] = min(t, played)
-            expected["over"][here] = ply.over
-            expected["stones"][here] = stone_table(ply.board, stones, grid)
-            expected["walls"][here] = wall_table(ply.board, grid)
-            expected["walls used"][here] = [
-                sum(builder == player for builder in ply.board.walls.values())
-                for player in range(players)
-            ]
-            expected["territory"][here] = ply.territory
-            expected["largest"][here] = ply.largest
-            expected["reach"][here] = [cell_mask(cells, grid) for cells in ply.reach]
-            if not ply.over:
-                expected["player"][here] = ply.player
-                expected["actions"][here] = False
-                expected["actions"][here][ply.legal] = True
-            if t < last:
-                expected["rewards"][here] = record.rewards[t]
-                if record.actions[t] in ply.legal:
-                    expected["back"][here] = record.actions[t]
     seen = {
         "player": shown.player,
         "ply": position.ply,
@@ -83,8 +45,33 @@ def _fields(
         "reach": shown.reach,
         "rewards": shown.rewards.round(5),
     }
-    expected["rewards"] = expected["rewards"].astype(np.float32).round(5)
-    return {name: (expected[name], np.asarray(seen[name])) for name in expected}
+    # Where nothing is written below, whatever the engine has is right.
+    expected = {name: np.array(value) for name, value in seen.items()}
+    expected |= {name: np.zeros_like(expected[name]) for name in ("ply", "over", "rewards")}
+    expected["actions"] = np.ones_like(expected["actions"])
+    for game, record in enumerate(records):
+        last, played = len(record.plies) - 1, record.plies_played()
+        for t in range(length):
+            ply = record.plies[min(t, last)]
+            here = t, game
+            expected["ply"][here] = min(t, played)
+            expected["over"][here] = ply.over
+            expected["stones"][here] = stone_table(ply.board, stones, grid)
+            expected["walls"][here] = wall_table(ply.board, grid)
+            builders = list(ply.board.walls.values())
+            expected["walls used"][here] = [builders.count(player) for player in range(players)]
+            expected["territory"][here] = ply.territory
+            expected["largest"][here] = ply.largest
+            expected["reach"][here] = [cell_mask(cells, grid) for cells in ply.reach]
+            if not ply.over:
+                expected["player"][here] = ply.player
+                expected["actions"][here] = False
+                expected["actions"][here][ply.legal] = True
+            if t < last:
+                expected["rewards"][here] = np.float32(record.rewards[t]).round(5)
+                if record.actions[t] in ply.legal:
+                    expected["back"][here] = record.actions[t]
+    return {name: (expected[name], seen[name]) for name in seen}
 
 
 def cell_mask(cells: Sequence[int], grid: int) -> np.ndarray:

@@ -20,6 +20,20 @@ GAME = (
     go("A1", "A1", "right", grid=3),
 )
 """Red shuts itself into its corner and loses by 1 to 8."""
+MOVES = "A1 C3 A1->A1:W1 C3->C3:W0 A1->A1:W2"
+"""The same with Red's walls the other way round."""
+END = """\
+     A   B   C
+   +---+---+---+
+ 1 | R r.b  .b |
+   +=r=+   +   +
+ 2 |.b  .b  .b |
+   +   +   +=b=+
+ 3 |.b  .b   B |
+   +---+---+---+
+Ply 5: over, Blue won.
+Territory: Red 1, Blue 8."""
+"""The last position of both as text."""
 
 
 def read_game(state, key):
