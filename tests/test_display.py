@@ -7,21 +7,10 @@ import pytest
 
 import wallgo_jax
 from tests.support.game import small
-from tests.support.game.small import END, GAME, SMALL
+from tests.support.game.small import EMPTY, END, GAME, SMALL
 
-START = """\
-WallGo 3x3, 2 players, 1 stone each
-
-     A   B   C
-   +---+---+---+
- 1 | .   .   . |
-   +   +   +   +
- 2 | .   .   . |
-   +   +   +   +
- 3 | .   .   . |
-   +---+---+---+
-Ply 0: Red to place a stone.
-Territory: Red 0, Blue 0."""
+HEADING = "WallGo 3x3, 2 players, 1 stone each\n\n"
+START = f"{HEADING}{EMPTY}Ply 0: Red to place a stone.\nTerritory: Red 0, Blue 0."
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +25,7 @@ def batch() -> wallgo_jax.State:
 
 def test_one_board_prints_as_a_board(states):
     assert str(states[0]) == f"{states[0]}" == str(states[0].game) == START
-    assert str(states[-1]).startswith(f"WallGo 3x3, 2 players, 1 stone each\n\n{END}\nLast: R ")
+    assert str(states[-1]).startswith(f"{HEADING}{END}\nLast: R ")
     assert str(jax.device_get(states[-1]).game) == str(states[-1])
 
 

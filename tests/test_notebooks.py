@@ -22,6 +22,7 @@ ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 MAX_BYTES = 2**20
+EACH = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 PACKAGES = {"train": train, "wallgo_jax": wallgo_jax}
 MACHINE_PATHS = re.compile(r"/tmp/|/home/|/root/|/Users/|site-packages|\.venv")
 
@@ -30,8 +31,8 @@ def code_cells(notebook: nbformat.NotebookNode) -> list:
     return [cell for cell in notebook.cells if cell.cell_type == "code"]
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_is_kept_with_its_outputs(path):
+@EACH
+def test_is_kept_with_its_outputs_and_an_opening_and_an_end_for_a_reader(path):
     notebook = nbformat.read(path, as_version=4)
     cells = code_cells(notebook)
     assert [cell.execution_count for cell in cells] == [*range(1, len(cells) + 1)]
@@ -47,9 +48,11 @@ def test_is_kept_with_its_outputs(path):
     text = path.read_text(encoding="utf-8")
     assert len(text.encode()) < MAX_BYTES
     assert "Warning" not in text
+    assert "What you learn: " in notebook.cells[0].source
+    assert "## What to try next" in notebook.cells[-1].source
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+@EACH
 def test_outputs_are_of_the_weights_that_ship(path):
     """The metadata keep the checksums of the models that the outputs were made with."""
     notebook = nbformat.read(path, as_version=4)
@@ -59,14 +62,7 @@ def test_outputs_are_of_the_weights_that_ship(path):
     assert notebook.metadata.get("weights", {}) == shipped
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_opens_and_ends_for_a_reader(path):
-    cells = nbformat.read(path, as_version=4).cells
-    assert "What you learn: " in cells[0].source
-    assert "## What to try next" in cells[-1].source
-
-
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+@EACH
 def test_code_finds_what_it_takes_from_the_project(path):
     """Every cell is Python; what is imported, or named as `train.X` or `wallgo_jax.X`, is there."""
     cells = [cell.source for cell in code_cells(nbformat.read(path, as_version=4))]
@@ -83,7 +79,7 @@ def test_code_finds_what_it_takes_from_the_project(path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+@EACH
 def test_runs_from_top_to_bottom(path, monkeypatch):
     for name, value in compiling.environment().items():
         monkeypatch.setenv(name, value)

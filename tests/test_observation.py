@@ -14,7 +14,7 @@ from tests.support.game import harness
 from tests.support.game.planes import EVERYTHING, expected_planes
 from tests.support.reference.games import Record, random_game
 from tests.support.reference.referee import random_rules
-from wallgo_jax import PRESETS, Rules, observation
+from wallgo_jax import Rules, observation
 from wallgo_jax import planes as planes_lib
 from wallgo_jax.board import bitboard
 from wallgo_jax.game.state import State
@@ -130,18 +130,6 @@ def test_plane_sets_are_prefixes_and_need_no_playable_cells():
     for (planes, count), seen in zip(counts.items(), observe_sets(states), strict=True):
         assert planes_lib.channels(planes, 2) == planes_lib.channels("BTRH", 2)[:count]
         np.testing.assert_array_equal(seen, wanted[..., :count])
-
-
-def test_planes_of_the_variant_name_the_presets():
-    """Room to stay, limited walls, walls left over 0, 2, 5 and 10 for Red and Blue, tie rules."""
-    facts = {
-        "wallzero-4stone": [0, 0, *[1] * 8, 1, 0],
-        "hkoi": [0, 0, *[1] * 8, 1, 1],
-        "playwallgo-2p": [1, 1, *[1] * 8, 0, 0],
-    }
-    seen = observed(harness.new_games([PRESETS[name] for name in facts], GRID), EVERYTHING)
-    for planes, wanted in zip(seen[..., :7, :7, -13:-1], facts.values(), strict=True):
-        assert (planes == np.array(wanted, bool)).all()
 
 
 def walled(rules: Rules, cells: list[tuple[int, int]]) -> dict[str, np.ndarray]:

@@ -40,18 +40,18 @@ def imported(package: str) -> set[str]:
     return libraries - set(sys.stdlib_module_names)
 
 
-def python(code: str, *, path: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """Run a program in a process of its own."""
+def python(*words: str, path: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """Run Python in a process of its own."""
     roots = [str(root) for root in (path, ROOT) if root is not None]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(roots)}
     return subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False
+        [sys.executable, *words], env=environment, capture_output=True, text=True, check=False
     )
 
 
 def loaded_by(code: str) -> set[str]:
     """Libraries that are loaded after a program."""
-    told = python(f"{code}\nimport json, sys\nprint(json.dumps(sorted(sys.modules)))")
+    told = python("-c", f"{code}\nimport json, sys\nprint(json.dumps(sorted(sys.modules)))")
     assert told.returncode == 0, told.stderr
     return {name.partition(".")[0] for name in json.loads(told.stdout.splitlines()[-1])}
 
@@ -137,20 +137,17 @@ MISSING = "train needs flax: pip install 'wallgo-jax[train]'"
 def test_without_the_learner_imports_and_programs_say_what_to_install(without_flax):
     code = "try:\n    import {}\nexcept ImportError as error:\n    print(error)\n"
     modules = ("train", "train.config", "train.loop.training")
-    told = python("".join(map(code.format, modules)), path=without_flax)
+    told = python("-c", "".join(map(code.format, modules)), path=without_flax)
     assert told.stdout.splitlines() == [MISSING] * len(modules)
     script = without_flax / "wallgo-train"
     script.write_text("from train.__main__ import program\nprogram()\n")
     for words in (["-m", "train", "run"], ["-m", "train", "--help"], [str(script), "run"]):
-        environment = os.environ | {"PYTHONPATH": f"{without_flax}{os.pathsep}{ROOT}"}
-        told = subprocess.run(
-            [sys.executable, *words], env=environment, capture_output=True, text=True, check=False
-        )
+        told = python(*words, path=without_flax)
         assert (told.returncode, told.stderr, told.stdout) == (2, f"error: {MISSING}\n", "")
 
 
 def test_the_game_needs_no_learner(without_flax):
-    assert python("import wallgo_jax; wallgo_jax.make", path=without_flax).returncode == 0
+    assert python("-c", "import wallgo_jax; wallgo_jax.make", path=without_flax).returncode == 0
 
 
 def test_hooks_check_what_ci_checks():

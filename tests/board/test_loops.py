@@ -7,7 +7,8 @@ import jax
 import numpy as np
 import pytest
 
-from wallgo_jax.board import bitboard, loops
+from tests.support.reference.referee import Cell
+from wallgo_jax.board import bitboard, geometry, loops
 from wallgo_jax.board.bitboard import Exits
 from wallgo_jax.game import terrain
 from wallgo_jax.game.state import Grid
@@ -15,7 +16,7 @@ from wallgo_jax.game.state import Grid
 BOARDS = 64
 
 
-def snake(grid: int) -> list[tuple[int, int]]:
+def snake(grid: int) -> list[Cell]:
     """Every cell in the order of one long corridor, row by row and back."""
     return [
         (row, column if row % 2 else grid - 1 - column)
@@ -24,7 +25,7 @@ def snake(grid: int) -> list[tuple[int, int]]:
     ]
 
 
-def spiral(grid: int) -> list[tuple[int, int]]:
+def spiral(grid: int) -> list[Cell]:
     """Every cell in the order of a spiral, which turns against the sides of a spread."""
     left, (row, column), (down, right) = {*snake(grid)}, (grid - 1, grid - 1), (0, -1)
     found = []
@@ -37,39 +38,34 @@ def spiral(grid: int) -> list[tuple[int, int]]:
     return found
 
 
-def exits_along(way: list[tuple[int, int]], grid: int, *, rng: random.Random, walls: float):
-    """Exits along a way, some of them walled off, as a set of whole numbers for each side."""
-    sides = {(-1, 0): 0, (0, 1): 1, (1, 0): 2, (0, -1): 3}
-    found = [0, 0, 0, 0]
+def exits_along(way: list[Cell], grid: int, *, rng: random.Random, walls: float) -> np.ndarray:
+    """bool[4, grid, grid]: exits along a way, some of them walled off."""
+    exits = np.zeros((4, grid, grid), bool)
     for here, there in itertools.pairwise(way):
-        if rng.random() < walls:
-            continue
-        for (row, column), (other_row, other_column) in ((here, there), (there, here)):
-            side = sides[other_row - row, other_column - column]
-            found[side] |= 1 << (row * grid + column)
-    return found
+        if rng.random() >= walls:
+            for one, other in ((here, there), (there, here)):
+                side = geometry.SIDE_OFFSETS.index((other[0] - one[0], other[1] - one[1]))
+                exits[side, *one] = True
+    return exits
 
 
 def mazes(grid: int) -> tuple[np.ndarray, np.ndarray]:
     """Exits uint32[BOARDS, 4, W] and two seeds each uint32[BOARDS, 2, W]: whole corridors, each
     way round, then two corridors laid over each other, with ever more walls."""
-    rng, exits, seeds = random.Random(grid), [], []
+    rng, exits = random.Random(grid), np.zeros((BOARDS, 4, grid, grid), bool)
+    seeds = np.zeros((BOARDS, 2, grid, grid), bool)
     for number in range(BOARDS):
         ways = [snake(grid), spiral(grid)]
         walls = 0.0 if number < 8 else number / BOARDS
         kept = ways[number % 2 : number % 2 + 1] if number < 8 else ways
         turned = [[(c, r) for r, c in way] if number % 4 > 1 else way for way in kept]
-        sides = [exits_along(way, grid, rng=rng, walls=walls) for way in turned]
-        exits.append([a | b for a, b in zip(*sides, strict=True)] if len(sides) > 1 else sides[0])
+        for way in turned:
+            exits[number] |= exits_along(way, grid, rng=rng, walls=walls)
         ends = [turned[0][0], turned[0][-1]] if number < 8 else rng.sample(turned[0], 2)
-        seeds.append([1 << (row * grid + column) for row, column in ends])
-    return _words(exits, grid), _words(seeds, grid)
-
-
-def _words(numbers: list[list[int]], grid: int) -> np.ndarray:
-    places = range(bitboard.num_words(grid))
-    words = [[[x >> 32 * i & 0xFFFFFFFF for i in places] for x in row] for row in numbers]
-    return np.array(words, np.uint32)
+        for seed, cell in enumerate(ends):
+            seeds[number, seed, *cell] = True
+    flat = (sets.reshape(BOARDS, -1, grid * grid) for sets in (exits, seeds))
+    return tuple(map(np.asarray, map(bitboard.from_mask, flat)))
 
 
 @pytest.fixture
@@ -90,6 +86,7 @@ def fixed(monkeypatch):
 def test_floods_and_largest_regions_are_the_same(fixed):
     grid = 7
     exits, seeds = mazes(grid)
+    everything = bitboard.constant(range(grid * grid), grid)
 
     def look(exits, seeds):
         sides = Exits(*(bitboard.unpack(exits[side]) for side in range(4)))
@@ -97,7 +94,7 @@ def test_floods_and_largest_regions_are_the_same(fixed):
         nothing = bitboard.empty(grid)
         board = terrain.Terrain(reached, nothing, sides, sides, Grid(grid))
         # Whole regions: all but the one of the first seed, and the same blanked.
-        full = bitboard.unpack(jax.numpy.asarray(_words([[(1 << grid * grid) - 1]], grid)[0, 0]))
+        full = bitboard.unpack(everything)
         rest = bitboard.difference(full, reached[0])
         return bitboard.pack_sets(reached), terrain.largest_regions((full, rest, nothing), board)
 
@@ -107,7 +104,6 @@ def test_floods_and_largest_regions_are_the_same(fixed):
     np.testing.assert_array_equal(flooded, flooded_too)
     np.testing.assert_array_equal(largest, largest_too)
     # A corridor through all cells is flooded from either end, in as many turns as there may be.
-    everything = _words([[(1 << grid * grid) - 1]], grid)[0, 0]
     assert (np.asarray(flooded_too[:8]) == everything).all()
     assert largest_too[0].tolist() == [grid * grid, 0, 0]
     assert len(set(map(tuple, np.asarray(largest_too).tolist()))) > 3

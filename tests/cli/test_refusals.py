@@ -7,19 +7,10 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import CODE, complaint
-from tests.support.game.small import SMALL
+from tests.support.game.small import EMPTY, SMALL
 from wallgo_jax.formats import records
 
-DIAGRAM = """rules: {"size": 3, "stones": 1, "order": [0, 1]}
-     A   B   C
-   +---+---+---+
- 1 | R   .   . |
-   +   +   +   +
- 2 | .   .   . |
-   +   +   +   +
- 3 | .   .   . |
-   +---+---+---+
-"""
+DIAGRAM = f"rules: {json.dumps(SMALL.to_dict())}\n{EMPTY}".replace("1 | .", "1 | R")
 PLAYED = "replay moves.txt --rules small.json"
 
 REFUSED = [

@@ -7,6 +7,7 @@ import jax
 import numpy as np
 import pytest
 
+from tests.support.game.small import EMPTY, END, SMALL
 from wallgo_jax import render
 from wallgo_jax.formats import diagram
 from wallgo_jax.game.rules import PRESETS, Rules
@@ -159,21 +160,17 @@ def test_a_wrong_diagram_is_refused(old, new, word):
 
 
 @pytest.mark.parametrize(
-    ("stones", "turn", "reason"),
+    ("stone", "turn", "reason"),
     [
-        (". . .", "B", "line 2: placement 1 is Red's, not Blue's"),
-        ("R . .", "R", "line 2: placement 2 is Blue's, not Red's"),
-        ("B . .", "B", "Red has 0 stones where the placement order gives 1"),
+        (".", "B", "line 2: placement 1 is Red's, not Blue's"),
+        ("R", "R", "line 2: placement 2 is Blue's, not Red's"),
+        ("B", "B", "Red has 0 stones where the placement order gives 1"),
     ],
 )
-def test_the_placement_order_is_kept(stones, turn, reason):
-    rules = '{"size": 3, "stones": 1, "order": [0, 1]}'
-    row = "   ".join(stones.split())
-    empty = "  | .   .   . |"
-    board = f"    A   B   C\n  +---+---+---+\n  | {row} |\n  +   +   +   +\n{empty}"
-    board += f"\n  +   +   +   +\n{empty}\n  +---+---+---+\n"
+def test_the_placement_order_is_kept(stone, turn, reason):
+    board = EMPTY.replace("1 | .", f"1 | {stone}")
     with pytest.raises(ValueError, match=reason):
-        diagram.parse(f"rules: {rules}\nturn: {turn}\n{board}")
+        diagram.parse(f"rules: {json.dumps(SMALL.to_dict())}\nturn: {turn}\n{board}")
 
 
 def test_walls_before_the_last_placement_are_refused():
@@ -197,21 +194,11 @@ def diagram_of_hkoi():
 
 def test_marks_of_territory_are_read_as_empty_cells():
     """The text of a board says whose territory a cell is; a diagram leaves that out."""
-    shown = """rules: 3x3
-turn: B
-     A   B   C
-   +---+---+---+
- 1 | R r.b  .b |
-   +=r=+   +   +
- 2 |.b  .b  .b |
-   +   +   +=b=+
- 3 |.b  .b   B |
-   +---+---+---+
-"""
-    rules = json.dumps(Rules(size=3, stones=1, order=(0, 1)).to_dict())
-    state = diagram.parse(shown.replace("3x3", rules).replace("turn: B", "turn: B\nover: yes"))
+    rules = json.dumps(SMALL.to_dict())
+    shown = f"rules: {rules}\nturn: B\nover: yes\n{END.partition('Ply')[0]}"
+    state = diagram.parse(shown)
     assert take_snapshot(state).territory == (1, 8)
     bare = diagram.draw(state)
     assert ".b" not in bare and diagram.draw(diagram.parse(bare)) == bare
     with pytest.raises(ValueError, match=r"A2 is '\.x', not '\.' or a stone"):
-        diagram.parse(shown.replace("3x3", rules).replace("2 |.b ", "2 |.x "))
+        diagram.parse(shown.replace("2 |.b ", "2 |.x "))

@@ -12,21 +12,13 @@ FIELDS = {"size": 3, "stones": 1, "order": [0, 1]}
 TABLE = "size = 3\nstones = 1\norder = [0, 1]\n"
 
 
-@pytest.mark.parametrize("name", PRESETS)
-def test_a_presets_name(name):
-    assert read_rules(name) == PRESETS[name]
-
-
-@pytest.mark.parametrize(
-    "text", [json.dumps(FIELDS), json.dumps(FIELDS, indent=2), "{size=3, stones=1, order=[0,1]}"]
-)
-def test_an_object(text):
-    assert read_rules(text) == SMALL
-
-
 @pytest.mark.parametrize(
     ("name", "text", "rules"),
     [
+        *((name, None, rules) for name, rules in PRESETS.items()),
+        (json.dumps(FIELDS), None, SMALL),
+        (json.dumps(FIELDS, indent=2), None, SMALL),
+        ("{size=3, stones=1, order=[0,1]}", None, SMALL),
         ("a.json", json.dumps(FIELDS), SMALL),
         ("a.json", json.dumps({"rules": FIELDS, "seed": 1}), SMALL),
         ("a.json", json.dumps({"rules": "hkoi"}), PRESETS["hkoi"]),
@@ -40,9 +32,9 @@ def test_an_object(text):
         ("a.toml", "\ufeff" + TABLE, SMALL),
     ],
 )
-def test_a_file(tmp_path, monkeypatch, name, text, rules):
-    (tmp_path / name).write_text(text)
-    monkeypatch.chdir(tmp_path)
+def test_a_preset_an_object_or_a_file(tmp_path, name, text, rules):
+    if text is not None:
+        (tmp_path / name).write_text(text)
     assert read_rules(name) == rules
 
 
@@ -66,14 +58,13 @@ def test_a_file(tmp_path, monkeypatch, name, text, rules):
         ("other.toml", "rules: other.toml: unknown key 'name'; known keys: "),
     ],
 )
-def test_what_is_wrong_is_one_line(tmp_path, monkeypatch, text, reason):
+def test_what_is_wrong_is_one_line(tmp_path, text, reason):
     (tmp_path / "bad.json").write_text('{"size": 3')
     (tmp_path / "bad.toml").write_text("size is 3")
     (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
     (tmp_path / "wrong.toml").write_text("rules.size = 2")
     (tmp_path / "number.json").write_text('{"rules": 3}')
     (tmp_path / "other.toml").write_text('name = "x"')
-    monkeypatch.chdir(tmp_path)
     with pytest.raises(ValueError) as caught:
         read_rules(text)
     assert str(caught.value).startswith(reason)

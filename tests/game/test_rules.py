@@ -1,25 +1,14 @@
-"""The presets are the rule sets of the field; wrong custom rules are refused in one line."""
+"""The presets are the rule sets of the field; wrong rules are refused in one line."""
 
 import dataclasses
 
 import pytest
 
 import wallgo_jax
-from tests.support.game.board_text import cell
 from wallgo_jax.game import rules as rules_lib
 from wallgo_jax.game.rules import Rules
 
 SMALL = {"size": 4, "stones": 2, "order": [0, 1, 1, 0]}
-
-# The table of rule sets: players, stones, start, order, walls, stay needs room, tie-breaks.
-PRESETS = {
-    "wallzero-4stone": (2, 4, "B6 F2 / B2 F6", "0110", None, False, ("region",)),
-    "wallzero-empty": (2, 4, "/", "01100110", None, False, ("region",)),
-    "hkoi": (2, 4, "/", "01100110", None, False, ("region", "mover_loses")),
-    "playwallgo-2p": (2, 4, "/", "01010101", 20, True, ()),
-    "playwallgo-3p": (3, 2, "//", "012012", 20, True, ()),
-    "playwallgo-4p": (4, 2, "///", "01230123", 20, True, ()),
-}
 
 # Wrong fields over SMALL, and a word of the one line that refuses them.
 ERRORS = [
@@ -52,25 +41,12 @@ ERRORS = [
 ]
 
 
-@pytest.mark.parametrize("name", PRESETS)
-def test_preset_is_the_published_rule_set(name):
-    players, stones, start, order, walls, stay_needs_room, tie = PRESETS[name]
-    owners = enumerate(start.split("/"))
-    expected = tuple((*cell(each), player) for player, own in owners for each in own.split())
-    assert dataclasses.asdict(rules_lib.PRESETS[name]) == {
-        "size": 7,
-        "players": players,
-        "stones": stones,
-        "start": expected,
-        "order": tuple(map(int, order)),
-        "walls": walls,
-        "stay_needs_room": stay_needs_room,
-        "tie": tie,
-    }
-
-
-def test_presets_are_all_there():
-    assert set(rules_lib.PRESETS) == set(PRESETS)
+def test_presets_and_dicts_are_those_of_the_conformance_games(conformance):
+    for name, games in conformance.items():
+        rules = Rules.from_dict(games[0]["rules"])
+        assert rules.to_dict() == games[0]["rules"]
+        assert rules_lib.PRESETS.get(name, rules) == rules
+    assert set(rules_lib.PRESETS) < set(conformance)
     assert wallgo_jax.PRESETS is rules_lib.PRESETS
     assert wallgo_jax.Rules is Rules
 
@@ -89,7 +65,7 @@ def test_what_names_no_rules_is_refused_with_the_names_there_are(given):
     with pytest.raises(ValueError) as error:
         rules_lib.named(given)
     assert str(error.value).startswith(f"rules: {'unknown preset ' * (given == 'chess')}{given!r}")
-    assert str(error.value).endswith(f"known presets: {', '.join(PRESETS)}")
+    assert str(error.value).endswith(f"known presets: {', '.join(rules_lib.PRESETS)}")
     with pytest.raises(ValueError, match="'colour'"):
         Rules.from_dict({**SMALL, "colour": "red"})
 
@@ -108,11 +84,6 @@ def test_lists_are_kept_as_tuples_and_rules_are_values():
     assert hash(rules) == hash(Rules(**SMALL, tie=("region", "mover_loses")))
     with pytest.raises(dataclasses.FrozenInstanceError):
         rules.size = 5
-
-
-def test_conformance_rules_are_their_own_dict(conformance):
-    for games in conformance.values():
-        assert Rules.from_dict(games[0]["rules"]).to_dict() == games[0]["rules"]
 
 
 def test_names():

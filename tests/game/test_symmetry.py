@@ -25,6 +25,8 @@ GRID, PLAYERS, STONES = 5, 2, 2
 SMALL = Rules(size=3, stones=1, order=(0, 1))
 of_each_form = pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 SHAPE = {"grid": GRID, "sizes": (3, 4, 5), "players": PLAYERS, "stones": STONES}
+SHAPE_OF_THREE = {"grid": 7, "sizes": (4, 6, 7), "players": 3, "stones": 2}
+"""In a grid of two words."""
 NUM_ACTIONS = GRID**2 * 53
 NUM_SLOTS = STONES * 52
 
@@ -82,17 +84,10 @@ def games() -> list[Record]:
     return draw_games(16, **SHAPE)
 
 
-def test_turned_games_pass_through_the_turned_states(games):
-    check_turned_games(games)
-
-
-def test_turned_games_of_three_pass_through_the_turned_states():
-    """In a grid of two words."""
-    check_turned_games(draw_games(8, grid=7, sizes=(4, 6, 7), players=3, stones=2))
-
-
-def check_turned_games(games: list[Record]) -> None:
+@pytest.mark.parametrize(("count", "shape"), [(16, SHAPE), (8, SHAPE_OF_THREE)])
+def test_turned_games_pass_through_the_turned_states(count, shape):
     """The turned actions lead to the turned states, by each symmetry."""
+    games = draw_games(count, **shape)
     shown, grid = replay(games), games[0].grid
     turn_states = jax.jit(
         jax.vmap(

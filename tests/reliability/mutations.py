@@ -60,10 +60,10 @@ class Mutation(NamedTuple):
         """What the file becomes."""
         return source[: self.start] + self.after.encode() + source[self.end :]
 
-    def is_program(self, tree: Path) -> bool:
+    def is_program(self) -> bool:
         """Whether Python can read what the file becomes."""
         try:
-            return bool(ast.parse(self.apply((tree / self.file).read_bytes())))
+            return bool(ast.parse(self.apply((ROOT / self.file).read_bytes())))
         except SyntaxError:
             return False
 
@@ -133,34 +133,32 @@ def _called(node: ast.Call) -> str:
     return getattr(node.func, "attr", getattr(node.func, "id", ""))
 
 
-def drawn(tree: Path, count: int, seed: int, same_as: Path | None) -> list[Mutation]:
+def drawn(count: int, seed: int) -> list[Mutation]:
     """Mutations, one a place, in an order that depends on the seed and each one's file alone."""
 
     def rank(mutation: Mutation) -> float:
         return random.Random(f"{seed} {mutation.name}").random()
 
     found: dict[tuple[str, int, int], Mutation] = {}
-    for path in sorted(path for folder in FOLDERS for path in (tree / folder).rglob("*.py")):
-        file, source = path.relative_to(tree).as_posix(), path.read_bytes()
-        other = same_as / file if same_as else path
-        if other.exists() and other.read_bytes() == source:
-            for one in sorted(mutations_of(file, source), key=rank):
-                found.setdefault((file, one.start, one.end), one)
-    programs = (one for one in sorted(found.values(), key=rank) if one.is_program(tree))
+    for path in sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py")):
+        file = path.relative_to(ROOT).as_posix()
+        for one in sorted(mutations_of(file, path.read_bytes()), key=rank):
+            found.setdefault((file, one.start, one.end), one)
+    programs = (one for one in sorted(found.values(), key=rank) if one.is_program())
     return list(itertools.islice(programs, count))
 
 
-def copy_tree(tree: Path, copy: Path) -> None:
-    """Make the copy what git lists of the tree; its compiled programs stay."""
+def copy_tree(copy: Path) -> None:
+    """Make the copy what git lists of this tree; its compiled programs stay."""
     for path in copy.iterdir() if copy.exists() else ():
         if path.name != ".jax_cache":
             shutil.rmtree(path) if path.is_dir() else path.unlink()
-    listing = ["git", "-C", tree, "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
+    listing = ["git", "-C", ROOT, "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
     listed = subprocess.run(listing, check=True, capture_output=True, text=True).stdout
     for file in filter(None, listed.split("\0")):
-        if (tree / file).is_file():
+        if (ROOT / file).is_file():
             (copy / file).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(tree / file, copy / file)
+            shutil.copy(ROOT / file, copy / file)
 
 
 def failure(copy: Path, words: list[str], limit: float) -> tuple[str, float]:
@@ -225,14 +223,12 @@ def main() -> None:
     parser.add_argument("--tests", nargs="+", default=TESTS, help="in place of those of the truth")
     parser.add_argument("--whole", action="store_true", help="all default tests, for survivors")
     parser.add_argument("--first", type=Path, help="an OUT whose killing tests are tried first")
-    parser.add_argument("--tree", type=Path, default=ROOT, help="the tree to copy")
-    parser.add_argument("--same-as", type=Path, help="only files that are the same in this tree")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    out, tree = options.out.resolve(), options.tree.resolve()
-    mutations = drawn(tree, options.count, options.seed, options.same_as)
+    out = options.out.resolve()
+    mutations = drawn(options.count, options.seed)
     copy = Path(f"{out}.tree")
-    copy_tree(tree, copy)
+    copy_tree(copy)
     paths = [path for path in options.tests if (copy / path.partition("::")[0]).exists()]
     rest = [["tests", *(f"--ignore={path}" for path in paths)]] if options.whole else []
     done, former = _records(out), _records(options.first)

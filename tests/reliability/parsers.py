@@ -2,7 +2,6 @@
 
 import asyncio
 import functools
-import gzip
 import json
 import random
 import resource
@@ -10,10 +9,11 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
+from tests.support.game.texts import Parser, beginnings, changed, is_refused, parsers_of_game
 from tests.support.learner import tiny
 from tests.support.learner.engines import sessions_of
 from train.config import read_config
@@ -21,64 +21,12 @@ from train.engine.options import EngineOptions
 from train.engine.protocol import Protocol
 from train.players.names import read_name
 from wallgo_jax import notation
-from wallgo_jax.formats import diagram, hkoi_code, records
-from wallgo_jax.game.rules import PRESETS
-from wallgo_jax.view.game_replay import replay_actions
 
 INPUTS = 100_000
 LONGEST = 10.0
 """Seconds after which an input hangs its parser."""
 MOST_MEMORY = 2**30
 _ROOT = Path(__file__).parents[1]
-_CHARACTERS = "ABCDEFGRYabgry0123456789=+-|.:,;#>W_{}[]\"'\\/@?& \t\n\r\x0b\x00é²٣\u2028"
-_WORDS = ("null", "NaN", "-1", "1e999", "9" * 40, "true", "[]", "{}", '""', "[[[[", "é", "\ud83e")
-
-
-class Parser(NamedTuple):
-    """What reads a text, and texts that it takes."""
-
-    read: Callable[[str], Any]
-    valid: Sequence[str]
-
-
-def mutate(draw: random.Random, valid: Sequence[str]) -> str:
-    """A text with one to four changes, or a tenth of the time random bytes."""
-    if draw.random() < 0.1:
-        return draw.randbytes(draw.randint(0, 60)).decode("utf-8", "surrogateescape")
-    text = draw.choice(valid)
-    for _ in range(draw.randint(1, 4)):
-        at = draw.randint(0, len(text))
-        end = min(len(text), at + draw.randint(1, 4))
-        some = "".join(draw.choices(_CHARACTERS, k=draw.randint(1, 2)))
-        other = draw.choice(valid)
-        text = draw.choice(
-            (
-                text[:at] + text[end:],
-                text[:at] + some + text[end:],
-                text[:at] + some + text[at:],
-                text[:end] + text[at:],
-                text[:at] + draw.choice(_WORDS) + text[end:],
-                text[:at] + other[draw.randint(0, len(other)) :],
-                text[:at] + chr(ord(text[at]) ^ (1 << draw.randint(0, 7))) + text[at + 1 :]
-                if at < len(text)
-                else text[:-1],
-            )
-        )
-    return text
-
-
-def _games() -> list[Any]:
-    """A short game of each rule set."""
-    games = {}
-    with gzip.open(_ROOT / "data" / "conformance.jsonl.gz", "rt") as lines:
-        for line in lines:
-            game = json.loads(line)
-            rules = PRESETS.get(game["variant"])
-            if rules is None:
-                continue  # rules of one's own
-            some = game["actions"][: len(rules.order) + 3]
-            games.setdefault(game["variant"], replay_actions(rules, some))
-    return list(games.values())
 
 
 def _requests(game: Any) -> list[str]:
@@ -118,15 +66,6 @@ def _engine_reader() -> Callable[[str], Any]:
 
 def parsers(out: Path) -> dict[str, Parser]:
     """Every parser with valid texts."""
-    games = _games()
-    hkoi = next(game for game in games if game.rules == PRESETS["hkoi"])
-    human = [
-        "\n".join(
-            notation.format_action(action, grid=7, player=player)
-            for action, player in zip(game.actions, game.movers, strict=True)
-        )
-        for game in games
-    ]
     config = out / "config.toml"
 
     def read_toml(text: str) -> Any:
@@ -141,19 +80,16 @@ def parsers(out: Path) -> dict[str, Parser]:
     rules = ["hkoi", "hkoi=2,wallzero-empty", '["hkoi", {"rules": "wallzero-empty", "weight": 2}]']
     rules += ['{"size": 5, "stones": 2, "order": [0, 1, 0, 1]}', "{size = 5, stones = 2}"]
     tables = [path.read_text() for path in sorted(_ROOT.parent.glob("configs/*.toml"))]
-    return {
-        "notation": Parser(functools.partial(notation.parse_moves, grid=7), human),
-        "HKOI codes": Parser(hkoi_code.decode, [hkoi_code.encode(hkoi)]),
-        "records": Parser(
-            lambda text: records.replay(records.from_json(text)),
-            [records.to_json(records.of_game(game)) for game in games],
-        ),
-        "player names": Parser(read_name, names),
-        "rules": Parser(read_rules, rules),
-        "TOML configs": Parser(read_toml, [tiny.PATH.read_text(), *tables]),
-        "engine lines": Parser(_engine_reader(), _requests(hkoi)),
-        "diagrams": Parser(diagram.parse, [diagram.draw(game.states[-1]) for game in games]),
+    return parsers_of_game() | {
+        "player names": Parser(read_name, names, _accept),
+        "rules": Parser(read_rules, rules, _accept),
+        "TOML configs": Parser(read_toml, [tiny.PATH.read_text(), *tables], _accept),
+        "engine lines": Parser(_engine_reader(), _requests(beginnings()["hkoi"]), _accept),
     }
+
+
+def _accept(value: object) -> None:
+    """Take any value."""
 
 
 def feed(parser: Parser, inputs: int, seed: int) -> dict[str, Any]:
@@ -161,18 +97,11 @@ def feed(parser: Parser, inputs: int, seed: int) -> dict[str, Any]:
     draw, refused, slowest, failures = random.Random(seed), 0, 0.0, []
     began = time.monotonic()
     for _ in range(inputs):
-        text = mutate(draw, parser.valid)
+        text = changed(draw, parser.valid)
         start = time.monotonic()
         signal.setitimer(signal.ITIMER_REAL, LONGEST)
         try:
-            parser.read(text)
-        except ValueError as error:
-            refused += 1  # a UsageError is one
-            message = str(error)
-            if not message.strip() or len(message.splitlines()) != 1:
-                failures.append({"input": text, "message": message})
-            elif type(error).__name__ in ("UnicodeEncodeError", "UnicodeDecodeError"):
-                failures.append({"input": text, "message": repr(error)})
+            refused += is_refused(parser.read, text, parser.check)  # a UsageError is a ValueError
         except BaseException:
             failures.append({"input": text, "traceback": traceback.format_exc()})
         finally:

@@ -22,6 +22,17 @@ GAME = (
 """Red shuts itself into its corner and loses by 1 to 8."""
 MOVES = "A1 C3 A1->A1:W1 C3->C3:W0 A1->A1:W2"
 """The same with Red's walls the other way round."""
+EMPTY = """\
+     A   B   C
+   +---+---+---+
+ 1 | .   .   . |
+   +   +   +   +
+ 2 | .   .   . |
+   +   +   +   +
+ 3 | .   .   . |
+   +---+---+---+
+"""
+"""The first position as text, without what is told below it."""
 END = """\
      A   B   C
    +---+---+---+
