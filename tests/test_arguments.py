@@ -21,8 +21,8 @@ def state() -> wallgo_jax.State:
 
 
 @pytest.fixture(scope="module")
-def batch(state) -> wallgo_jax.State:
-    return jax.tree.map(lambda leaf: np.stack([leaf] * 4), state)
+def batch() -> wallgo_jax.State:
+    return small.batch()
 
 
 def refuse(kind, word, function, *given) -> None:
@@ -62,8 +62,8 @@ def test_a_wrong_action_is_refused_inside_jit_and_vmap(state, batch):
     traced, mapped = jax.jit(ENV.step), jax.vmap(ENV.step)
     refuse(TypeError, "float32", traced, state, 1.0)
     refuse(ValueError, "vmap", traced, state, np.zeros(4, np.int32))
-    refuse(TypeError, "float32", mapped, batch, np.zeros(4))
-    refuse(ValueError, "vmap", mapped, batch, np.zeros((4, 2), np.int32))
+    refuse(TypeError, "float32", mapped, batch, np.zeros(6))
+    refuse(ValueError, "vmap", mapped, batch, np.zeros((6, 2), np.int32))
 
 
 @pytest.mark.parametrize("action", [3, np.int8(3), np.uint16(3), np.array(3), -1, 2**31 - 1])
@@ -73,7 +73,7 @@ def test_every_integer_is_let_through(state, action):
 
 @pytest.mark.parametrize("verb", ["step", "step_auto_reset", "observe", "territory", "legal_slots"])
 def test_a_batch_needs_vmap(batch, verb):
-    more = (np.zeros(4, np.int32),) if verb.startswith("step") else ()
+    more = (np.zeros(6, np.int32),) if verb.startswith("step") else ()
     refuse(ValueError, f"vmap(env.{verb})", getattr(ENV, verb), batch, *more)
     jax.eval_shape(jax.vmap(getattr(ENV, verb)), batch, *more)
 

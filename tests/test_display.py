@@ -3,7 +3,6 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pytest
 
 import wallgo_jax
 from tests.support.game import small
@@ -13,23 +12,15 @@ HEADING = "WallGo 3x3, 2 players, 1 stone each\n\n"
 START = f"{HEADING}{EMPTY}Ply 0: Red to place a stone.\nTerritory: Red 0, Blue 0."
 
 
-@pytest.fixture(scope="module")
-def states() -> list[wallgo_jax.State]:
-    return list(small.states())
-
-
-@pytest.fixture(scope="module")
-def batch() -> wallgo_jax.State:
-    return small.batch()
-
-
-def test_one_board_prints_as_a_board(states):
+def test_one_board_prints_as_a_board():
+    states = small.states()
     assert str(states[0]) == f"{states[0]}" == str(states[0].game) == START
     assert str(states[-1]).startswith(f"{HEADING}{END}\nLast: R ")
     assert str(jax.device_get(states[-1]).game) == str(states[-1])
 
 
-def test_a_batch_prints_its_shape_and_its_first_board(batch):
+def test_a_batch_prints_its_shape_and_its_first_board():
+    batch = small.batch()
     heading, head, _, name, *board = str(batch).splitlines()
     assert heading == "WallGo 3x3, 2 players, 1 stone each"
     assert head == "Batch of shape (6,): 1 of 6 over, plies 0 to 5"
@@ -54,12 +45,14 @@ def test_sizes_and_stones_are_those_of_the_rules():
     assert str(mixed).startswith(heading)
 
 
-def test_a_game_that_was_replaced_says_its_result(states):
+def test_a_game_that_was_replaced_says_its_result():
+    states = small.states()
     state = jax.jit(small.env().step_auto_reset)(states[-2], GAME[-1])
     assert str(state) == f"{START}\nThe game before: Blue won."
 
 
-def test_a_state_without_values_is_one_line(states):
+def test_a_state_without_values_is_one_line():
+    states = small.states()
     seen = []
 
     @jax.jit
@@ -76,7 +69,8 @@ def test_a_state_without_values_is_one_line(states):
     assert str(jax.eval_shape(small.env().init)) == "<wallgo_jax.env.State, not boards>"
 
 
-def test_a_tree_that_holds_no_boards_is_one_line(states, batch):
+def test_a_tree_that_holds_no_boards_is_one_line():
+    states, batch = small.states(), small.batch()
     line = "<wallgo_jax.env.State, not boards>"
     assert str(jax.tree.map(lambda leaf: leaf.mean(), batch)) == line
     assert str(jax.tree.map(lambda leaf: None, states[0])) == line

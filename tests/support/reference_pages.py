@@ -12,6 +12,7 @@ import re
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from unittest import mock
 
 import train
 import wallgo_jax
@@ -125,15 +126,9 @@ def _program_part(program: Program, main: Callable[[list[str]], int]) -> str:
 
 
 def _help_of(main: Callable[[list[str]], int], name: str) -> str:
-    page, before = io.StringIO(), os.environ.get("COLUMNS")
-    os.environ["COLUMNS"] = WIDE
-    try:
-        with contextlib.redirect_stdout(page):
-            assert main([name, "--help"]) == 0
-    finally:
-        os.environ.pop("COLUMNS")
-        if before is not None:
-            os.environ["COLUMNS"] = before
+    page = io.StringIO()
+    with mock.patch.dict(os.environ, COLUMNS=WIDE), contextlib.redirect_stdout(page):
+        assert main([name, "--help"]) == 0
     return page.getvalue()
 
 

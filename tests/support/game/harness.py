@@ -47,9 +47,6 @@ class Shown(NamedTuple):
     rewards: Any  # float[P]
 
 
-Replay = Callable[[State, Any], tuple[State, Shown]]
-
-
 def new_games(rules: Sequence[Rules], grid: int) -> State:
     """New games [B] of several rule sets, with the room for stones of the grid's program."""
     players, most = rules[0].players, max(each.stones for each in rules)
@@ -67,8 +64,9 @@ def stack(trees: Sequence[Any], axis: int = 0) -> Any:
     return jax.tree.map(lambda *leaves: np.stack(leaves, axis=axis), *trees)
 
 
-def make_replay(grid: int) -> Replay:
-    """A newly traced `(states [B], actions [T, B]) -> (states [B], Shown [T, B])`."""
+@functools.cache
+def shared_replay(grid: int) -> Callable[[State, Any], tuple[State, Shown]]:
+    """`(states [B], actions [T, B]) -> (states [B], Shown [T, B])`, traced once for all tests."""
 
     def ply(state: State, action: jax.Array) -> tuple[State, Shown]:
         slot = actions.slot_of_action(state, action)
@@ -91,37 +89,24 @@ def make_replay(grid: int) -> Replay:
     return jax.jit(lambda states, played: jax.lax.scan(jax.vmap(ply), states, played))
 
 
-shared_replay = functools.cache(make_replay)
-"""`make_replay`, traced once per grid for all tests."""
-
-
-def replay(
-    rules: Sequence[Rules],
-    played: Sequence[Sequence[int]],
-    *,
-    grid: int,
-    program: Replay | None = None,
-) -> Shown:
+def replay(rules: Sequence[Rules], played: Sequence[Sequence[int]], *, grid: int) -> Shown:
     """NumPy `Shown` [T, B] of games from their start, given by their actions (see `replay_on`)."""
-    return replay_on(new_games(rules, grid), played, program=program)
+    return replay_on(new_games(rules, grid), played)
 
 
-def replay_on(
-    states: State, played: Sequence[Sequence[int]], *, program: Replay | None = None
-) -> Shown:
+def replay_on(states: State, played: Sequence[Sequence[int]]) -> Shown:
     """NumPy `Shown` [T, B] of plies played on boards [B].
 
     T is one more than the most plies, so that the last position shows as well. A board with fewer
     plies plays on with `PASS`, which changes nothing once a game is over, and ends it otherwise.
     """
-    grid = states.grid
-    program = shared_replay(grid) if program is None else program
+    program = shared_replay(states.grid)
     length = max(map(len, played)) + 1
     boards = np.arange(-(-len(played) // BATCH) * BATCH) % len(played)
     table = np.full((-(-length // CHUNK) * CHUNK, len(played)), PASS, np.int32)
     for game, actions_of_game in enumerate(played):
         table[: len(actions_of_game), game] = actions_of_game
-    shape = (grid, *states.position.stones.shape[1:])
+    shape = (states.grid, *states.position.stones.shape[1:])
     compiles = compiling.as_users if shape == AS_USERS else contextlib.nullcontext
     batches = []
     for batch in np.split(boards, len(boards) // BATCH):

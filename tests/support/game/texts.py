@@ -50,7 +50,7 @@ def changed(draw: random.Random, valid: Sequence[str]) -> str:
         other = draw.choice(valid)
         flipped = "".join(chr(ord(each) ^ (1 << draw.randint(0, 7))) for each in text[at : at + 1])
         middles = ("", some, some + text[at:end], text[at:end] * 2, draw.choice(_WORDS), flipped)
-        ends = (text[end:], text[end:], text[end:], other[draw.randint(0, len(other)) :])
+        ends = (*[text[end:]] * 6, other[draw.randint(0, len(other)) :])
         text = text[:at] + draw.choice(middles) + draw.choice(ends)
     return text
 
