@@ -40,11 +40,6 @@ def step(env):
 
 
 @pytest.fixture(scope="module")
-def observe(env):
-    return jax.jit(env.observe)
-
-
-@pytest.fixture(scope="module")
 def step_auto_reset(env):
     """One board, through a batch of one: `vmap` is part of the contract."""
     batched = jax.jit(jax.vmap(env.step_auto_reset))
@@ -75,9 +70,10 @@ def assert_trees_equal(a, b):
 # The state.
 
 
-def test_planes_taken_over_are_those_of_the_position(step, observe, game_states):
+def test_planes_taken_over_are_those_of_the_position(env, step, game_states):
     """A step shifts the past that it was shown; `observe` works it out from the trail. Whole game,
     a ply after its end, an illegal ply."""
+    observe = jax.jit(env.observe)
     states = [*game_states, step(game_states[-1], GAME[0]), step(game_states[3], -1)]
     assert states[5].observation[..., 21:-12].any()
     for state in states:
@@ -299,7 +295,7 @@ def test_outside_jit_nothing_is_compiled_at_a_second_call(env):
 
 
 def test_a_state_can_be_donated(env):
-    """No two of its arrays share a buffer, at the start and after a step; the host's play on."""
+    """No two of its arrays share a buffer, at the start and after a step; NumPy arrays play on."""
     step = jax.jit(env.step, donate_argnums=0)
     state = env.init()
     for number in range(3):

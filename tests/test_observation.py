@@ -65,11 +65,7 @@ def played(players: int) -> Played:
         for room in [stones] * 10 + [1] * 2
     ]
     games = [random_game(rng, each, grid=grid, illegal=0.005) for each in rules]
-    shown = harness.replay(
-        harness.rules_of([game._asdict() for game in games]),
-        [game.actions for game in games],
-        grid=grid,
-    )
+    shown = harness.replay_records(games)
     assert {game.rules["size"] for game in games} >= {4, 7}
     owned = [any(map(any, (ply.territory for ply in game.plies))) for game in games]
     assert sum(owned) > len(games) // 2

@@ -10,7 +10,7 @@ from pgx._src import api_test as pgx_api_test
 from pgx.experimental.wrappers import auto_reset
 
 import wallgo_jax
-from tests.support.game.small import GAME, SMALL
+from tests.support.game.small import GAME, SMALL, THREE
 from wallgo_jax.adapters.pgx import WallGoPgx
 
 MOST_PLIES = 2 + 12
@@ -115,8 +115,7 @@ def test_an_illegal_action_costs_what_pgx_says(games, step, action):
 
 
 def test_three_players_share_what_an_illegal_action_pays():
-    rules = wallgo_jax.Rules(size=3, players=3, stones=1, order=(0, 1, 2))
-    env = WallGoPgx(rules, planes="B")
+    env = WallGoPgx(THREE, planes="B")
 
     @jax.jit
     @jax.vmap

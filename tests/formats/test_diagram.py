@@ -150,6 +150,7 @@ def test_room_for_more_stones_is_no_part_of_the_rules():
         ("| R   .   B |", "| R x .   B |", "right side"),
         ("=r=", "=y=", "Yellow"),
         ("=r=", "-r-", "B1, lower side"),
+        ("=r=", "===", "B1, lower side is '===', not blank or a wall"),
         ("     3 | B   . r R |\n", "", "8 lines"),
     ],
 )

@@ -122,10 +122,3 @@ def test_diagrams_without_the_stones_of_the_start(order, turn):
     rules = f'{{"size": 3, "stones": {stones}, "start": {start}, "order": {order}}}'
     with pytest.raises(ValueError, match=r"stones where the placement order|'turn: R' is missing"):
         diagram.parse(f"rules: {rules}\n{turn}\n{EMPTY}")
-
-
-def test_a_wall_without_a_colour_is_not_overlooked():
-    rules = 'rules: {"size": 3, "stones": 1, "order": [0, 1]}'
-    drawn = EMPTY.replace("   +   +   +   +\n 2", "   +===+   +   +\n 2")
-    with pytest.raises(ValueError, match="line 5: A1, lower side is '===', not blank or a wall"):
-        diagram.parse(f"{rules}\n{drawn}")

@@ -11,7 +11,6 @@ from wallgo_jax import env
 from wallgo_jax.formats import records
 from wallgo_jax.formats.records import Record
 from wallgo_jax.game.rules import PRESETS
-from wallgo_jax.view.game_replay import replay_actions
 
 DATA = Path(__file__).parents[1] / "data" / "conformance.jsonl.gz"
 # A1, C3, then two walls by each that shut Red in: 1 cell against 8.
@@ -58,14 +57,6 @@ def test_a_line_of_custom_rules_in_a_larger_grid():
         "env_version": env.VERSION,
     }
     assert records.from_json(records.to_json(record)) == record
-
-
-def test_a_finished_game_holds_what_the_referee_paid():
-    game = replay_actions(SMALL, FINISHED)
-    record = records.of_game(game, players=["a", "b"], values=[0.5, -0.5, 0.25, 0, 1])
-    assert game.is_over and record.result == (-1.0, 1.0)
-    assert records.replay(record).actions == game.actions
-    assert records.of_game(replay_actions(SMALL, FINISHED[:-1])).result is None
 
 
 def test_files_come_back(tmp_path):

@@ -20,11 +20,7 @@ def compare(seed: int, count: int, grid: int, players: int, stones: int, **optio
     games = random_games(seed, count - count // 4, stones=stones, **options)
     for place, game in enumerate(random_games(seed, count // 4, stones=1, **options)):
         games.insert(4 * place, game)
-    shown = harness.replay(
-        harness.rules_of([game._asdict() for game in games]),
-        [game.actions for game in games],
-        grid=grid,
-    )
+    shown = harness.replay_records(games)
     assert mismatches(games, shown, grid=grid) == {}
     assert (np.diff(shown.terminated.astype(int), axis=0) >= 0).all()
     return games

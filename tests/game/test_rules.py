@@ -30,7 +30,6 @@ ERRORS = [
     ({"start": [[0, 0, 2]], "order": [1, 1, 0]}, "player"),
     ({"start": [[1, 2, 0], [1, 2, 1]], "order": [0, 1]}, "two stones"),
     ({"order": "0110"}, "list"),
-    ({"order": [0, 1, 2, 0]}, "player"),
     ({"order": [0, 1, 1]}, "player 0 1 stones"),
     ({"order": [0, 1, 1, 0, 1]}, "player 1 3 stones"),
     ({"start": [[0, 0, 0]]}, "player 0 3 stones"),

@@ -73,12 +73,6 @@ def draw_games(count: int, **shape) -> list[Record]:
     return [random_game(rng, game.rules, grid=shape["grid"]) for game in drawn]
 
 
-def replay(games: list[Record]) -> harness.Shown:
-    """The games replayed by the engine."""
-    rules = harness.rules_of([game._asdict() for game in games])
-    return harness.replay(rules, [game.actions for game in games], grid=games[0].grid)
-
-
 @pytest.fixture(scope="module")
 def games() -> list[Record]:
     return draw_games(16, **SHAPE)
@@ -88,7 +82,7 @@ def games() -> list[Record]:
 def test_turned_games_pass_through_the_turned_states(count, shape):
     """The turned actions lead to the turned states, by each symmetry."""
     games = draw_games(count, **shape)
-    shown, grid = replay(games), games[0].grid
+    shown, grid = harness.replay_records(games), games[0].grid
     turn_states = jax.jit(
         jax.vmap(
             jax.vmap(jax.vmap(symmetry.turn_state, (None, 0)), (0, None)),
@@ -208,7 +202,7 @@ def _pairs(a, b):
 
 @of_each_form
 def test_laws_hold_on_random_games(games, form):
-    shown = replay(games)
+    shown = harness.replay_records(games)
     plies = [np.linspace(0, len(game.actions), 12).astype(int) for game in games]
     places = np.concatenate(plies), np.repeat(np.arange(len(games)), 12)
     states = jax.tree.map(lambda leaf: leaf[places], shown.state)

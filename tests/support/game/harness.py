@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from tests.support import compiling
+from tests.support.reference.games import Record
 from wallgo_jax.board import bitboard
 from wallgo_jax.game import actions, referee
 from wallgo_jax.game import state as state_lib
@@ -92,6 +93,12 @@ def shared_replay(grid: int) -> Callable[[State, Any], tuple[State, Shown]]:
 def replay(rules: Sequence[Rules], played: Sequence[Sequence[int]], *, grid: int) -> Shown:
     """NumPy `Shown` [T, B] of games from their start, given by their actions (see `replay_on`)."""
     return replay_on(new_games(rules, grid), played)
+
+
+def replay_records(records: Sequence[Record]) -> Shown:
+    """The same of games of the slow referee, all in one grid."""
+    rules = rules_of([record._asdict() for record in records])
+    return replay(rules, [record.actions for record in records], grid=records[0].grid)
 
 
 def replay_on(states: State, played: Sequence[Sequence[int]]) -> Shown:

@@ -10,6 +10,7 @@ import wallgo_jax
 from tests.support.game.board_text import go, place
 
 SMALL = wallgo_jax.Rules(size=3, stones=1, order=(0, 1))
+THREE = wallgo_jax.Rules(size=3, players=3, stones=1, order=(0, 1, 2))
 NUM_ACTIONS = 9 * 53
 
 GAME = (

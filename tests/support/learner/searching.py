@@ -207,21 +207,12 @@ def _from_mctx(choice: Choice) -> Grown:
     tree = choice.tree
     board, node, slot = at = np.nonzero(tree.children_index >= 0)
     child = tree.children_index[at]
-    edges = Edges(
-        board,
-        node,
-        slot,
-        child,
-        tree.children_visits[at],
-        tree.children_rewards[at],
-        tree.children_discounts[at],
-        tree.node_values[board, child],
-    )
-    root_visits = tree.children_visits[:, 0]
+    kept = (tree.children_visits, tree.children_rewards, tree.children_discounts)
+    of_each = [*(x[at] for x in kept), tree.node_values[board, child]]
+    edges = Edges(board, node, slot, child, *of_each)
+    visits = tree.children_visits[:, 0], tree.node_visits
     parents = np.maximum(tree.parents, 0)
-    return Grown(
-        choice, root_visits, tree.node_visits, parents, tree.node_values, tree.embeddings, edges
-    )
+    return Grown(choice, *visits, parents, tree.node_values, tree.embeddings, edges)
 
 
 def _from_native(choice: Choice) -> Grown:

@@ -6,7 +6,7 @@ can share a mistake with bitboards. Rules come as the `rules` object of a record
 
 import dataclasses
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 Cell = tuple[int, int]
@@ -72,11 +72,9 @@ class Board:
         twice = {cell for middle in once for cell in self.steps(middle, others)}
         return once | twice if stay_needs_room else once | twice | {stone}
 
-    def distances(self, *players: int, through_stones: bool = False) -> dict[Cell, int]:
-        """Steps to the cells that the players' stones reach, round walls and, unless they go
-        through them, round all stones."""
-        occupied = set() if through_stones else self.occupied()
-        found = {cell: 0 for player in players for cell in self.stones[player]}
+    def spread(self, cells: Iterable[Cell], occupied: set[Cell]) -> dict[Cell, int]:
+        """Steps to the cells that some cells reach, round walls and occupied cells."""
+        found = dict.fromkeys(cells, 0)
         waiting = list(found)
         for here in waiting:  # grows while it is read
             for there in self.steps(here, occupied):
@@ -85,21 +83,18 @@ class Board:
                     waiting.append(there)
         return found
 
+    def distances(self, *players: int, through_stones: bool = False) -> dict[Cell, int]:
+        """Steps to the cells that the players' stones reach, round walls and, unless they go
+        through them, round all stones."""
+        stones = [cell for player in players for cell in self.stones[player]]
+        return self.spread(stones, set() if through_stones else self.occupied())
+
     def regions(self) -> list[set[Cell]]:
         """The connected parts of the board; stones do not part it, walls do."""
         found: list[set[Cell]] = []
-        seen: set[Cell] = set()
         for cell in self.cells():
-            if cell in seen:
-                continue
-            region, waiting = {cell}, [cell]
-            while waiting:
-                here = waiting.pop()
-                for there in self.steps(here, region):
-                    region.add(there)
-                    waiting.append(there)
-            seen |= region
-            found.append(region)
+            if not any(cell in region for region in found):
+                found.append({*self.spread([cell], set())})
         return found
 
     def owners(self, region: set[Cell]) -> set[int]:
