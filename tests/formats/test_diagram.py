@@ -3,15 +3,13 @@
 import json
 import re
 
-import jax
-import numpy as np
 import pytest
 
 from tests.support.game.small import EMPTY, END, SMALL
 from wallgo_jax import render
 from wallgo_jax.formats import diagram
 from wallgo_jax.game.rules import PRESETS, Rules
-from wallgo_jax.game.state import empty_trail, initial_state
+from wallgo_jax.game.state import initial_state
 from wallgo_jax.view.game_replay import replay_actions
 from wallgo_jax.view.snapshot import take_snapshot
 
@@ -28,17 +26,6 @@ BY_HAND = """
      3 | B   . r R |
        +---+---+---+
 """
-
-
-def assert_same(state, back):
-    """Equal but for the trail, which a diagram does not hold."""
-    trail = np.asarray(empty_trail())
-    wanted = state._replace(position=state.position._replace(trail=trail))
-    for (path, leaf), found in zip(
-        jax.tree_util.tree_leaves_with_path(wanted), jax.tree.leaves(back), strict=True
-    ):
-        assert np.array_equal(leaf, found), path
-        assert leaf.dtype == found.dtype, path
 
 
 def test_every_preset_is_named():

@@ -6,11 +6,11 @@ import jax
 import numpy as np
 import pytest
 
-from tests.formats.test_diagram import assert_same
+from tests.support.game.texts import check_diagram
 from tests.support.reference.games import random_game
 from tests.support.reference.referee import random_rules
 from wallgo_jax import notation
-from wallgo_jax.formats import diagram, hkoi_code, records
+from wallgo_jax.formats import hkoi_code, records
 from wallgo_jax.game.rules import PRESETS, Rules
 from wallgo_jax.view.game_replay import Game, replay_actions, replay_moves
 
@@ -40,14 +40,10 @@ def games(request, conformance) -> list[Game]:
 
 
 def test_diagrams_hold_every_position(games):
-    """Nothing but the history is lost, and the text that is drawn again is the same."""
     for state in [state for game in games for state in (*game.states[::9], game.states[-1])]:
         ended = state.position._replace(terminated=np.bool_(True))  # as an illegal action would
         for each in (state, state._replace(position=ended)):
-            text = diagram.draw(each)
-            back = diagram.parse(text)
-            assert_same(each, back)
-            assert diagram.draw(back) == text
+            check_diagram(each)
 
 
 def test_records_hold_every_game_and_its_beginnings(games, tmp_path):

@@ -8,20 +8,11 @@ import pytest
 from tests.support.game import harness
 from tests.support.game.comparison import to_grid
 from tests.support.reference.referee import Game
+from wallgo_jax.game.rules import PRESETS
 
-GRIDS = {
-    "wallzero-4stone": 7,
-    "wallzero-empty": 7,
-    "hkoi": 7,
-    "playwallgo-2p": 7,
-    "playwallgo-3p": 7,
-    "playwallgo-4p": 7,
-    "3x3-1stone": 5,
-    "5x5-2stones": 5,
-    "6x6-3stones-room": 9,
-    "8x8": 9,
-    "9x9-start": 9,
-}
+GRIDS = dict.fromkeys(PRESETS, 7)
+GRIDS |= {"3x3-1stone": 5, "5x5-2stones": 5}
+GRIDS |= {"6x6-3stones-room": 9, "8x8": 9, "9x9-start": 9}
 """The grid in which the games of each rule set are replayed: the programs of `harness.SHAPES`."""
 
 
