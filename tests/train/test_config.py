@@ -1,4 +1,5 @@
-"""Configs are read from files and command lines, and come back from JSON."""
+"""Configs and their lists of rule sets are read from files, command lines and Python, and come back
+from JSON."""
 
 import dataclasses
 import json
@@ -17,156 +18,88 @@ from train.config import (
     read_config,
 )
 from train.config.reading import keys_of
+from train.config.rule_sets import RuleSet, read_rule_sets
 from train.learning.config import LearnerConfig
-from train.network import NetworkConfig
-from train.search.config import SearchConfig
 from wallgo_jax.game.rules import PRESETS, Rules
 
 CONFIGS = Path(__file__).parents[2] / "configs"
 
-FULL = """
-name = "every key"
-seed = 11
-iterations = 12
-rules = "hkoi"
-grid = 8
-start_weights = "runs/old"
-deterministic = true
-loops_in_graphs = true
+OTHER_VALUES = {
+    "name": "every key",
+    "rules": "hkoi",
+    "grid": 8,
+    "start_weights": "runs/old",
+    "network.blocks": "2R1T",
+    "network.width": 16,
+    "network.heads": 2,
+    "network.norm": "layer",
+    "network.value": "wdl",
+    "network.destination_head": True,
+    "network.planes": "BTRH",
+    "network.dtype": "bfloat16",
+    "search.kind": "puct",
+    "search.engine": "mctx",
+    "search.first_play": "minizero",
+    "search.first_simulations": 3,
+    "search.player_value_scale": 0.75,
+    "search.prior_boost": ["stay=2.0", "placement=1"],
+    "selfplay.temperature": 0.9,
+    "selfplay.setup_prob": 0.375,
+    "selfplay.random_opening_prob": 0.25,
+    "selfplay.cheap_policy_weight": 0.5,
+    "selfplay.policy_surprise_weight": 0.5,
+    "selfplay.bootstrap_player": "wjx",
+    "replay.memory": "host",
+    "learner.optimizer": "sgd",
+    "learner.schedule": "steps",
+    "learner.lr_drops": [0.5, 0.625],
+    "learner.freeze": ["trunk=3"],
+    "learner.ema_decay": 0.375,
+    "learner.value_mix": 0.5,
+    "evaluation.opponents": ["greedy", "net:runs/old"],
+    "evaluation.anchors": ["best", "random"],
+    "evaluation.sprt": "-5,15",
+    "evaluation.games": 14,
+    "evaluation.final_games": 16,
+    "evaluation.batch": 18,
+    "tracking.wandb": "walls",
+    "heuristics.ethen.formula": "wjx",
+    "heuristics.wjx.formula": "ethen",
+}
+"""Of keys that hold text or lists, and of numbers that go together."""
+# A key that stands alone, without start_weights, functions, which no file may name, and keys whose
+# other value stands apart from mctx.
+LEFT_OUT = {"init_from", "search.opponents", "selfplay.opponent", *functions.KEYS.values()}
+
+
+def _another(value):
+    """Another truth value or number."""
+    if isinstance(value, bool):
+        return not value
+    return value + 1 if isinstance(value, int) else value / 2
+
+
+FULL = {
+    key.path: OTHER_VALUES[key.path] if key.path in OTHER_VALUES else _another(key.default)
+    for key in keys_of(RunConfig())
+    if key.path not in LEFT_OUT
+}
+"""A value by each key that a file may hold; none is the default."""
+TEXT = "\n".join(f"{path} = {json.dumps(value)}" for path, value in FULL.items())
+FULL_CONFIG = config_from_dict(tomllib.loads(TEXT), where="full")
+LIST = """
+name = "mixed"
+grid = 7
+rules = [
+  "hkoi",
+  { rules = "wallzero-empty", weight = 2 },
+  { rules = { size = 5, stones = 2, order = [0, 1, 0, 1] }, weight = 0.5, name = "small" },
+]
 
 [network]
-blocks = "2R1T"
-width = 16
-heads = 2
-mlp_ratio = 1.5
-norm = "layer"
-value_width = 24
-value = "wdl"
-ownership = false
-margin = true
-reply = true
+planes = "BTRV"
 playable = true
-destination_head = true
-destination_width = 8
-destination_rank = 4
-destination_path = true
-walled_convolutions = 2
-stones_close_gates = true
-walking_bias = true
-planes = "BTRH"
-mover_first = false
-dtype = "bfloat16"
-
-[search]
-simulations = 5
-max_considered_actions = 4
-player_max_considered_actions = 3
-kind = "puct"
-engine = "mctx"
-value_scale = 0.5
-player_value_scale = 0.75
-visit_offset = 20
-rescale_values = false
-least_spread = 0.25
-first_play = "minizero"
-rounds = true
-c_init = 2
-c_base = 1000
-dirichlet_fraction = 0.5
-dirichlet_alpha = 0.3
-temperature = 0.75
-temperature_plies = 23
-first_simulations = 3
-prior_boost = ["stay=2.0", "placement=1"]
-prior_boost_halflife = 4.0
-
-[selfplay]
-boards = 6
-plies = 7
-full_search_prob = 0.125
-cheap_simulations = 2
-cheap_policy_weight = 0.5
-policy_surprise_weight = 0.5
-cheap_noise = true
-setup_prob = 0.375
-opening_prob = 0.75
-opening_plies = 6
-random_opening_prob = 0.25
-temperature = 0.9
-final_temperature = 0.1
-temperature_halflife = 11
-bootstrap_iterations = 1
-bootstrap_player = "wjx"
-
-[replay]
-positions = 8
-memory = "host"
-
-[learner]
-batch = 9
-steps = 10
-optimizer = "sgd"
-momentum = 0.5
-learning_rate = 0.5
-schedule = "steps"
-final_rate = 0.25
-lr_drops = [0.5, 0.625]
-warmup = 3
-weight_decay = 0.125
-max_grad_norm = 2
-symmetry = false
-ema_decay = 0.375
-value_mix = 0.5
-td_steps = 2
-validation_every = 4
-freeze = ["trunk=3"]
-
-[learner.weights]
-policy = 1.5
-value = 0.75
-ownership = 0.0
-margin = 0.5
-reply = 0.25
-
-[evaluation]
-every = 0
-opponents = ["greedy", "net:runs/old"]
-anchors = ["best", "random"]
-sprt = "-5,15"
-games = 14
-final_games = 16
-batch = 18
-simulations = 19
-opening_plies = 20
-players_place = true
-
-[checkpoint]
-every = 21
-keep = 22
-keep_best = 23
-keep_every = 24
-
-[tracking]
-wandb = "walls"
-
-[heuristics.ethen]
-formula = "wjx"
-sure_own = 0.7
-sure_other = -0.6
-semi_sure_own = 0.5
-semi_sure_other = -0.4
-boundary = 3
-guess_weight = 0.2
-stones_block = true
-top_k = 2
-temperature = 0.5
-scale = 4.0
-
-[heuristics.wjx]
-top_k = 3
 """
-
-FULL_CONFIG = config_from_dict(tomllib.loads(FULL), where="full")
 
 
 def write(folder: Path, text: str) -> Path:
@@ -176,25 +109,11 @@ def write(folder: Path, text: str) -> Path:
     return path
 
 
-def _flat(tables: dict, table: str = "") -> dict:
-    """The values of nested tables by path."""
-    values = {}
-    for name, value in tables.items():
-        inner = isinstance(value, dict)
-        values |= _flat(value, f"{table}{name}.") if inner else {f"{table}{name}": value}
-    return values
-
-
 def test_every_key_is_read(tmp_path):
-    config, written = read_config(write(tmp_path, FULL)), _flat(tomllib.loads(FULL))
-    keys = {key.path: key for key in keys_of(config)}
-    assert {path: keys[path].value for path in written} == written
-    # The text leaves no key at its default, but for one that stands alone, without start_weights,
-    # functions, which no file may name, and those whose other value stands apart from mctx.
-    assert [path for path in written if not keys[path].is_changed] == []
-    left_out = {path for path in keys.keys() - written.keys() if "heuristics.wjx" not in path}
-    alone = {"init_from", "search.opponents", "selfplay.opponent"}
-    assert left_out == alone | set(functions.KEYS.values())
+    keys = {key.path: key for key in keys_of(read_config(write(tmp_path, TEXT)))}
+    assert {path: keys[path].value for path in FULL} == FULL
+    assert [path for path in FULL if not keys[path].is_changed] == []
+    assert keys.keys() - FULL.keys() == LEFT_OUT
 
 
 def test_empty_file_means_the_defaults(tmp_path):
@@ -227,6 +146,13 @@ def test_shipped_configs_are_read(path):
         (["--rules.size", "5"], "rules", Rules(size=5, stones=1, order=(0, 1))),
         (["--seed", "1", "--iterations=2", "--seed", "3"], "seed", 3),
         (["--checkpoint.keep", "7", "--checkpoint.every=8"], "checkpoint", CheckpointConfig(8, 7)),
+        # Switches take numbers and truth.
+        (["--network.ownership", "0"], "network.ownership", False),
+        (["--network.margin", "true"], "network.margin", True),
+        # A temperature may be off or stay as it is.
+        *((["--selfplay.temperature", x], "selfplay.temperature", float(x)) for x in ("0", "0.2")),
+        # One entry is a run of one rule set.
+        (["--rules", "hkoi=3"], "rule_sets", (RuleSet(PRESETS["hkoi"], 1.0, "hkoi"),)),
     ],
 )
 def test_overrides(words, path, value):
@@ -269,19 +195,13 @@ def test_round_trip_through_json(config):
             assert set(fields[field.name]) == {inner.name for inner in dataclasses.fields(value)}
 
 
-def test_config_saved_before_a_key_was_there_has_its_default():
-    plain = RunConfig(network=NetworkConfig(), search=SearchConfig())
+@pytest.mark.parametrize("table", ["network", "search", "selfplay", "learner"])
+def test_config_saved_before_a_key_was_there_has_its_default(table):
+    plain = RunConfig(**{table: {}})
     fields = config_to_dict(plain)
-    for key in ("destination_head", "destination_width", "destination_rank", "destination_path"):
-        del fields["network"][key]
-    for key in ("walled_convolutions", "stones_close_gates", "walking_bias"):
-        del fields["network"][key]
-    for key in ("value_mix", "td_steps"):
-        del fields["learner"][key]
-    del fields["selfplay"]["cheap_policy_weight"]
-    for key in ("value_scale", "player_value_scale", "visit_offset", "rescale_values"):
-        del fields["search"][key]
-    assert config_from_dict(fields, where="here") == plain
+    for key in fields[table]:
+        older = {name: value for name, value in fields[table].items() if name != key}
+        assert config_from_dict(fields | {table: older}, where="here") == plain, key
 
 
 def test_rules_are_one_thing_however_they_are_given():
@@ -299,3 +219,41 @@ def test_rules_are_one_thing_however_they_are_given():
 
 def test_quickstart_file_is_the_built_in_run():
     assert read_config(str(CONFIGS / "quickstart.toml")) == RunConfig()
+
+
+def test_a_file_lists_rule_sets(tmp_path):
+    config = read_config(write(tmp_path, LIST))
+    assert [each.name for each in config.rule_sets] == ["hkoi", "wallzero-empty", "small"]
+    assert [each.weight for each in config.rule_sets] == [1, 2, 0.5]
+    assert config.learned[0] == config.rules == PRESETS["hkoi"]
+    assert (config.grid_side, config.stones) == (7, 4)
+    again = json.loads(json.dumps(config_to_dict(config)))
+    assert config_from_dict(again, where="saved") == config
+
+
+def test_the_command_line_lists_names_with_weights():
+    config = tiny.config("--rules", "hkoi=2,wallzero-empty")
+    assert [(each.name, each.weight) for each in config.rule_sets] == [
+        ("hkoi", 2),
+        ("wallzero-empty", 1),
+    ]
+
+
+def test_equal_names_are_numbered():
+    walls = [Rules(size=4, stones=1, order=(0, 1), walls=walls) for walls in (3, 5)]
+    assert [each.name for each in read_rule_sets(walls)] == ["4x4", "4x4-2"]
+
+
+def test_alone_is_a_run_of_one_rule_set():
+    config = tiny.config("--rules", "hkoi,wallzero-empty")
+    assert config.alone(PRESETS["hkoi"]).rule_sets == (RuleSet(PRESETS["hkoi"], 1.0, "hkoi"),)
+
+
+def test_alone_is_allowed_where_targets_look_further_than_its_games():
+    small = {"rules": {"size": 3, "stones": 1, "order": [0, 1]}}
+    words = ["--rules", json.dumps([small, "wallzero-4stone"]), "--network.playable", "true"]
+    words += ["--learner.value_mix", "0.5", "--learner.td_steps", "20"]
+    config = tiny.config(*words, "--network.planes", "BTRV")
+    assert config.learned[0].max_plies < config.learner.td_steps
+    for rules in config.learned:
+        assert config.alone(rules).learned == (rules,)

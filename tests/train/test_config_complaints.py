@@ -188,14 +188,3 @@ def test_wrong_saved_configs(tmp_path, text, word):
 def test_complaint_opens_with_where():
     with pytest.raises(UsageError, match=r"^over there: .*seed"):
         config_from_dict({"sed": 1}, where="over there")
-
-
-def test_switches_take_numbers_and_truth():
-    assert not read_config(None, ["--network.ownership", "0"]).network.ownership
-    assert read_config(None, ["--network.margin", "true"]).network.margin
-
-
-@pytest.mark.parametrize("first", ["0", "0.5", "0.9"])
-def test_a_temperature_may_be_off_or_stay_as_it_is(first):
-    words = ["--selfplay.temperature", first, "--selfplay.final_temperature", "0.5"]
-    assert read_config(None, words).selfplay.final_temperature == 0.5
