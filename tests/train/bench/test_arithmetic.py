@@ -20,12 +20,8 @@ KERNELS = (
 )
 
 
-def maybe_predicted(device, figures, *words: str):
-    return arithmetic.million_games(tiny.config(*words), device, *figures, plies_a_game=8)
-
-
 def predicted(device, figures, *words: str):
-    games = maybe_predicted(device, figures, *words)
+    games = arithmetic.million_games(tiny.config(*words), device, *figures, plies_a_game=8)
     assert games is not None
     return games
 
@@ -81,13 +77,18 @@ def test_cheap_searches_evaluate_less():
     assert games.evaluations_a_position == pytest.approx(0.25 * 3 + 0.75 * 2)
 
 
-@pytest.mark.parametrize("words", [("--search.rounds", "true"), ("--selfplay.opponent", "random")])
-def test_no_hours_where_a_turn_is_no_simulation_of_all_boards(words):
-    assert maybe_predicted("v5e", CYCLES, *words) is None
-
-
-def test_no_hours_on_an_unknown_gpu():
-    assert maybe_predicted("a100", KERNELS) is None
+@pytest.mark.parametrize(
+    ("device", "figures", "words"),
+    [
+        ("v5e", CYCLES, ("--search.rounds", "true")),
+        ("v5e", CYCLES, ("--selfplay.opponent", "random")),
+        ("a100", KERNELS, ()),
+    ],
+)
+def test_no_hours_where_a_turn_is_no_simulation_of_all_boards_or_a_gpu_is_unknown(
+    device, figures, words
+):
+    assert arithmetic.million_games(tiny.config(*words), device, *figures, plies_a_game=8) is None
 
 
 def test_convolutions_read_and_write_the_features():

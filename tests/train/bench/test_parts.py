@@ -1,5 +1,7 @@
-"""The measured parts: core, env, peers, searches over public actions, self-play."""
+"""The measured parts: core, env, peers, searches over public actions, self-play; the bytes of a
+node of a search tree, as both engines allocate it."""
 
+import functools
 import importlib.util
 import sys
 
@@ -14,7 +16,14 @@ from train.config import RunConfig
 from train.network.config import NetworkConfig
 from train.runtime.devices import all_devices
 from train.runtime.errors import UsageError
-from wallgo_jax.game.state import State
+from train.search.config import SearchConfig
+from train.search.evaluator import make_play
+from train.search.search import make_engine
+from train.search.tree import Root, init_tree
+from wallgo_jax import PRESETS
+from wallgo_jax.game.state import State, sizes_of
+
+RULES, BOARDS = PRESETS["wallzero-4stone"], 3
 
 
 def test_core_plays_whole_games():
@@ -49,12 +58,14 @@ def test_peers_without_pgx_are_refused(monkeypatch):
         games.peer_games("othello")
 
 
-def test_public_evaluator_allows_what_is_legal():
-    def logits(variant):
-        states = State(variant, jax.vmap(search.initial_position)(variant))
-        return search.make_uniform_evaluator(is_public=True)((), states).logits
+def first_states(variants) -> State:
+    return State(variants, jax.vmap(search.initial_position)(variants))
 
-    legal = np.asarray(jax.jit(logits)(tiny.variants(tiny.RULES, 2))) == 0
+
+def test_public_evaluator_allows_what_is_legal():
+    evaluate = search.make_uniform_evaluator(is_public=True)
+    found = jax.jit(lambda variants: evaluate((), first_states(variants)))
+    legal = np.asarray(found(tiny.variants(tiny.RULES, 2)).logits) == 0
     # Only the nine placements, the last of the ids.
     np.testing.assert_array_equal(legal, np.broadcast_to(np.arange(477) >= 468, (2, 477)))
 
@@ -65,12 +76,8 @@ def test_planes_alone_cost_what_planes_cost():
     uniform = search.make_uniform_evaluator()
     found, operations = [], []
     for evaluate in (uniform, search.make_planes_evaluator(config.network, players=2)):
-
-        def run(variant, evaluate=evaluate):
-            states = State(variant, jax.vmap(search.initial_position)(variant))
-            return evaluate((), states)
-
-        compiled = jax.jit(run).lower(variants).compile()
+        program = jax.jit(functools.partial(lambda e, v: e((), first_states(v)), evaluate))
+        compiled = program.lower(variants).compile()
         found.append(compiled(variants))
         operations.append(compiled.cost_analysis()["flops"])
     jax.tree.map(np.testing.assert_array_equal, *found)
@@ -98,3 +105,44 @@ def test_steady_config_has_one_program():
     assert (found.selfplay.boards, found.learner.batch) == (12, 2)
     assert (found.selfplay.bootstrap_iterations, found.search.first_simulations) == (0, 0)
     assert found.search.prior_boost == ()
+
+
+def node_bytes(make_tree, nodes: int) -> float:
+    """Bytes of the arrays [BOARDS, nodes, ...] of a tree, a node; others are of the roots."""
+    arrays = [
+        x for x in jax.tree.leaves(jax.eval_shape(make_tree)) if x.shape[:2] == (BOARDS, nodes)
+    ]
+    return sum(x.dtype.itemsize * x.size for x in arrays) / BOARDS / nodes
+
+
+def roots():
+    states = first_states(tiny.variants(RULES, BOARDS))
+    return states, search.make_uniform_evaluator()((), states)
+
+
+@pytest.mark.parametrize(("simulations", "child"), [(64, 1), (300, 2)])
+def test_a_node_keeps_a_prior_and_a_child_for_each_slot(simulations, child):
+    """208 slots of a prior of four bytes and a child's number; seven words a node; of the position
+    stones 8, walls 32, walls left 4, trail 12, and player, ply, end a word each."""
+
+    def tree():
+        states, evaluation = roots()
+        value = evaluation.value[:, 0]
+        return init_tree(evaluation.logits, value, states.position, nodes=simulations + 1)
+
+    assert node_bytes(tree, simulations + 1) == (4 + child) * 208 + 28 + 68
+
+
+def test_a_node_of_mctx_keeps_six_words_for_each_action():
+    """Five words a node; the position's player, ply and end are 1, 2 and 1 bytes."""
+    config = SearchConfig(simulations=5, engine="mctx")
+    evaluate = search.make_uniform_evaluator()
+
+    def tree():
+        states, (logits, value) = roots()
+        root = Root(logits, value[:, 0], states.position, logits == 0)
+        play = functools.partial(make_play(evaluate), ((), states.variant, states.position.player))
+        return make_engine(config, explores=True)(jax.random.key(0), root, play).tree
+
+    assert sizes_of(RULES).num_slots == 208
+    assert node_bytes(tree, 6) == 24 * 208 + 20 + 60

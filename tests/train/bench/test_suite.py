@@ -2,7 +2,6 @@
 its figures, here made up."""
 
 import io
-import json
 from types import SimpleNamespace
 
 import jax
@@ -23,14 +22,6 @@ OUT_OF_MEMORY = jax.errors.JaxRuntimeError(
 def row(part: str, name: str, batch: int, **rates: float) -> BenchRow:
     stats = ProgramStats(1.5, 2_000_000)
     return BenchRow(part, name, batch, 1, (1.0,), rates, 0xABC, stats)
-
-
-def figures() -> Figures:
-    rows = (
-        row("env", games.CORE, 64, plies=1.25e6),
-        row("learn", trainer.LEARNER, 8, steps=2.0),
-    )
-    return Figures(rows, (Ratio("time of learner over x", 8, 1.3),))
 
 
 def printed(thing) -> str:
@@ -145,18 +136,11 @@ def test_the_plot_names_batches_and_speeds(tmp_path):
 
 
 def test_table_holds_every_figure():
-    text = printed(report.bench_report(figures()))
+    rows = row("env", games.CORE, 64, plies=1.25e6), row("learn", trainer.LEARNER, 8, steps=2.0)
+    figures = Figures(rows, (Ratio("time of learner over x", 8, 1.3),))
+    text = printed(report.bench_report(figures))
     for part in ("1.25 M plies", "1.5", "2.0", "00000abc", "batch 8: 1.30"):
         assert part in text
-
-
-def test_record_is_json():
-    about = report.about_of(Request(config=tiny.config()))
-    again = json.loads(json.dumps(report.bench_record(figures(), **about)))
-    assert again["rows"][0]["part"] == "env" and again["rows"][0]["rates"] == {"plies": 1.25e6}
-    assert again["rows"][0]["stats"]["peak_bytes"] == 2_000_000
-    assert again["environment"]["versions"]["jax"] == jax.__version__
-    assert again["config"]["name"] == "tiny" and again["repeats"] == 5
 
 
 @pytest.fixture(autouse=True)
@@ -194,35 +178,25 @@ def test_a_sweep_stops_where_memory_ends(error, reason):
     assert note.startswith(f"selfplay: stopped before 8,192 boards: {reason}")
 
 
-def test_the_smallest_batch_must_fit():
-    with pytest.raises(jax.errors.JaxRuntimeError):
-        suite.sweep("env", (4, 8), measure_up_to(2, OUT_OF_MEMORY))
+@pytest.mark.parametrize(("largest", "error"), [(2, OUT_OF_MEMORY), (4, RuntimeError("broken"))])
+def test_the_smallest_batch_must_fit_and_other_errors_are_not_the_end_of_memory(largest, error):
+    with pytest.raises(type(error)):
+        suite.sweep("env", (4, 8), measure_up_to(largest, error))
 
 
-def test_other_errors_are_not_the_end_of_memory():
-    with pytest.raises(RuntimeError, match="broken"):
-        suite.sweep("env", (4, 8), measure_up_to(4, RuntimeError("broken")))
-
-
-def test_nothing_is_noted_where_all_fits():
-    rows, notes = suite.sweep("env", (4, 8), measure_up_to(8, OUT_OF_MEMORY))
-    assert (len(rows), notes) == (4, [])
-
-
-def test_knee_is_the_first_near_the_best():
-    speeds = {256: 100.0, 64: 99.0, 16: 79.0, 1: 1.0}
-    assert report.knee_at(speeds) == 64
-    assert report.knee_text(speeds) == "knee at 64 boards, the fewest with 80% of the best speed"
-
-
-@pytest.mark.parametrize("last", [124.0, 400.0])
-def test_a_rising_curve_has_no_knee(last):
-    speeds = {16: 10.0, 64: 98.9}
-    assert report.knee_at(speeds) is None
-    assert report.knee_at({16: 10.0}) is None
-    speeds[256] = last
-    assert report.knee_at(speeds) is None
-    assert report.knee_text(speeds) == "no knee: the speed still rises at 256 boards"
+@pytest.mark.parametrize(
+    ("speeds", "knee", "said"),
+    [
+        ({256: 100.0, 64: 99.0, 16: 79.0, 1: 1.0}, 64, "knee at 64 boards, the fewest with 80%"),
+        ({16: 10.0}, None, "no knee: the speed still rises at 16 boards"),
+        ({16: 10.0, 64: 98.9}, None, "no knee: the speed still rises at 64 boards"),
+        ({16: 10.0, 64: 98.9, 256: 124.0}, None, "no knee: the speed still rises at 256 boards"),
+        ({16: 10.0, 64: 98.9, 256: 400.0}, None, "no knee: the speed still rises at 256 boards"),
+    ],
+)
+def test_knee_is_the_first_near_the_best_and_a_rising_curve_has_none(speeds, knee, said):
+    assert report.knee_at(speeds) == knee
+    assert report.knee_text(speeds).startswith(said)
 
 
 def test_a_sweep_has_a_line_for_its_knee():
