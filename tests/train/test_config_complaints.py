@@ -46,6 +46,7 @@ OVERRIDES = [
     ("--network.width 99999999999999999999999", "network.width"),
     ("--network.destination_width 8", "network.destination_width"),
     ("--network.destination_path true", "network.destination_path"),
+    ("--network.destination_rank 2", "network.destination_rank"),
     ("--network.walking_bias true", "network.walking_bias"),
     ("--network.stones_close_gates true", "network.stones_close_gates"),
     ("--network.planes BR", "network.planes"),

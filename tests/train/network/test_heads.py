@@ -4,11 +4,11 @@ import dataclasses
 import functools
 import itertools
 from collections import Counter
+from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
 import numpy as np
-import pytest
 
 from tests.support.learner import tiny
 from tests.support.reference.referee import MOVES, SIDES
@@ -30,6 +30,7 @@ ALL_HEADS = dataclasses.replace(
 )
 BOARDS, SIZE = 2, 5
 SHAPE = (BOARDS, SIZE, SIZE)
+EVERYWHERE = np.ones(SHAPE, bool)
 
 evaluate_of = functools.cache(lambda config: jax.jit(make_network(config, CHANNELS).evaluate))
 
@@ -75,16 +76,15 @@ def of_cells(head: dict) -> np.ndarray:
     return here + (given().pooled @ head["everywhere"]["kernel"])[:, None, None]
 
 
-def at_ends(walls: np.ndarray, is_playable: np.ndarray) -> np.ndarray:
-    """[B, H, W, 53]: walls(cell + move, wall), 0 where the move ends off the board."""
-    added = np.zeros((*walls.shape[:3], POLICY_PLANES))
-    boards, height, width, _ = walls.shape
-    for board, row, column in np.ndindex(boards, height, width):
+def at_ends(is_playable: np.ndarray, walls_of: Callable) -> np.ndarray:
+    """[B, H, W, 53]: walls_of(cell, end of the move), 0 where the move ends off the board."""
+    added = np.zeros((*SHAPE, POLICY_PLANES))
+    for board, row, column in np.ndindex(SHAPE):
         for move, (down, across) in enumerate(MOVES):
-            end = row + down, column + across
-            if 0 <= end[0] < height and 0 <= end[1] < width and is_playable[board, *end]:
-                for wall in range(4):
-                    added[board, row, column, move * 4 + wall] = walls[board, *end, wall]
+            end = board, row + down, column + across
+            if 0 <= min(end) and max(end[1:]) < SIZE and is_playable[end]:
+                walls = walls_of((board, row, column), end)
+                added[board, row, column, 4 * move : 4 * move + 4] = walls
     return added
 
 
@@ -99,7 +99,9 @@ def test_destination_is_added_where_the_move_ends():
         (is_playable, is_playable[..., None].astype(np.float32)),
     ):
         found = np.asarray(add(policy, walls, playable))
-        np.testing.assert_allclose(found, policy + at_ends(walls, cells), atol=1e-6)
+        np.testing.assert_allclose(
+            found, policy + at_ends(cells, lambda _, end: walls[end]), atol=1e-6
+        )
         np.testing.assert_array_equal(found[..., -1], policy[..., -1])
 
 
@@ -111,7 +113,8 @@ def test_destination_head_is_the_only_difference():
     assert jax.tree.structure(rest) == jax.tree.structure(make_network(PLAIN, CHANNELS).shapes[0])
     assert head["here"]["kernel"].shape == (1, 1, 8, 4)
     before, after = given().output, evaluate_of(HEAD)(weights, planes())
-    expected = before.policy + at_ends(of_cells(head), np.ones(SHAPE, bool))
+    walls = of_cells(head)
+    expected = before.policy + at_ends(EVERYWHERE, lambda _, end: walls[end])
     np.testing.assert_allclose(after.policy, expected, atol=1e-5)
     np.testing.assert_allclose(after.value, before.value, atol=1e-6)
     assert np.abs(after.policy - before.policy).max() > 0.1
@@ -122,21 +125,15 @@ def hidden_walls(head: dict) -> np.ndarray:
     hidden = np.maximum(of_cells(head), 0)
     assert hidden.shape == (*SHAPE, 3)
     walls = hidden @ head["last"]["kernel"][0, 0] + head["last"]["bias"]
-    return at_ends(walls, np.ones(SHAPE, bool))
+    return at_ends(EVERYWHERE, lambda _, end: walls[end])
 
 
 def pairs(head: dict) -> np.ndarray:
     """[B, H, W, 53]: products of numbers of the stone's cell and of the move's end."""
-    x, added = given().features, np.zeros((*SHAPE, POLICY_PLANES))
+    x = given().features
     start = x @ head["start"]["kernel"][0, 0] + head["start"]["bias"]
     end = (x @ head["end"]["kernel"][0, 0]).reshape(*SHAPE, 2, 4)
-    for board, row, column in np.ndindex(SHAPE):
-        for move, (down, across) in enumerate(MOVES):
-            there = row + down, column + across
-            if 0 <= min(there) and max(there) < SIZE:
-                logits = start[board, row, column] @ end[board, *there]
-                added[board, row, column, 4 * move : 4 * move + 4] = logits
-    return added
+    return at_ends(EVERYWHERE, lambda cell, there: start[cell] @ end[there])
 
 
 def parted(planes: np.ndarray, cell: tuple[int, int], side: int) -> bool:
@@ -197,9 +194,3 @@ def test_new_heads_prefer_nothing_but_can_learn():
 
     gradient = gradient_of_corner(weights.params["pairs"])
     assert np.abs(gradient["start"]["kernel"]).max() > 0
-
-
-def test_options_of_the_destination_need_the_head():
-    for key in ("destination_width", "destination_rank", "destination_path"):
-        with pytest.raises(ValueError, match=f"{key} needs destination_head"):
-            NetworkConfig(**{key: 1})

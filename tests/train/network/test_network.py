@@ -11,7 +11,7 @@ import scipy.special
 
 from tests.support.forms import FORMS
 from tests.support.learner import tiny
-from tests.train.network.test_census import VARIANTS
+from tests.train.network.test_census import CHANNELS, SMALL, VARIANTS
 from train.network import (
     MASKED,
     POLICY_PLANES,
@@ -26,18 +26,6 @@ from wallgo_jax import PRESETS
 from wallgo_jax import planes as planes_lib
 from wallgo_jax.game import actions, chance, referee
 from wallgo_jax.game.state import State, initial_state
-
-CHANNELS = planes_lib.channels("BTR", 2)
-SMALL = NetworkConfig(
-    blocks="RT",
-    width=8,
-    heads=2,
-    value_width=8,
-    ownership=True,
-    margin=True,
-    reply=True,
-    destination_head=True,
-)
 
 
 @pytest.fixture(scope="module")
@@ -124,18 +112,15 @@ def test_colours_exchanged_give_the_same_answer_to_the_mover(network, variables)
 
 
 @pytest.mark.parametrize(
-    ("blocks", "norm", "options"),
-    [
-        ("RW", "none", {}),
-        ("RWT", "batch", VARIANTS),
-    ],
+    "options",
+    [{"blocks": "RW", "norm": "none"}, {"blocks": "RWT", **VARIANTS}],
     ids=["RW", "variants"],
 )
-def test_padded_cells_do_not_count(blocks, norm, options):
+def test_padded_cells_do_not_count(options):
     """A board in a larger grid: neither the grid nor its rim's content changes the output for the
     board, nor, in learning, the statistics."""
     channels = planes_lib.channels("BTR", 2, has_playable=True)
-    config = dataclasses.replace(SMALL, blocks=blocks, norm=norm, **options)
+    config = dataclasses.replace(SMALL, **options)
     padded = _jitted(config, channels)
     weights = _shaken(tiny.new_weights(padded))
     small = np.concatenate([_planes(9, 5), np.ones((4, 5, 5, 1), bool)], axis=-1)
