@@ -1,4 +1,4 @@
-"""What tests of checkpoints share: runs of random bits, exact comparison, the refusing line."""
+"""What tests of checkpoints share: runs of random bits, exact comparison."""
 
 import functools
 from pathlib import Path
@@ -7,12 +7,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pytest
 
 from tests.support.learner import tiny
 from train.config import config_to_dict
 from train.loop.train_step import TrainState, make_run_programs
-from train.runtime.errors import UsageError
 
 CONFIG = config_to_dict(tiny.config("--checkpoint.keep=2", "--checkpoint.keep_best=0"))
 
@@ -41,16 +39,6 @@ def assert_same_bits(found: Any, expected: Any) -> None:
 def steps(directory: Path, kind: str) -> list[int]:
     """The iterations that are on disk."""
     return sorted(int(entry.name) for entry in (directory / kind).iterdir())
-
-
-def complaint(read, *arguments) -> str:
-    """The one line that refuses a checkpoint that cannot be read."""
-    with pytest.raises(UsageError) as caught:
-        read(*arguments)
-    message = str(caught.value)
-    assert message
-    assert "\n" not in message
-    return message
 
 
 @functools.cache

@@ -11,9 +11,9 @@ import pytest
 from rich.console import Console
 
 from tests.support.learner import saved, tiny
+from tests.support.refusals import refusal
 from train.analysis.describe import Description, describe, describe_record, describe_report
 from train.network import NetworkConfig, compute_dtype, make_network
-from train.runtime.errors import UsageError
 from wallgo_jax import planes as planes_lib
 
 
@@ -77,6 +77,4 @@ def test_dtype_is_the_one_that_the_program_computes_in(dtype):
 
 @pytest.mark.parametrize(("target", "said"), [("missing", "missing"), ("greedy", "network")])
 def test_refusals(target, said):
-    with pytest.raises(UsageError, match=said) as caught:
-        describe(target)
-    assert "\n" not in str(caught.value)
+    assert said in refusal(describe, target)

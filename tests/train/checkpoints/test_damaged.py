@@ -14,10 +14,10 @@ import pytest
 from tests.support.learner.checkpoints import (
     CONFIG,
     assert_same_bits,
-    complaint,
     new_run,
     scrambled,
 )
+from tests.support.refusals import refusal
 from train.checkpoints import store as store_lib
 from train.checkpoints.store import (
     RESUME,
@@ -157,7 +157,7 @@ def test_damaged_checkpoint_is_passed_over_and_alone_refused(damaged, fresh, cap
     assert line.startswith(said)
     assert line.endswith("; taking iteration 5")
     shutil.rmtree(folder.with_name("5"))
-    assert complaint(read, damaged, like).startswith(said)
+    assert refusal(read, damaged, like).startswith(said)
 
 
 @pytest.mark.parametrize(
@@ -190,10 +190,10 @@ def test_run_passes_there_again(damaged, fresh, capsys, name, kind):
 def test_none_of_several_can_be_read(damaged, fresh):
     for iteration in ("5", "7"):
         meta(damaged / RESUME / iteration).unlink()
-    message = complaint(read_run, damaged, fresh)
+    message = refusal(read_run, damaged, fresh)
     assert message.startswith(f"{damaged / RESUME / '7'}: cannot be read: ")
     assert message.endswith("; nor can any other of 2")
-    assert complaint(read_meta, damaged, RESUME) == message
+    assert refusal(read_meta, damaged, RESUME) == message
 
 
 @pytest.mark.parametrize("kind", [WEIGHTS, RESUME])
@@ -201,8 +201,8 @@ def test_other_version_of_the_game_is_refused(damaged, fresh, kind):
     path = meta(damaged / kind / "7")
     path.write_text(json.dumps(json.loads(path.read_text()) | {"env_version": "0.0"}))
     like = fresh.learner.variables if kind == WEIGHTS else fresh
-    said = complaint(read_weights if kind == WEIGHTS else read_run, damaged, like)
-    assert said == complaint(read_meta, damaged, kind)
+    said = refusal(read_weights if kind == WEIGHTS else read_run, damaged, like)
+    assert said == refusal(read_meta, damaged, kind)
     assert "version '0.0'" in said and repr(VERSION) in said
 
 

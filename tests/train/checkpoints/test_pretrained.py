@@ -4,17 +4,18 @@ import json
 import os
 from pathlib import Path
 
+import chex
 import jax
 import numpy as np
 import pytest
 
 from tests.support.learner import tiny
+from tests.support.refusals import refusal
 from train.arena.match import MatchOptions, play_match
 from train.arena.openings import OpeningOptions
 from train.checkpoints import exported, pretrained
 from train.network.build import network_for
 from train.players import registry
-from train.runtime.errors import UsageError
 from wallgo_jax.formats.files import is_unfinished
 from wallgo_jax.game.rules import PRESETS
 
@@ -35,24 +36,15 @@ def write(folder, name: str = "small", seed: int = 3):
 
 
 def complaint(name: str) -> str:
-    with pytest.raises(UsageError) as caught:
-        registry.make_player(name, tiny.RULES)
-    return str(caught.value)
+    return refusal(registry.make_player, name, tiny.RULES)
 
 
-def test_a_model_is_read_as_it_was_written(folder):
+def test_a_model_is_read_as_it_was_written_and_its_card_tells_what_lies_there(folder):
     variables = write(folder)
     player = registry.make_player("pretrained:small@2", tiny.RULES)
     assert player.name == "pretrained:small@2"
-    for found, made in zip(
-        jax.tree.leaves(player.variables), jax.tree.leaves(variables), strict=True
-    ):
-        np.testing.assert_array_equal(found, made)
+    chex.assert_trees_all_equal(player.variables, variables)
     assert pretrained.read_config("small") == tiny.config()
-
-
-def test_the_card_tells_what_lies_beside_it(folder):
-    variables = write(folder)
     card = json.loads((folder / "small" / "card.json").read_text())
     assert card["bytes"] == (folder / "small" / "weights.npz").stat().st_size
     assert card["parameters"] == sum(x.size for x in jax.tree.leaves(variables.params))

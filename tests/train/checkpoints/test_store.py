@@ -10,7 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tests.support.learner.checkpoints import CONFIG, assert_same_bits, complaint, scrambled, steps
+from tests.support.learner.checkpoints import CONFIG, assert_same_bits, scrambled, steps
+from tests.support.refusals import refusal
 from train.checkpoints import store as store_lib
 from train.checkpoints.checkpoint import FORMAT
 from train.checkpoints.store import (
@@ -133,11 +134,11 @@ def test_iteration_already_there_is_left_alone(fresh, tmp_path):
 @pytest.mark.parametrize("kind", [WEIGHTS, RESUME])
 def test_no_checkpoint(tmp_path, fresh, kind):
     read, like = (read_weights, fresh.learner.variables) if kind == WEIGHTS else (read_run, fresh)
-    said = complaint(read, tmp_path, like)
-    assert said == complaint(read_meta, tmp_path, kind) and f"{tmp_path}: no checkpoint" in said
+    said = refusal(read, tmp_path, like)
+    assert said == refusal(read_meta, tmp_path, kind) and f"{tmp_path}: no checkpoint" in said
     (tmp_path / kind).mkdir()
-    assert complaint(read, tmp_path, like) == said
-    assert "no checkpoint" in complaint(read, tmp_path / "missing", like)
+    assert refusal(read, tmp_path, like) == said
+    assert "no checkpoint" in refusal(read, tmp_path / "missing", like)
 
 
 @pytest.mark.parametrize(
@@ -155,7 +156,7 @@ def test_weights_of_another_shape(saved, fresh, change, expected):
     stem = variables.params["stem"]
     other = stem | {"conv": change(stem["conv"])}
     variables = variables._replace(params=variables.params | {"stem": other})
-    message = complaint(read_weights, saved[0], variables)
+    message = refusal(read_weights, saved[0], variables)
     place = "params.stem.conv"
     assert message.startswith(
         f"{saved[0] / WEIGHTS / '7'}: cannot be read: it has {expected} {place}"
