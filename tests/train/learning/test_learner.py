@@ -6,15 +6,26 @@ import functools
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 from tests.support.learner import tiny
 from tests.support.learner.samples import SAMPLES, played
 from train.learning.config import LearnerConfig, LossWeights
-from train.learning.learner import NO_TENSOR, LearnerState, make_learner, tensor_names
-from train.learning.losses import cross_entropy, losses, make_targets
+from train.learning.learner import (
+    NO_TENSOR,
+    LearnerState,
+    StepMetrics,
+    check_finite,
+    make_learner,
+    means_of,
+    tensor_names,
+    warning_of,
+)
+from train.learning.losses import Losses, cross_entropy, losses, make_targets
 from train.learning.optimizer import make_optimizer, make_schedule
 from train.network import MASKED, NetworkConfig, slot_logits
 from train.network.build import network_for, observer_for
+from train.runtime.errors import UsageError
 from wallgo_jax.game import actions
 from wallgo_jax.game.state import State, initial_state
 
@@ -216,3 +227,32 @@ def test_schedules():
     np.testing.assert_allclose(slow, [0.1, 0.5, 1.0])
     rates = rates_of(110, 0, 5, 10, 60, 110, learning_rate=1.0, final_rate=0.1, warmup=10)
     np.testing.assert_allclose(rates, [0.0, 0.5, 1.0, 0.55, 0.1], atol=1e-6)
+
+
+LOSS = Losses(1.0, 0.5, 0.5, 0.1, None, None, None, None, None, None)
+
+
+def step(norm: float, *, loss: float = 1.0, bad: int = NO_TENSOR) -> StepMetrics:
+    """Metrics as the host has read them."""
+    losses = jax.tree.map(np.float32, LOSS._replace(loss=loss))
+    return StepMetrics(losses, np.float32(norm), np.int32(bad))
+
+
+def test_a_gradient_far_larger_than_the_others_is_reported():
+    steps = [step(norm) for norm in (1.0, 2.0, 30.0, 1.0)]
+    text = warning_of(steps)["warning"]
+    assert text.startswith("step 3 of 4: the norm of the gradient was 30, the median 1.5")
+    assert warning_of([step(1.0), step(9.0), step(2.0)]) == {}
+    assert warning_of([step(5.0)]) == warning_of([]) == {}
+    assert means_of(steps)["largest_gradient_norm"] == 30.0
+    assert means_of(steps)["gradient_norm"] == 8.5
+    assert "ownership_loss" not in means_of(steps)
+
+
+def test_the_first_bad_step_and_tensor_are_named():
+    learner = untrained()
+    check_finite([step(1.0), step(2.0)], learner, 0)
+    with pytest.raises(UsageError, match=r"iteration 4, step 2 of 3: the loss is inf$"):
+        check_finite([step(1.0), step(1.0, loss=np.inf), step(1.0, bad=1)], learner, 3)
+    with pytest.raises(UsageError, match=r"the gradient of blocks\.0\.conv1\.kernel is not finite"):
+        check_finite([step(1.0, bad=0)], learner, 0)

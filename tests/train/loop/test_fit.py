@@ -3,16 +3,15 @@
 import json
 import math
 import shutil
-import signal
 
-import jax
-import numpy as np
 import pytest
 
 from tests.support.learner import tiny
-from tests.support.learner.commands import read_rows, untimed
+from tests.support.learner.checkpoints import assert_same_bits
+from tests.support.learner.commands import command, complaint, read_rows, untimed
+from tests.support.refusals import refusal
 from tests.train.data.test_record_dataset import played
-from train.__main__ import main
+from tests.train.loop.test_resume import break_off
 from train.loop import fit, run_loop
 from train.players.networks import load_network
 from train.runtime.errors import UsageError
@@ -64,54 +63,48 @@ def test_losses_on_games_held_back_are_reported_and_fall(straight):
 
 
 def test_stopped_by_a_signal_goes_on_bit_for_bit(games, straight, tmp_path, monkeypatch, capsys):
-    iterate = fit.FitPrograms.iterate
-
-    def interrupted(programs, state, iteration):
-        if iteration == 2:  # after which no checkpoint is due
-            signal.raise_signal(signal.SIGINT)
-        return iterate(programs, state, iteration)
-
-    monkeypatch.setattr(fit.FitPrograms, "iterate", interrupted)
+    # No checkpoint is due after it.
+    break_off(monkeypatch, 2, place=(fit.FitPrograms, "iterate"))
     assert not fit.fit(CONFIG, [games], tmp_path, validation=0.2, resume=False)
     assert "saved after iteration 3" in capsys.readouterr().out
-    monkeypatch.setattr(fit.FitPrograms, "iterate", iterate)
     assert fit.fit(CONFIG, [games], tmp_path, validation=0.2, resume=True)
     directory = tmp_path / CONFIG.name
     assert rows_of(directory) == rows_of(straight)
     one, other = (load_network(str(path)).variables for path in (directory, straight))
-    for a, b in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True):
-        np.testing.assert_array_equal(a, b)
+    assert_same_bits(one, other)
 
 
 def test_other_games_are_refused_on_resuming(games, straight, tmp_path):
     other = tmp_path / "other.jsonl"
     records.write(other, [played(RULES, seed) for seed in range(100, 160)])
-    with pytest.raises(UsageError, match="cannot resume: sha256 was"):
-        fit.fit(CONFIG, [other], straight.parent, validation=0.2, resume=True)
-    with pytest.raises(UsageError, match=r"validation was 0\.2 when the run began and is 0\.3"):
-        fit.fit(CONFIG, [games], straight.parent, validation=0.3, resume=True)
+    for path, share, said in (
+        (other, 0.2, "cannot resume: sha256 was"),
+        (games, 0.3, "validation was 0.2 when the run began and is 0.3"),
+    ):
+        assert said in refusal(
+            fit.fit, CONFIG, [path], straight.parent, validation=share, resume=True
+        )
 
 
-def test_resume_finds_the_records_again(games, straight, tmp_path, capsys):
+def test_resume_finds_the_records_again(games, straight, tmp_path):
     """The directory alone says config, files and share; files that moved are named again."""
     directory, moved = tmp_path / CONFIG.name, tmp_path / "moved.jsonl"
     shutil.copytree(straight, directory)
     (directory / "validation.json").unlink()
-    assert main(["fit", "--resume", str(directory)]) == 0
+    assert command("fit", "--resume", directory).code == 0
     assert rows_of(directory) == rows_of(straight)
     final = (directory / "validation.json").read_text()
     assert final == (straight / "validation.json").read_text()
-    assert main(["fit", "--resume", str(directory), "--validation", "0.3"]) == 2
-    assert "validation was 0.2 when the run began and is 0.3 now" in capsys.readouterr().err
+    said = complaint(command("fit", "--resume", directory, "--validation", "0.3"))
+    assert "validation was 0.2 when the run began and is 0.3 now" in said
     summary = json.loads((directory / "records.json").read_text())
     assert summary["paths"] == [str(games)]
     summary["paths"] = [str(tmp_path / "gone.jsonl")]
     (directory / "records.json").write_text(json.dumps(summary))
-    assert main(["fit", "--resume", str(directory)]) == 2
-    complaint = capsys.readouterr().err
-    assert complaint.endswith(f"{tmp_path}/gone.jsonl: cannot be read: No such file or directory\n")
+    said = complaint(command("fit", "--resume", directory))
+    assert said.endswith(f"{tmp_path}/gone.jsonl: cannot be read: No such file or directory")
     shutil.copy(games, moved)
-    assert main(["fit", "--resume", str(directory), "--records", str(moved)]) == 0
+    assert command("fit", "--resume", directory, "--records", moved).code == 0
 
 
 def test_a_run_that_never_began_is_one_of_fit(games, tmp_path, monkeypatch):
@@ -124,17 +117,15 @@ def test_a_run_that_never_began_is_one_of_fit(games, tmp_path, monkeypatch):
         fit.fit(CONFIG, [games], tmp_path, **how)
     directory = tmp_path / CONFIG.name
     assert fit.saved_records(directory, (), None) == ((games,), 0.2)
-    with pytest.raises(
-        UsageError, match=f"to go on with it: python -m train fit --resume {directory}"
-    ):
-        fit.fit(CONFIG, [games], tmp_path, **how)
+    said = refusal(fit.fit, CONFIG, [games], tmp_path, **how)
+    assert f"to go on with it: python -m train fit --resume {directory}" in said
 
 
 def test_a_run_of_self_play_is_no_run_of_fit(games, straight, tmp_path):
     shutil.copytree(straight, tmp_path / CONFIG.name)
     (tmp_path / CONFIG.name / "records.json").unlink()
-    with pytest.raises(UsageError, match=r"no run of `fit`: it has no records\.json"):
-        fit.fit(CONFIG, [games], tmp_path, validation=0.2, resume=True)
+    said = refusal(fit.fit, CONFIG, [games], tmp_path, validation=0.2, resume=True)
+    assert "no run of `fit`: it has no records.json" in said
 
 
 @pytest.mark.parametrize(
@@ -145,10 +136,8 @@ def test_a_run_of_self_play_is_no_run_of_fit(games, straight, tmp_path):
         (["--resume", "nowhere"], "CONFIG has no effect with --resume"),
     ],
 )
-def test_usage_errors_are_one_line(games, tmp_path, capsys, words, said):
-    given = ["fit", str(tiny.PATH), "--runs", str(tmp_path)]
-    given += [] if words == ["--records"] else ["--records", str(games)]
-    assert main([*given, *words]) == 2
-    complaint = capsys.readouterr().err
-    assert said in complaint
-    assert complaint.count("\n") == 1
+def test_usage_errors_are_one_line(games, tmp_path, words, said):
+    given = ["fit", tiny.PATH, "--runs", tmp_path]
+    given += [] if words == ["--records"] else ["--records", games]
+    message = complaint(command(*given, *words))
+    assert said in message and "\n" not in message

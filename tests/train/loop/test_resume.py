@@ -1,27 +1,29 @@
-"""A run that was stopped and resumed ends exactly as one that was not."""
+"""A run that was stopped and resumed ends exactly as one that was not; whether it may go on."""
 
 import datetime
 import functools
 import json
 import shutil
 import signal
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import jax
-import numpy as np
 import pytest
 
 from tests.support.learner import tiny
+from tests.support.learner.checkpoints import assert_same_bits
 from tests.support.learner.commands import read_rows, read_scalars, untimed
+from tests.support.refusals import refusal
 from train.checkpoints import store
-from train.config import RunConfig
+from train.config import RunConfig, config_from_dict, config_to_dict
 from train.loop import run_directory, training
 from train.loop.train_step import RunPrograms, make_run_programs
 from train.metrics.rows import METRICS_FILE
 from train.runtime import interrupts, provenance
-from train.runtime.errors import UsageError
 from wallgo_jax.env import VERSION
+from wallgo_jax.game.rules import PRESETS
 
 CONFIG = tiny.config()
 DIRECTORY = CONFIG.name
@@ -31,24 +33,19 @@ class Killed(BaseException):
     """Stands in for a kill of the process."""
 
 
-@pytest.fixture
-def straight(tiny_run) -> Path:
-    """A run without a stop."""
-    return tiny_run
-
-
-def break_off(monkeypatch, during: int, act) -> None:
-    """Call `act` at the end of an iteration, before its row is written; once."""
-    run_iteration = training.run_iteration
+def break_off(monkeypatch, during: int, act=None, *, place=(training, "run_iteration")) -> None:
+    """Call `act`, a Ctrl-C by default, at the end of an iteration, before its row is written; once.
+    `place` is what computes an iteration."""
+    iterate = getattr(*place)
 
     def wrapped(programs, state, iteration):
-        result = run_iteration(programs, state, iteration)
+        result = iterate(programs, state, iteration)
         if iteration == during:
-            monkeypatch.setattr(training, "run_iteration", run_iteration)
-            act()
+            monkeypatch.setattr(*place, iterate)
+            (act or functools.partial(signal.raise_signal, signal.SIGINT))()
         return result
 
-    monkeypatch.setattr(training, "run_iteration", wrapped)
+    monkeypatch.setattr(*place, wrapped)
 
 
 def rows(directory: Path) -> list[dict[str, Any]]:
@@ -67,12 +64,9 @@ def assert_same_run(directory: Path, expected: Path, config: RunConfig = CONFIG)
     checkpoints are kept."""
     found, wanted = (store.read_run(path, like(config)) for path in (directory, expected))
     assert int(found.iterations) == config.iterations
-    for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(wanted), strict=True):
-        assert np.asarray(one).tobytes() == np.asarray(other).tobytes()
+    assert_same_bits(found, wanted)
     weights = store.read_weights(directory, like(config).learner.variables)
-    expected_weights = jax.tree.leaves(found.learner.variables)
-    for one, other in zip(jax.tree.leaves(weights), expected_weights, strict=True):
-        assert np.asarray(one).tobytes() == np.asarray(other).tobytes()
+    assert_same_bits(weights, found.learner.variables)
     assert rows(directory) == rows(expected)
     for name in (run_directory.RESULT_FILE, run_directory.GAME_FILE, run_directory.CONFIG_FILE):
         assert (directory / name).read_text() == (expected / name).read_text()
@@ -83,18 +77,18 @@ def kept(directory: Path, kind: str) -> list[str]:
     return sorted(p.name for p in (directory / kind).iterdir() if ".aside" not in p.name)
 
 
-def test_run_learns_and_is_complete(straight):
+def test_run_learns_and_is_complete(tiny_run):
     """The run that the others are compared with is not empty."""
-    found = rows(straight)
+    found = rows(tiny_run)
     assert [row["iteration"] for row in found] == list(range(1, CONFIG.iterations + 1))
     assert found[-1]["replay_positions"] > 0
     losses = [row["policy_loss"] for row in found if "policy_loss" in row]
     assert len(set(losses)) == len(losses) >= 4
     assert found[2]["opponent"] == "random"
     # The newest two, and the best: that of the one short match, which iteration 3 has played.
-    assert kept(straight, store.WEIGHTS) == ["3", "4", "6"]
-    assert kept(straight, store.RESUME) == ["4", "6"]
-    final = store.read_run(straight, like(CONFIG))
+    assert kept(tiny_run, store.WEIGHTS) == ["3", "4", "6"]
+    assert kept(tiny_run, store.RESUME) == ["4", "6"]
+    final = store.read_run(tiny_run, like(CONFIG))
     rows_held = final.replay_state.plies.terminated.shape[0]
     assert int(final.replay_state.written) == CONFIG.iterations * CONFIG.selfplay.plies > rows_held
     # The schedule of the learning rate goes by steps taken, which the first iterations lack.
@@ -108,7 +102,7 @@ def test_run_learns_and_is_complete(straight):
     assert set(counts) == {taken}
 
 
-def test_stopped_twice_by_signals(straight, tmp_path, monkeypatch, capsys):
+def test_stopped_twice_by_signals(tiny_run, tmp_path, monkeypatch, capsys):
     """Neither 1 nor 5 is due for a checkpoint: the signal itself makes it."""
     directory = tmp_path / DIRECTORY
     for done, number in ((1, signal.SIGTERM), (5, signal.SIGINT)):
@@ -116,11 +110,11 @@ def test_stopped_twice_by_signals(straight, tmp_path, monkeypatch, capsys):
         assert not training.train(CONFIG, tmp_path, resume=done > 1)
         told = f"saved after iteration {done}; to go on: python -m train run --resume {directory}"
         assert told in capsys.readouterr().out.splitlines()
-        assert rows(directory) == rows(straight)[:done]
+        assert rows(directory) == rows(tiny_run)[:done]
         assert store.newest_iteration(directory, store.RESUME) == done
         assert not (directory / run_directory.RESULT_FILE).exists()
     assert training.train(CONFIG, tmp_path, resume=True)
-    assert_same_run(directory, straight)
+    assert_same_run(directory, tiny_run)
     path = directory / run_directory.STARTS_FILE
     starts = json.loads(path.read_text())["starts"]
     assert [start["iterations"] for start in starts] == [[0, 6], [1, 6], [5, 6]]
@@ -146,7 +140,7 @@ def die(*arguments: object) -> None:
     raise Killed
 
 
-def test_killed_between_checkpoints(straight, tmp_path, monkeypatch):
+def test_killed_between_checkpoints(tiny_run, tmp_path, monkeypatch):
     break_off(monkeypatch, 5, die)
     with pytest.raises(Killed):
         training.train(CONFIG, tmp_path, resume=False)
@@ -157,10 +151,10 @@ def test_killed_between_checkpoints(straight, tmp_path, monkeypatch):
     with (directory / METRICS_FILE).open("a") as file:
         file.write('{"iteration": 6, "gam')
     assert training.train(CONFIG, tmp_path, resume=True)
-    assert_same_run(directory, straight)
+    assert_same_run(directory, tiny_run)
 
 
-def test_killed_before_anything_is_saved(straight, tmp_path, monkeypatch):
+def test_killed_before_anything_is_saved(tiny_run, tmp_path, monkeypatch):
     """The directory is never without its config, and the run starts again."""
     directory = tmp_path / DIRECTORY
     with monkeypatch.context() as patch, pytest.raises(Killed):
@@ -172,7 +166,7 @@ def test_killed_before_anything_is_saved(straight, tmp_path, monkeypatch):
         training.train(CONFIG, tmp_path, resume=False)
     (directory / "resume" / "2.orbax-checkpoint-tmp").mkdir(parents=True)
     assert training.train(CONFIG, tmp_path, resume=True)
-    assert_same_run(directory, straight)
+    assert_same_run(directory, tiny_run)
     assert kept(directory, store.WEIGHTS) == ["3", "4", "6"]
     assert kept(directory, store.RESUME) == ["4", "6"]
 
@@ -191,12 +185,12 @@ def test_second_interrupt_drops_the_iteration(tmp_path, monkeypatch):
     assert store.newest_iteration(tmp_path / DIRECTORY, store.RESUME) == 2
 
 
-def copied(straight: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(straight, tmp_path / DIRECTORY))
+def copied(tiny_run: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(tiny_run, tmp_path / DIRECTORY))
 
 
-def test_damaged_checkpoint_costs_two_iterations(straight, tmp_path, capsys):
-    directory = copied(straight, tmp_path)
+def test_damaged_checkpoint_costs_two_iterations(tiny_run, tmp_path, capsys):
+    directory = copied(tiny_run, tmp_path)
     (directory / "resume" / "6" / "run" / "manifest.ocdbt").unlink()
     assert training.train(CONFIG, tmp_path, resume=True)
     said = capsys.readouterr()
@@ -205,11 +199,11 @@ def test_damaged_checkpoint_costs_two_iterations(straight, tmp_path, capsys):
     assert line.endswith("; taking iteration 4")
     assert "iteration 5: " in said.out
     assert "iteration 4: " not in said.out
-    assert_same_run(directory, straight)
+    assert_same_run(directory, tiny_run)
     for kind in (store.WEIGHTS, store.RESUME):
-        assert kept(directory, kind) == kept(straight, kind)
+        assert kept(directory, kind) == kept(tiny_run, kind)
         assert (directory / kind / "6.aside").is_dir()
-    found, wanted = read_scalars(directory), read_scalars(straight)
+    found, wanted = read_scalars(directory), read_scalars(tiny_run)
     for name in wanted:
         if not name.startswith("speed/"):
             assert found[name] == wanted[name], name
@@ -217,39 +211,36 @@ def test_damaged_checkpoint_costs_two_iterations(straight, tmp_path, capsys):
     (directory / "resume" / "6" / "meta" / "metadata").unlink()
     assert training.train(CONFIG, tmp_path, resume=True)
     assert (directory / "resume" / "6.aside1").is_dir()
-    assert_same_run(directory, straight)
+    assert_same_run(directory, tiny_run)
 
 
-def test_nothing_to_take_is_refused_and_left_alone(straight, tmp_path, capsys):
-    directory = copied(straight, tmp_path)
+def test_nothing_to_take_is_refused_and_left_alone(tiny_run, tmp_path, capsys):
+    directory = copied(tiny_run, tmp_path)
     for iteration in ("4", "6"):
         (directory / "resume" / iteration / "run" / "manifest.ocdbt").unlink()
     before = sorted(directory.rglob("*"))
-    with pytest.raises(UsageError) as caught:
-        training.train(CONFIG, tmp_path, resume=True)
-    message = str(caught.value)
+    message = refusal(training.train, CONFIG, tmp_path, resume=True)
     assert message.startswith(f"{directory}/resume/6: cannot be read: ")
     assert message.endswith("; nor can any other of 2")
-    assert "\n" not in message
     assert sorted(directory.rglob("*")) == before
-    assert rows(directory) == rows(straight)
+    assert rows(directory) == rows(tiny_run)
     assert capsys.readouterr().err == ""
 
 
-def test_damaged_weights_are_set_aside_and_unfinished_ones_saved_again(straight, tmp_path):
-    directory = copied(straight, tmp_path)
+def test_damaged_weights_are_set_aside_and_unfinished_ones_saved_again(tiny_run, tmp_path):
+    directory = copied(tiny_run, tmp_path)
     shutil.rmtree(directory / "checkpoints" / "4" / "weights")
     (directory / "checkpoints" / "6").rename(directory / "checkpoints" / "6.orbax-checkpoint-tmp")
     assert training.train(CONFIG, tmp_path, resume=True)
     assert kept(directory, store.WEIGHTS) == ["3", "6"]
     assert (directory / "checkpoints" / "4.aside").is_dir()
-    assert_same_run(directory, straight)
+    assert_same_run(directory, tiny_run)
 
 
-def test_changed_rows_and_a_changed_config_are_told(straight, tmp_path, monkeypatch, capsys):
+def test_changed_rows_and_a_changed_config_are_told(tiny_run, tmp_path, monkeypatch, capsys):
     """A resumed run takes both as they are, and no checkpoint's checksum covers their files. It
     computes no first state."""
-    directory, init = copied(straight, tmp_path), RunPrograms.init
+    directory, init = copied(tiny_run, tmp_path), RunPrograms.init
 
     def shapes_alone(step, variables):
         state = init(step, variables)
@@ -272,10 +263,8 @@ def test_changed_rows_and_a_changed_config_are_told(straight, tmp_path, monkeypa
 def test_a_directory_that_is_removed_ends_the_run_in_one_line(tmp_path, monkeypatch):
     directory = tmp_path / DIRECTORY
     break_off(monkeypatch, 2, lambda: shutil.rmtree(directory))
-    with pytest.raises(UsageError) as caught:
-        training.train(CONFIG, tmp_path, resume=False)
-    path = directory / METRICS_FILE
-    assert str(caught.value) == f"{path}: was removed while the run wrote to it"
+    message = refusal(training.train, CONFIG, tmp_path, resume=False)
+    assert message == f"{directory / METRICS_FILE}: was removed while the run wrote to it"
     assert not directory.exists()
 
 
@@ -284,3 +273,76 @@ def test_without_git_the_revision_is_unknown(tmp_path, monkeypatch):
     assert ask(tmp_path) is None
     monkeypatch.setenv("PATH", str(tmp_path))
     assert ask(Path(provenance.__file__).parent) is None
+
+
+MIX = [
+    {"rules": {"size": 3, "stones": 1, "order": [0, 1]}},
+    {"rules": {"size": 4, "stones": 2, "order": [0, 1, 0, 1]}, "weight": 2, "name": "small"},
+]
+MIXED = (
+    *("--rules", json.dumps(MIX), "--network.planes", "BTRV", "--network.playable", "true"),
+    *("--selfplay.plies", "24", "--replay.positions", "256", "--iterations", "4"),
+)
+
+
+@pytest.mark.slow
+def test_a_mixed_run_from_start_to_matches(tmp_path, monkeypatch, capsys):
+    """It learns, is matched on each rule set and goes on exactly."""
+    config = tiny.config(*MIXED)
+    assert training.train(config, tmp_path / "whole", resume=False)
+    said = capsys.readouterr().out
+    assert "tiny on 3x3" in said and "tiny on small" in said
+    found = rows(tmp_path / "whole" / "tiny")
+    assert set(found[-1]["by_rules"]) == {"3x3", "small"}
+    assert sum(row["by_rules"]["small"]["games"] for row in found) > 0
+    matched = [row for row in found if "matches_by_rules" in row]
+    assert matched and set(matched[0]["matches_by_rules"]) == {"3x3", "small"}
+    break_off(monkeypatch, 1)
+    assert not training.train(config, tmp_path / "parts", resume=False)
+    assert training.train(config, tmp_path / "parts", resume=True)
+    assert rows(tmp_path / "parts" / "tiny") == found
+
+
+@pytest.fixture
+def saved_run(tmp_path, monkeypatch):
+    """Makes a directory look as if a run of this saved config had a checkpoint."""
+
+    def save(fields):
+        meta = {"config": fields, "iteration": 1, "sums": {}}
+        (tmp_path / fields["name"]).mkdir(exist_ok=True)
+        monkeypatch.setattr(run_directory, "has_checkpoint", lambda directory: True)
+        monkeypatch.setattr(run_directory.store_lib, "read_meta", lambda *args: meta)
+        return tmp_path / fields["name"]
+
+    return save
+
+
+def test_a_run_goes_on_with_rules_that_mean_the_same(saved_run):
+    config = tiny.config("--rules", "hkoi")
+    for rules in ("hkoi", PRESETS["hkoi"].to_dict()):
+        directory = saved_run(config_to_dict(config) | {"rules": rules})
+        run_directory.check_directory(directory, config, resume=True)
+
+
+def test_a_run_does_not_go_on_with_other_rules(saved_run):
+    directory = saved_run(config_to_dict(tiny.config("--rules", "hkoi")))
+    other = tiny.config("--rules", "wallzero-empty")
+    message = refusal(run_directory.check_directory, directory, other, resume=True)
+    assert "cannot resume: rules.tie was ['region'" in message
+
+
+def test_the_config_of_the_first_version_is_that_of_a_run_that_may_go_on(saved_run):
+    """It lacks all newer keys, which are read as what was done before there were any, so it equals
+    the saved one. The card of the first weights has it; the checkpoint is made up, and whether one
+    of that version can be read is not asked."""
+    card = resources.files("train") / "models" / "wallzero-4stone-v1" / "card.json"
+    fields = json.loads(card.read_text(encoding="utf-8"))["config"]
+    newer = [("network", "destination_head"), ("selfplay", "cheap_noise"), ("search", "engine")]
+    assert "start_weights" not in fields
+    assert not any(key in fields[table] for table, key in newer)
+    config = config_from_dict(fields, where="old")
+    run_directory.check_directory(saved_run(fields), config, resume=True)
+    assert config.start_weights == ""
+    assert not config.network.destination_head and not config.selfplay.cheap_noise
+    assert config.selfplay.opening_plies == config.selfplay.temperature == 0
+    assert (config.selfplay.bootstrap_player, config.search.value_scale) == ("greedy", 0.1)

@@ -1,27 +1,24 @@
-"""A run that begins with the weights of another run."""
+"""Runs that begin with the weights of another one, or play against them."""
 
 import json
 import shutil
 import signal
+from pathlib import Path
 
 import jax
-import numpy as np
 import pytest
 
 from tests.support.learner import saved, tiny
+from tests.support.learner.checkpoints import assert_same_bits
 from tests.support.learner.commands import command, complaint, read_rows, untimed
+from tests.support.refusals import refusal
+from tests.train.loop.test_resume import break_off
 from train.checkpoints import exported, store
 from train.checkpoints.weights import load_network
 from train.config import RunConfig, read_saved_config
 from train.loop import run_directory, training
-from train.loop.start import FOLDER, start_of
+from train.loop.start import FOLDER, keep_opponent, load_opponent, start_of
 from train.loop.train_step import make_run_programs
-
-
-@pytest.fixture(scope="module")
-def first(tiny_run):
-    """A run from random weights."""
-    return tiny_run
 
 
 def config_after(player) -> RunConfig:
@@ -29,16 +26,11 @@ def config_after(player) -> RunConfig:
 
 
 @pytest.fixture(scope="module")
-def second(first, tmp_path_factory):
-    """A run that begins with the weights of the first."""
+def second(tiny_run, tmp_path_factory):
+    """A run that begins with the weights of the tiny run."""
     runs = tmp_path_factory.mktemp("second")
-    assert training.train(config_after(first), runs, resume=False)
+    assert training.train(config_after(tiny_run), runs, resume=False)
     return runs / "tiny"
-
-
-def assert_equal(one, other) -> None:
-    for a, b in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True):
-        assert np.asarray(a).tobytes() == np.asarray(b).tobytes()
 
 
 def pointers(tree) -> list[int]:
@@ -49,58 +41,45 @@ def figures(run) -> list[dict]:
     return [untimed(row) for row in read_rows(run)]
 
 
-def test_the_first_state_has_the_others_weights(first, tmp_path):
-    config = config_after(first)
+def test_the_first_state_has_the_others_weights(tiny_run, tmp_path):
+    config = config_after(tiny_run)
     start = start_of(config, tmp_path / "tiny", resume=False)
     assert start is not None
     made = make_run_programs(config).init(start.variables)
-    assert_equal(made.learner.variables, load_network(first).variables)
+    assert_same_bits(made.learner.variables, load_network(tiny_run).variables)
     new = make_run_programs(config).init()
-    assert_equal(made.learner.optimizer, new.learner.optimizer)
+    assert_same_bits(made.learner.optimizer, new.learner.optimizer)
     assert (int(made.learner.step), int(made.iterations)) == (0, 0)
     # The first step consumes the state, and with it no other array.
     assert not set(pointers(made.learner.variables)) & set(pointers(start.variables))
-
-
-def test_averaged_weights_begin_there_as_well(first):
-    config = tiny.config("--start_weights", str(first), "--learner.ema_decay", "0.9")
-    start = start_of(config, first, resume=False)
-    assert start is not None
-    learner = make_run_programs(config).init(start.variables).learner
-    assert_equal(learner.averaged, start.variables)
+    averaging = tiny.config("--start_weights", str(tiny_run), "--learner.ema_decay", "0.9")
+    learner = make_run_programs(averaging).init(start.variables).learner
+    assert_same_bits(learner.averaged, start.variables)
 
 
 def test_a_stopped_run_repeats_the_other_and_does_not_load_again(
-    first, second, tmp_path, monkeypatch
+    tiny_run, second, tmp_path, monkeypatch
 ):
     assert figures(second)[0]["games"] > 0
-    assert figures(first) != figures(second)
+    assert figures(tiny_run) != figures(second)
     source = tmp_path / "source"
-    shutil.copytree(first, source)
-    run_iteration = training.run_iteration
-
-    def interrupted(programs, state, iteration):
-        if iteration == 3:
-            signal.raise_signal(signal.SIGINT)
-        return run_iteration(programs, state, iteration)
-
-    monkeypatch.setattr(training, "run_iteration", interrupted)
+    shutil.copytree(tiny_run, source)
+    break_off(monkeypatch, 3)
     assert not training.train(config_after(source), tmp_path, resume=False)
-    monkeypatch.setattr(training, "run_iteration", run_iteration)
     shutil.rmtree(source)
     assert training.train(config_after(source), tmp_path, resume=True)
     assert figures(tmp_path / "tiny") == figures(second)
-    assert_equal(load_network(tmp_path / "tiny").variables, load_network(second).variables)
+    assert_same_bits(load_network(tmp_path / "tiny").variables, load_network(second).variables)
 
 
-def test_the_chain_of_runs_is_in_config_and_card(first, second, tmp_path):
-    assert read_saved_config(second).start_weights == str(first)
+def test_the_chain_of_runs_is_in_config_and_card(tiny_run, second, tmp_path):
+    assert read_saved_config(second).start_weights == str(tiny_run)
     model = tmp_path / "model"
     assert command("export", second, model).code == 0
     third = config_after(model)
     start = start_of(third, tmp_path / "tiny", resume=False)
     assert start is not None
-    assert [stage["config"]["start_weights"] for stage in start.stages] == ["", str(first)]
+    assert [stage["config"]["start_weights"] for stage in start.stages] == ["", str(tiny_run)]
     assert [(stage["run"], stage["iteration"]) for stage in start.stages] == [("tiny", 6)] * 2
     hours = exported.read_card(model)["hours"]
     assert start.stages[1]["hours"] == hours
@@ -108,24 +87,8 @@ def test_the_chain_of_runs_is_in_config_and_card(first, second, tmp_path):
     assert hours["training"] == pytest.approx(sum(parts) / 3600)
     assert hours["all"] >= hours["training"] > 0
     page = (model / exported.PAGE_FILE).read_text()
-    for begin in ("random weights", f"`{first}`"):
+    for begin in ("random weights", f"`{tiny_run}`"):
         assert f"| `tiny` | 6 | 7 | {begin} | " in page
-
-
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        (["--network.width", "16"], "{run}: has network.width 8, the run's is 16; they must agree"),
-        (["--rules.walls", "5"], "{run}: learned custom rules on 3x3 ("),
-        (["--start_weights", "random"], "player 'random': has no network; allowed: "),
-        (["--start_weights", "runs/none"], "runs/none: no network here: no such file or directory"),
-    ],
-)
-def test_weights_of_another_kind_are_refused_in_a_line(words, told, first, tmp_path):
-    fixed = ["run", tiny.PATH, "--runs", tmp_path / "runs", "--start_weights", first]
-    message = complaint(command(*fixed, *words))
-    assert message.startswith("start_weights: " + told.format(run=first))
-    assert not (tmp_path / "runs" / "tiny").exists()
 
 
 TRIO = '{"size": 3, "players": 3, "stones": 1, "order": [0, 1, 2]}'
@@ -134,6 +97,22 @@ TRIO = '{"size": 3, "players": 3, "stones": 1, "order": [0, 1, 2]}'
 @pytest.mark.parametrize(
     ("words", "told"),
     [
+        (
+            ["--start_weights", "{run}", "--network.width", "16"],
+            "start_weights: {run}: has network.width 8, the run's is 16; they must agree",
+        ),
+        (
+            ["--start_weights", "{run}", "--rules.walls", "5"],
+            "start_weights: {run}: learned custom rules on 3x3 (",
+        ),
+        (
+            ["--start_weights", "random"],
+            "start_weights: player 'random': has no network; allowed: ",
+        ),
+        (
+            ["--start_weights", "runs/none"],
+            "start_weights: runs/none: no network here: no such file or directory",
+        ),
         (["--init_from", "random"], "init_from: player 'random': has no network; allowed: "),
         (
             ["--init_from", "{run}", "--start_weights", "{run}"],
@@ -154,11 +133,11 @@ TRIO = '{"size": 3, "players": 3, "stones": 1, "order": [0, 1, 2]}'
         ),
     ],
 )
-def test_a_warm_start_that_cannot_be_is_refused_in_a_line(words, told, first, tmp_path):
+def test_a_warm_start_that_cannot_be_is_refused_in_a_line(words, told, tiny_run, tmp_path):
     fixed = ["run", tiny.PATH, "--runs", tmp_path / "runs"]
-    given = [first if word == "{run}" else word for word in words]
+    given = [tiny_run if word == "{run}" else word for word in words]
     message = complaint(command(*fixed, *given)).removeprefix(f"config {tiny.PATH}: ")
-    assert message.startswith(told.replace("{run}", str(first)))
+    assert message.startswith(told.replace("{run}", str(tiny_run)))
     assert not (tmp_path / "runs" / "tiny").exists()
 
 
@@ -171,12 +150,12 @@ OPTIONS = (
 
 
 @pytest.mark.slow
-def test_a_run_with_all_options_resumes_bit_for_bit(first, tmp_path, monkeypatch):
+def test_a_run_with_all_options_resumes_bit_for_bit(tiny_run, tmp_path, monkeypatch):
     """A warm start that takes what fits, groups that thaw, averages, boosts, and a frozen opponent
     with other planes and heads, which is gone when the run goes on."""
     rules = tiny.config("--rules.size", "4")
     victim = saved.save_run(tmp_path / "victim", seeds={1: 3}, config=rules)
-    words = ("--init_from", str(first), "--selfplay.opponent", f"{victim}@2")
+    words = ("--init_from", str(tiny_run), "--selfplay.opponent", f"{victim}@2")
     config = tiny.config(*words, *OPTIONS)
     opponents, shared, seen = [], [], []
 
@@ -202,15 +181,15 @@ def test_a_run_with_all_options_resumes_bit_for_bit(first, tmp_path, monkeypatch
     assert training.train(config, tmp_path, resume=True)
     assert figures(run) == figures(whole)
     like = jax.eval_shape(shared[0].init)
-    assert_equal(*(store.read_run(path, like) for path in (run, whole)))
+    assert_same_bits(*(store.read_run(path, like) for path in (run, whole)))
     # The boost falls from iteration to iteration, and nothing compiles again.
     assert not any(row["compile_seconds"] for row in read_rows(whole)[1:])
     sides = ("learner_win_rate_red", "learner_win_rate_blue")
     assert all(any(row[side] is not None for row in figures(whole)) for side in sides)
     assert len(opponents) == 3
-    assert_equal(opponents[2], opponents[0])
+    assert_same_bits(opponents[2], opponents[0])
     assert load_network(run / FOLDER).config.network.planes == "B"
-    _assert_frozen(config, seen, load_network(first).variables)
+    _assert_frozen(config, seen, load_network(tiny_run).variables)
     parts = json.loads((run / run_directory.TRANSFER_FILE).read_text())["parts"]
     assert {part["name"] for part in parts if not part["taken"]} == {"blocks.1", "margin"}
     model = tmp_path / "model"
@@ -237,6 +216,32 @@ def test_a_run_does_not_go_on_with_other_start_weights(second):
     assert message.startswith(f"{second}: cannot resume: start_weights was '")
 
 
-def test_old_directories_have_no_stages(first):
-    assert not (first / run_directory.STAGES_FILE).exists()
-    assert json.loads((first / "config.json").read_text())["start_weights"] == ""
+@pytest.fixture
+def victim(tmp_path) -> Path:
+    """A run to play against."""
+    return saved.save_run(tmp_path / "victim", seeds={1: 3})
+
+
+def test_wrong_opponents_end_a_run_in_one_line(victim, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, said in (
+        ("nobody", "selfplay.opponent: player 'nobody': unknown; known players: "),
+        ("greedy", "selfplay.opponent: player 'greedy': has no weights"),
+        ("pretrained:wallzero-4stone", "learned wallzero-4stone, asked to play custom rules on 3"),
+    ):
+        words = ["run", tiny.PATH, "--name", "attack", "--selfplay.opponent", name]
+        assert said in complaint(command(*words))
+        assert not (tmp_path / "runs" / "attack").exists()
+
+
+def test_a_run_that_has_lost_its_opponents_weights_does_not_go_on(victim, tmp_path):
+    config = tiny.config(f"--selfplay.opponent={victim}@2")
+    directory = saved.save_run(tmp_path / config.name, seeds={1: 0}, config=config)
+    assert refusal(load_opponent, config, directory, resume=True) == (
+        f"{directory / FOLDER}: the weights that the run plays against are gone, and "
+        f"'{victim}@2' may have others by now: put the folder back, or start a new run"
+    )
+    keep_opponent(directory, load_opponent(config, directory, resume=False))
+    shutil.rmtree(victim)
+    kept = load_opponent(config, directory, resume=True)
+    assert kept.trained.source == str(directory / FOLDER)

@@ -112,10 +112,7 @@ def test_the_same_rows_give_the_same_file(runs):
     assert (runs / "a.svg").read_bytes() == (runs / "b.svg").read_bytes()
 
 
-def test_horizontal_axes():
-    np.testing.assert_allclose(x_values(ROWS, "iteration"), [1, 2, 3])
-    np.testing.assert_allclose(x_values(ROWS, "positions"), [10, 20, 30])
-    np.testing.assert_allclose(x_values(ROWS, "hours"), [1, 2, 2.5])
+def test_a_damaged_row_stands_at_the_time_before_it():
     damaged = [ROWS[0], {"iteration": 2}, ROWS[2]]
     np.testing.assert_allclose(x_values(damaged, "hours"), [1, 1, 2.5])
 

@@ -1,14 +1,17 @@
-"""Every place that holds a run's rows: the file, TensorBoard, Weights & Biases."""
+"""Every place that holds a run's rows: the file, TensorBoard, Weights & Biases; what is read of the
+file, and what a resumed run keeps."""
 
 import importlib
+import json
 import sys
 from types import SimpleNamespace
 
 import pytest
 
 from tests.support.learner import tiny
-from tests.support.learner.commands import command, complaint, read_rows, read_scalars
+from tests.support.learner.commands import command, complaint, read_scalars
 from train.config import config_to_dict
+from train.metrics.rows import METRICS_FILE, keep_rows, read_rows
 from train.metrics.writer import MetricsWriter
 from train.runtime.errors import UsageError
 
@@ -19,20 +22,19 @@ ROW = {
     "replay_positions": 4,
     "mean_length": None,
 }
-MATCH = {"matches": {"greedy": 0.5}, "opponent": "greedy", "win_rate": 0.5}
 
 
-def write(directory, numbers, *, done=0, config=None, **more):
+def write(directory, numbers, *, done=0, config=None):
     writer = MetricsWriter(directory, done=done, config=config)
     for number in numbers:
-        writer.write({"iteration": number, **ROW, **more})
+        writer.write({"iteration": number, **ROW})
     return writer
 
 
 def test_each_row_is_on_disk_when_it_is_written(tmp_path):
     writer = write(tmp_path, [1, 2])
     # Not closed: this is what a killed process leaves.
-    assert [row["iteration"] for row in read_rows(tmp_path)] == [1, 2]
+    assert [row["iteration"] for row in read_rows(tmp_path / METRICS_FILE)] == [1, 2]
     scalars = read_scalars(tmp_path)
     assert scalars["loss/total"] == {1: 2.5, 2: 2.5}
     assert set(scalars) == {
@@ -43,27 +45,16 @@ def test_each_row_is_on_disk_when_it_is_written(tmp_path):
 
 def test_a_resumed_run_has_each_step_once(tmp_path):
     write(tmp_path, [1, 2, 3, 4]).close()
-    first = [row["wall_time"] for row in read_rows(tmp_path)]
+    first = [row["wall_time"] for row in read_rows(tmp_path / METRICS_FILE)]
     writer = write(tmp_path, [3, 4, 5], done=2)
     assert [row["iteration"] for row in writer.kept] == [1, 2]
-    rows = read_rows(tmp_path)
+    rows = read_rows(tmp_path / METRICS_FILE)
     assert [row["iteration"] for row in rows] == [1, 2, 3, 4, 5]
     assert [row["wall_time"] for row in rows[:2]] == first[:2]
     # The reader refuses a step that stands twice.
     assert set(read_scalars(tmp_path)["loss/total"]) == {1, 2, 3, 4, 5}
     assert len(list((tmp_path / "tensorboard").iterdir())) == 1
     writer.close()
-
-
-def test_a_win_rate_stands_in_the_row_of_its_match_alone(tmp_path):
-    writer = MetricsWriter(tmp_path, done=0)
-    for number in (1, 2, 3):
-        writer.write({"iteration": number, **ROW, **(MATCH if number == 2 else {})})
-    writer.close()
-    assert ["win_rate" in row for row in read_rows(tmp_path)] == [False, True, False]
-    scalars = read_scalars(tmp_path)
-    assert scalars["evaluation/win_rate"] == {2: 0.5}
-    assert scalars["evaluation/win_rate/greedy"] == {2: 0.5}
 
 
 class FakeRun:
@@ -126,3 +117,34 @@ def test_without_the_package_the_extra_is_named(tmp_path, monkeypatch):
     said = command("run", tiny.PATH, "--runs", tmp_path, "--tracking.wandb", "walls")
     assert "wallgo-jax[wandb]" in complaint(said)
     assert list(tmp_path.iterdir()) == []
+
+
+def write_rows(path, rows, *, end=""):
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows) + end)
+
+
+def test_a_running_file_is_read_up_to_its_last_whole_line(tmp_path):
+    path = tmp_path / METRICS_FILE
+    rows = [{"iteration": 1, "loss": 2.0}, {"iteration": 2, "loss": 1.5}]
+    write_rows(path, rows, end='{"iteration": 3, "lo')
+    assert read_rows(path) == rows
+
+
+def test_a_damaged_byte_costs_its_row_alone(tmp_path):
+    path = tmp_path / METRICS_FILE
+    rows = [{"iteration": number, "loss": 2.0} for number in (1, 2, 3)]
+    write_rows(path, rows)
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 0x80
+    path.write_bytes(data)
+    found = read_rows(path)
+    assert [found[0], found[-1]] == [rows[0], rows[2]] and found != rows
+
+
+def test_rows_after_the_checkpoint_are_dropped(tmp_path):
+    path = tmp_path / METRICS_FILE
+    assert keep_rows(path, 5) == []
+    write_rows(path, [{"iteration": number} for number in (1, 2, 3, 4)], end='{"it')
+    assert [row["iteration"] for row in keep_rows(path, 3)] == [1, 2, 3]
+    assert [row["iteration"] for row in read_rows(path)] == [1, 2, 3]
+    assert [child.name for child in tmp_path.iterdir()] == [METRICS_FILE]
