@@ -1,8 +1,6 @@
-"""Shared by the tests of the learner: a whole tiny run, a disk on which no file can be finished."""
+"""Shared by the tests of the learner: a whole tiny run, a disk on which no large file fits."""
 
 import contextlib
-import errno
-import os
 import resource
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,7 +9,6 @@ import pytest
 
 from tests.support.learner import tiny
 from train.loop import training
-from train.runtime.errors import UsageError
 
 
 @pytest.fixture(scope="session")
@@ -36,23 +33,3 @@ def small_files() -> Callable[[int], contextlib.AbstractContextManager[None]]:
             resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
     return limited
-
-
-@pytest.fixture
-def full_disk(monkeypatch) -> Callable[[Path, Callable[[], object]], None]:
-    """Asserts that writing tells of a full disk, and leaves a file as it was."""
-
-    def fails(*paths):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    def check(path: Path, write: Callable[[], object]) -> None:
-        path.parent.mkdir(exist_ok=True)
-        path.write_text("old")
-        with monkeypatch.context() as patch, pytest.raises(UsageError) as raised:
-            patch.setattr(os, "replace", fails)
-            write()
-        assert str(raised.value) == f"{path}: cannot be written: No space left on device"
-        assert path.read_text() == "old"
-        assert [other.name for other in path.parent.iterdir()] == [path.name]
-
-    return check

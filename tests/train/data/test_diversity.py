@@ -88,15 +88,8 @@ def test_entropies_by_phase_and_kind(played):
         for board in range(BOARDS):
             ply = int(position.ply[board])
             in_setup = ply < int(variant.num_placements[board])
-            phase = (
-                "placement"
-                if in_setup
-                else "opening"
-                if ply < diversity.MIDDLE_PLY
-                else "middle"
-                if ply < diversity.LATE_PLY
-                else "late"
-            )
+            later = (ply >= diversity.MIDDLE_PLY) + (ply >= diversity.LATE_PLY)
+            phase = "placement" if in_setup else ("opening", "middle", "late")[later]
             about = {name for name, mean in found.items() if mean.weight[board] == 1}
             assert about == {"all", phase} | (set() if in_setup else {"steps", "wall"})
             whole = entropy_of(policy[board])
@@ -107,11 +100,11 @@ def test_entropies_by_phase_and_kind(played):
             stones = position.stones.shape[-1]
             plays = policy[board, : stones * 52].reshape(stones, 13, 4).astype(float)
             # Moves 1 to 4 have one step, those after them two.
-            steps = [plays[:, :1].sum(), plays[:, 1:5].sum(), plays[:, 5:].sum()]
+            own = [plays[:, :1], plays[:, 1:5], plays[:, 5:]]
+            steps = [each.sum() for each in own]
             assert found["steps"].total[board] == pytest.approx(
                 entropy_of(np.array(steps)), rel=1e-3
             )
-            own = [plays[:, :1], plays[:, 1:5], plays[:, 5:]]
             for weight, each, inside, share in zip(steps, own, classes, shares, strict=True):
                 assert share.weight[board] == 1
                 assert share.total[board] == pytest.approx(weight, rel=1e-4)

@@ -260,7 +260,7 @@ def test_policies_of_weight_0_teach_nothing(drawn):
 def test_targets_turn_with_the_board(drawn):
     """NumPy's quarter turns and mirroring, within the board's square, give the same owners; the
     policy's mass moves with the slots, and stays on legal ones."""
-    size = int(drawn.variant.size[0])
+    size, nobody = int(drawn.variant.size[0]), drawn.outcome.rewards.shape[1]
     policy = drawn.policy.astype(np.float32)
     still = jax.device_get(targets_of(drawn, STILL))
     np.testing.assert_array_equal(still.policy, policy)
@@ -271,15 +271,11 @@ def test_targets_turn_with_the_board(drawn):
         np.testing.assert_array_equal(turned.owner[:, :size, :size], expected)
         np.testing.assert_array_equal(turned.margin, still.margin)
         np.testing.assert_array_equal(turned.outcome, still.outcome)
-        assert (turned.owner[:, size:] == nobody_of(drawn)).all()
+        assert (turned.owner[:, size:] == nobody).all()
         legal = np.asarray(legal_slots(turned.states))
         np.testing.assert_array_equal(turned.legal, legal)
         assert (turned.policy[~legal] == 0).all()
         np.testing.assert_allclose(np.sort(turned.policy, axis=1), np.sort(policy, axis=1))
-
-
-def nobody_of(sample: replay.Sample) -> int:
-    return sample.outcome.rewards.shape[1]
 
 
 def test_the_winner_owns_most(drawn):

@@ -224,16 +224,17 @@ ROW = {
 }
 
 
-def test_each_figure_has_its_name():
-    row = selfplay_figures(tiny.config(), FIGURES, 0)
-    assert row == pytest.approx(ROW)
-
-
-def test_a_draw_of_three_is_a_third_of_a_win():
-    """Red has won 9 of 20 games and drawn 4 of them."""
-    config = tiny.config("--rules", "playwallgo-3p")
-    row = selfplay_figures(config, FIGURES, 0)
-    assert row["red_win_rate"] == pytest.approx(31 / 60)
+@pytest.mark.parametrize(
+    ("words", "changes"),
+    [
+        ((), {}),
+        # Red has won 9 of 20 games and drawn 4 of them; a draw of three is a third of a win.
+        (("--rules", "playwallgo-3p"), {"red_win_rate": 31 / 60}),
+    ],
+)
+def test_each_figure_has_its_name(words, changes):
+    row = selfplay_figures(tiny.config(*words), FIGURES, 0)
+    assert row == pytest.approx(ROW | changes)
 
 
 def test_figures_of_no_game_are_none():

@@ -1,12 +1,16 @@
 """The picture and the table of runs, and the command that writes them."""
 
 import csv
+import errno
 import json
+import os
+from unittest import mock
 
 import numpy as np
 import pytest
 
 from tests.support.learner.commands import command, complaint
+from tests.support.refusals import refusal
 from train.metrics import figure
 from train.metrics.figure import draw_metrics, x_values
 from train.metrics.rows import write_csv
@@ -141,8 +145,13 @@ def test_table_of_all_runs(runs):
 
 
 @pytest.mark.parametrize(("write", "name"), [(write_csv, "a.csv"), (draw_metrics, "a.svg")])
-def test_a_full_disk_leaves_no_half_file(tmp_path, full_disk, write, name):
-    full_disk(tmp_path / name, lambda: write(tmp_path / name, {"one": ROWS}))
+def test_a_full_disk_leaves_no_half_file(tmp_path, monkeypatch, write, name):
+    (tmp_path / name).write_text("old")
+    error = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    monkeypatch.setattr(os, "replace", mock.Mock(side_effect=error))
+    message = refusal(write, tmp_path / name, {"one": ROWS})
+    assert message == f"{tmp_path / name}: cannot be written: No space left on device"
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [(name, "old")]
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,4 @@
-"""Every place that holds a run's rows: the file, TensorBoard, Weights & Biases; what is read of the
-file, and what a resumed run keeps."""
+"""Every place that holds a run's rows: the file, TensorBoard, Weights & Biases; how it is read."""
 
 import importlib
 import json
@@ -11,7 +10,7 @@ import pytest
 from tests.support.learner import tiny
 from tests.support.learner.commands import command, complaint, read_scalars
 from train.config import config_to_dict
-from train.metrics.rows import METRICS_FILE, keep_rows, read_rows
+from train.metrics.rows import METRICS_FILE, read_rows
 from train.metrics.writer import MetricsWriter
 from train.runtime.errors import UsageError
 
@@ -139,12 +138,3 @@ def test_a_damaged_byte_costs_its_row_alone(tmp_path):
     path.write_bytes(data)
     found = read_rows(path)
     assert [found[0], found[-1]] == [rows[0], rows[2]] and found != rows
-
-
-def test_rows_after_the_checkpoint_are_dropped(tmp_path):
-    path = tmp_path / METRICS_FILE
-    assert keep_rows(path, 5) == []
-    write_rows(path, [{"iteration": number} for number in (1, 2, 3, 4)], end='{"it')
-    assert [row["iteration"] for row in keep_rows(path, 3)] == [1, 2, 3]
-    assert [row["iteration"] for row in read_rows(path)] == [1, 2, 3]
-    assert [child.name for child in tmp_path.iterdir()] == [METRICS_FILE]

@@ -57,41 +57,32 @@ def boards() -> tuple[np.ndarray, list[Board]]:
 
 
 @functools.cache
-def positions() -> tuple[np.ndarray, np.ndarray]:
-    """The planes of `boards`, and the open sides of their cells."""
-    planes, found = boards()
+def open_sides(*, stones_close: bool = False) -> np.ndarray:
+    """float32[B, H, W, 4]: the open sides of the cells of `boards`."""
+    found = boards()[1]
     is_open = np.zeros((len(found), GRID, GRID, 4), np.float32)
     for index, board in enumerate(found):
+        closed = board.occupied() if stones_close else set()
         for cell in board.cells():
-            is_open[index, *cell] = [board.is_open(cell, side) for side in SIDES]
-    return planes, is_open
+            is_open[index, *cell] = [
+                board.is_open(cell, side) and neighbour(cell, side) not in closed for side in SIDES
+            ]
+    return is_open
 
 
-def test_gates_are_the_open_sides():
-    planes, is_open = positions()
-    np.testing.assert_array_equal(gates_of(planes), is_open)
-    assert 0.3 < is_open.mean() < 0.7
+@pytest.mark.parametrize("stones_close", [False, True])
+def test_gates_are_the_open_sides(stones_close):
+    gates = gates_of(boards()[0], stones_close=stones_close)
+    np.testing.assert_array_equal(gates, open_sides(stones_close=stones_close))
+    assert 0.3 < open_sides().mean() < 0.7
+    assert (open_sides(stones_close=True) < open_sides()).any()
 
 
 def test_gates_need_no_plane_of_playable_cells():
-    planes, is_open = positions()
+    planes, is_open = boards()[0], open_sides()
     full = planes[..., -1].all(axis=(1, 2))
     assert full.sum() > 3
     np.testing.assert_array_equal(gates_of(planes[full, ..., :-1], CHANNELS[:-1]), is_open[full])
-
-
-def test_stones_close_gates_where_asked():
-    planes, found = boards()
-    gates = gates_of(planes, stones_close=True)
-    for board, own in zip(found, gates, strict=True):
-        occupied = board.occupied()
-        for cell in board.cells():
-            is_open = [
-                board.is_open(cell, side) and neighbour(cell, side) not in occupied
-                for side in SIDES
-            ]
-            assert own[cell].tolist() == is_open
-    assert (gates < gates_of(planes)).any()
 
 
 @pytest.mark.parametrize("stones_close", [False, True])
@@ -144,7 +135,7 @@ def looped(x: np.ndarray, gates: np.ndarray, kernel: np.ndarray) -> np.ndarray:
 
 def given(deep: int = 3):
     """Features, gates and a kernel of the positions."""
-    planes, gates = positions()
+    planes, gates = boards()[0], open_sides()
     draw = np.random.default_rng(2)
     x = draw.standard_normal((*planes.shape[:3], 4)).astype(np.float32)
     return x, gates, draw.standard_normal((5, 4, deep)).astype(np.float32)

@@ -55,29 +55,6 @@ def some_states() -> State:
     return jax.tree.map(lambda *x: np.concatenate(x), states[1], states[3])
 
 
-def assert_equal_when_turned(evaluate, states: State, copies: tuple[int, ...]) -> None:
-    """Each copy's logits, turned back, and its values are those of the states."""
-    expected, legal = evaluate(states), np.asarray(legal_slots(states))
-    for g in copies:
-        turned = turn(states, jnp.int32(g))
-        found = evaluate(turned)
-        back = turn_back(found.logits, inverse(jnp.int32(g)), phases(states), states.variant)
-        for ours, theirs in ((back, expected.logits), (found.value, expected.value)):
-            np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-5)
-        assert ((np.asarray(back) > -1e30) == legal).all()
-
-
-def test_a_state_and_its_turned_copies_are_evaluated_alike():
-    states = some_states()
-
-    def evaluate(states: State) -> Evaluation:
-        return evaluator_of(8)((), states)
-
-    assert_equal_when_turned(evaluate, states, SYMMETRY_ORDER)
-    one, other = evaluate(states), evaluate_once((), states)
-    assert np.abs(np.asarray(one.value) - np.asarray(other.value)).max() > 0.1
-
-
 def test_a_finished_board_keeps_its_one_slot():
     """Every other board is over; the others are evaluated as if none were."""
     states = some_states()
@@ -142,8 +119,14 @@ def test_searches_begin_with_the_mean_and_look_at_leaves_once(monkeypatch):
 
 
 def test_a_network_sees_turned_copies_alike():
-    config = tiny.config().network
+    """Each copy's logits, turned back, and its values are those of the states."""
+    config, states = tiny.config().network, some_states()
     variables = tiny.new_weights(network_for(config, 2))
     evaluate = jax.jit(make_symmetric_evaluator(evaluator_for(config, tiny.RULES), 8))
-    states = some_states()
-    assert_equal_when_turned(functools.partial(evaluate, variables), states, (3, 6))
+    expected, legal = evaluate(variables, states), np.asarray(legal_slots(states))
+    for g in SYMMETRY_ORDER:
+        found = evaluate(variables, turn(states, jnp.int32(g)))
+        back = turn_back(found.logits, inverse(jnp.int32(g)), phases(states), states.variant)
+        for ours, theirs in ((back, expected.logits), (found.value, expected.value)):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-5)
+        assert ((np.asarray(back) > -1e30) == legal).all()
