@@ -18,15 +18,7 @@ from tests.support.learner.checkpoints import (
     scrambled,
 )
 from tests.support.refusals import refusal
-from train.checkpoints import store as store_lib
-from train.checkpoints.store import (
-    RESUME,
-    WEIGHTS,
-    read_meta,
-    read_run,
-    read_weights,
-    save_checkpoint,
-)
+from train.checkpoints import store
 from train.loop.train_step import TrainState
 from wallgo_jax.env import VERSION
 
@@ -61,7 +53,7 @@ def arrays(folder: Path) -> Path:
 
 def item(folder: Path) -> Path:
     """The arrays' folder in a checkpoint."""
-    return folder / ("weights" if folder.parent.name == WEIGHTS else "run")
+    return folder / ("weights" if folder.parent.name == store.WEIGHTS else "run")
 
 
 def meta(folder: Path) -> Path:
@@ -96,7 +88,7 @@ def other_network(folder: Path) -> None:
         small_run(),
     )
     shutil.rmtree(folder)
-    save_checkpoint(folder.parents[1], 7, wider.learner.variables, wider, CONFIG)
+    store.save_checkpoint(folder.parents[1], 7, wider.learner.variables, wider, CONFIG)
 
 
 DAMAGE = {
@@ -135,14 +127,14 @@ DIFFERENT = ("arrays cut", "meta cut", "a file", "an older one", "half-written")
 
 def reader(kind: str, fresh: TrainState) -> tuple[Callable[..., Any], Any, Any]:
     """What reads this kind, what it should look like, and the content of iteration 5."""
-    if kind == RESUME:
-        return read_run, fresh, scrambled(fresh, 5)
-    return read_weights, fresh.learner.variables, scrambled(fresh, 5).learner.variables
+    if kind == store.RESUME:
+        return store.read_run, fresh, scrambled(fresh, 5)
+    return store.read_weights, fresh.learner.variables, scrambled(fresh, 5).learner.variables
 
 
 @pytest.mark.parametrize(
     ("kind", "name"),
-    [*((RESUME, name) for name in DAMAGE), *((WEIGHTS, name) for name in DIFFERENT)],
+    [*((store.RESUME, name) for name in DAMAGE), *((store.WEIGHTS, name) for name in DIFFERENT)],
 )
 def test_damaged_checkpoint_is_passed_over_and_alone_refused(damaged, fresh, capsys, kind, name):
     act, reason = DAMAGE[name]
@@ -163,8 +155,8 @@ def test_damaged_checkpoint_is_passed_over_and_alone_refused(damaged, fresh, cap
 @pytest.mark.parametrize(
     ("kind", "name"),
     [
-        *((WEIGHTS, name) for name in ("arrays cut", "a file", "half-written")),
-        *((RESUME, name) for name in ("meta cut", "half-written")),
+        *((store.WEIGHTS, name) for name in ("arrays cut", "a file", "half-written")),
+        *((store.RESUME, name) for name in ("meta cut", "half-written")),
     ],
 )
 def test_run_passes_there_again(damaged, fresh, capsys, name, kind):
@@ -173,13 +165,13 @@ def test_run_passes_there_again(damaged, fresh, capsys, name, kind):
     DAMAGE[name][0](folder)
     variables = fresh.learner.variables
     read, like, expected = reader(kind, fresh)
-    store_lib.set_aside(damaged, variables, after=5)
-    assert store_lib.newest_iteration(damaged, kind) == 5
+    store.set_aside(damaged, variables, after=5)
+    assert store.newest_iteration(damaged, kind) == 5
     again = scrambled(fresh, 8)
-    save_checkpoint(damaged, 7, again.learner.variables, again, CONFIG)
+    store.save_checkpoint(damaged, 7, again.learner.variables, again, CONFIG)
     capsys.readouterr()
-    assert_same_bits(read_run(damaged, fresh), again)
-    assert_same_bits(read_weights(damaged, variables), again.learner.variables)
+    assert_same_bits(store.read_run(damaged, fresh), again)
+    assert_same_bits(store.read_weights(damaged, variables), again.learner.variables)
     assert capsys.readouterr().err == ""
     assert name == "half-written" or (folder.with_name("7.aside")).exists()
     # Without it the older one is still whole.
@@ -189,20 +181,20 @@ def test_run_passes_there_again(damaged, fresh, capsys, name, kind):
 
 def test_none_of_several_can_be_read(damaged, fresh):
     for iteration in ("5", "7"):
-        meta(damaged / RESUME / iteration).unlink()
-    message = refusal(read_run, damaged, fresh)
-    assert message.startswith(f"{damaged / RESUME / '7'}: cannot be read: ")
+        meta(damaged / store.RESUME / iteration).unlink()
+    message = refusal(store.read_run, damaged, fresh)
+    assert message.startswith(f"{damaged / store.RESUME / '7'}: cannot be read: ")
     assert message.endswith("; nor can any other of 2")
-    assert refusal(read_meta, damaged, RESUME) == message
+    assert refusal(store.read_meta, damaged, store.RESUME) == message
 
 
-@pytest.mark.parametrize("kind", [WEIGHTS, RESUME])
+@pytest.mark.parametrize("kind", [store.WEIGHTS, store.RESUME])
 def test_other_version_of_the_game_is_refused(damaged, fresh, kind):
     path = meta(damaged / kind / "7")
     path.write_text(json.dumps(json.loads(path.read_text()) | {"env_version": "0.0"}))
-    like = fresh.learner.variables if kind == WEIGHTS else fresh
-    said = refusal(read_weights if kind == WEIGHTS else read_run, damaged, like)
-    assert said == refusal(read_meta, damaged, kind)
+    like = fresh.learner.variables if kind == store.WEIGHTS else fresh
+    said = refusal(store.read_weights if kind == store.WEIGHTS else store.read_run, damaged, like)
+    assert said == refusal(store.read_meta, damaged, kind)
     assert "version '0.0'" in said and repr(VERSION) in said
 
 
@@ -210,13 +202,15 @@ def test_other_version_of_the_game_is_refused(damaged, fresh, kind):
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_any_bit_that_is_flipped_is_seen_or_does_not_matter(saved, fresh, tmp_path, capsys):
     rng = np.random.default_rng(0)
-    files = [p.relative_to(saved[0]) for p in (saved[0] / RESUME / "7").rglob("*") if p.is_file()]
+    files = [
+        p.relative_to(saved[0]) for p in (saved[0] / store.RESUME / "7").rglob("*") if p.is_file()
+    ]
     variants = [scrambled(fresh, 5), scrambled(fresh, 7)]
     seen = 0
     for file in sorted(files):
         directory = Path(shutil.copytree(saved[0], tmp_path / "copy", dirs_exist_ok=True))
         flip(directory / file, rng.random())
-        found = read_run(directory, fresh)
+        found = store.read_run(directory, fresh)
         passed_over = len(capsys.readouterr().err.splitlines())
         assert passed_over in (0, 1)
         assert_same_bits(found, variants[1 - passed_over])
@@ -225,14 +219,16 @@ def test_any_bit_that_is_flipped_is_seen_or_does_not_matter(saved, fresh, tmp_pa
 
 
 def test_good_weights_that_a_run_left_behind_are_kept(damaged, fresh, saved):
-    store_lib.set_aside(damaged, fresh.learner.variables, after=5)
-    assert sorted(path.name for path in (damaged / WEIGHTS).iterdir()) == ["5", "7.aside"]
-    (damaged / WEIGHTS / "7.aside").rename(damaged / WEIGHTS / "7")
-    assert_same_bits(read_weights(damaged, fresh.learner.variables), saved[1].learner.variables)
+    store.set_aside(damaged, fresh.learner.variables, after=5)
+    assert sorted(path.name for path in (damaged / store.WEIGHTS).iterdir()) == ["5", "7.aside"]
+    (damaged / store.WEIGHTS / "7.aside").rename(damaged / store.WEIGHTS / "7")
+    assert_same_bits(
+        store.read_weights(damaged, fresh.learner.variables), saved[1].learner.variables
+    )
 
 
 def test_whole_checkpoints_are_left_in_place(damaged, fresh):
     before = sorted(damaged.rglob("*"))
-    store_lib.set_aside(damaged, fresh.learner.variables, after=7)
-    store_lib.set_aside(damaged / "missing", fresh.learner.variables, after=0)
+    store.set_aside(damaged, fresh.learner.variables, after=7)
+    store.set_aside(damaged / "missing", fresh.learner.variables, after=0)
     assert sorted(damaged.rglob("*")) == before

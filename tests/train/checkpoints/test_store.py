@@ -12,17 +12,8 @@ import pytest
 
 from tests.support.learner.checkpoints import CONFIG, assert_same_bits, scrambled, steps
 from tests.support.refusals import refusal
-from train.checkpoints import store as store_lib
+from train.checkpoints import store
 from train.checkpoints.checkpoint import FORMAT
-from train.checkpoints.store import (
-    RESUME,
-    WEIGHTS,
-    kept_iterations,
-    read_meta,
-    read_run,
-    read_weights,
-    save_checkpoint,
-)
 from train.config import read_config
 from train.loop.train_step import TrainState
 from train.runtime.errors import UsageError
@@ -32,17 +23,17 @@ from wallgo_jax.env import VERSION
 
 def test_run_comes_back_bit_for_bit(saved, fresh):
     directory, run = saved
-    found = read_run(directory, fresh)
+    found = store.read_run(directory, fresh)
     assert_same_bits(found, run)
     assert type(found) is TrainState
 
 
 def test_weights_come_back_bit_for_bit(saved, fresh):
     directory, run = saved
-    assert_same_bits(read_weights(directory, fresh.learner.variables), run.learner.variables)
+    assert_same_bits(store.read_weights(directory, fresh.learner.variables), run.learner.variables)
     # Shapes without values are enough to restore.
     shapes = jax.eval_shape(lambda: fresh.learner.variables)
-    assert_same_bits(read_weights(directory, shapes), run.learner.variables)
+    assert_same_bits(store.read_weights(directory, shapes), run.learner.variables)
 
 
 def test_checkpoint_names_no_device(saved):
@@ -51,18 +42,18 @@ def test_checkpoint_names_no_device(saved):
         assert not file.is_file() or b"cpu:0" not in file.read_bytes()
 
 
-@pytest.mark.parametrize("kind", [WEIGHTS, RESUME])
+@pytest.mark.parametrize("kind", [store.WEIGHTS, store.RESUME])
 def test_meta_says_what_it_is(saved, kind):
-    meta = read_meta(saved[0], kind)
-    assert meta.pop("sums").keys() >= {"learner.step"} if kind == RESUME else meta.pop("sums")
+    meta = store.read_meta(saved[0], kind)
+    assert meta.pop("sums").keys() >= {"learner.step"} if kind == store.RESUME else meta.pop("sums")
     expected = {"format": FORMAT, "env_version": VERSION, "iteration": 7, "config": CONFIG}
     assert meta == expected | {"win_rate": None}
 
 
 def test_last_weights_are_kept_and_two_runs(saved):
-    assert steps(saved[0], WEIGHTS) == [5, 7]
-    assert steps(saved[0], RESUME) == [5, 7]
-    assert store_lib.newest_iteration(saved[0], WEIGHTS) == 7
+    assert steps(saved[0], store.WEIGHTS) == [5, 7]
+    assert steps(saved[0], store.RESUME) == [5, 7]
+    assert store.newest_iteration(saved[0], store.WEIGHTS) == 7
 
 
 def test_best_and_every_fourth_are_kept(fresh, tmp_path):
@@ -70,9 +61,9 @@ def test_best_and_every_fourth_are_kept(fresh, tmp_path):
     run, weights = {"step": fresh.iterations}, fresh.learner.variables
     config = CONFIG | {"checkpoint": {"keep": 2, "keep_best": 2, "keep_every": 4}}
     for iteration, rate in rates.items():
-        save_checkpoint(tmp_path, iteration, weights, run, config, win_rate=rate)
-    assert steps(tmp_path, WEIGHTS) == [2, 3, 4, 8, 9, 10]
-    assert steps(tmp_path, RESUME) == [9, 10]
+        store.save_checkpoint(tmp_path, iteration, weights, run, config, win_rate=rate)
+    assert steps(tmp_path, store.WEIGHTS) == [2, 3, 4, 8, 9, 10]
+    assert steps(tmp_path, store.RESUME) == [9, 10]
 
 
 def test_the_learning_curve_of_the_documents_has_every_fourth_iteration():
@@ -86,7 +77,7 @@ def test_the_learning_curve_of_the_documents_has_every_fourth_iteration():
     for iteration in range(1, config.iterations + 1):
         if iteration % every == 0 or iteration % short == 0 or iteration == config.iterations:
             rates = {25: 0.9, 50: 1.0}
-            kept = kept_iterations({*kept, iteration}, config.checkpoint, rates)
+            kept = store.kept_iterations({*kept, iteration}, config.checkpoint, rates)
     assert {*range(4, 50, 4), 50} <= kept
 
 
@@ -101,41 +92,49 @@ def test_win_rates_of_other_matches_come_last(fresh, tmp_path):
         *((1, short, 0.8), (2, short, 0.9), (3, short, None)),
         *((4, longer, None), (5, longer, 0.1), (6, longer, None)),
     ):
-        save_checkpoint(tmp_path, iteration, fresh.learner.variables, run, config, win_rate=rate)
-        kept.append(steps(tmp_path, WEIGHTS))
+        store.save_checkpoint(
+            tmp_path, iteration, fresh.learner.variables, run, config, win_rate=rate
+        )
+        kept.append(steps(tmp_path, store.WEIGHTS))
     assert kept == [[1], [2], [2, 3], [2, 4], [5], [5, 6]]
-    assert store_lib.best_iteration(tmp_path, longer, before=7) == 5
-    assert store_lib.best_iteration(tmp_path, CONFIG, before=7) is None
+    assert store.best_iteration(tmp_path, longer, before=7) == 5
+    assert store.best_iteration(tmp_path, CONFIG, before=7) is None
 
 
 def test_newest_is_by_number_and_only_finished_ones_count(tmp_path):
-    assert store_lib.newest_iteration(tmp_path, WEIGHTS) is None
+    assert store.newest_iteration(tmp_path, store.WEIGHTS) is None
     for name in ("9", "10", "11.orbax-checkpoint-tmp-1", "notes"):
-        (tmp_path / WEIGHTS / name).mkdir(parents=True)
-    assert store_lib.newest_iteration(tmp_path, WEIGHTS) == 10
+        (tmp_path / store.WEIGHTS / name).mkdir(parents=True)
+    assert store.newest_iteration(tmp_path, store.WEIGHTS) == 10
 
 
 def test_what_was_saved_may_change_at_once(fresh, tmp_path):
     run = scrambled(fresh, 1)
     expected = jax.tree.map(np.array, run)
-    save_checkpoint(tmp_path, 1, run.learner.variables, run, CONFIG)
+    store.save_checkpoint(tmp_path, 1, run.learner.variables, run, CONFIG)
     jax.jit(lambda x: jax.tree.map(jnp.zeros_like, x), donate_argnums=0)(run)
-    assert_same_bits(read_run(tmp_path, fresh), expected)
-    assert_same_bits(read_weights(tmp_path, fresh.learner.variables), expected.learner.variables)
+    assert_same_bits(store.read_run(tmp_path, fresh), expected)
+    assert_same_bits(
+        store.read_weights(tmp_path, fresh.learner.variables), expected.learner.variables
+    )
 
 
 def test_iteration_already_there_is_left_alone(fresh, tmp_path):
     for seed in (1, 2):
         run = scrambled(fresh, seed)
-        save_checkpoint(tmp_path, 4, run.learner.variables, run, CONFIG)
-    assert_same_bits(read_run(tmp_path, fresh), scrambled(fresh, 1))
+        store.save_checkpoint(tmp_path, 4, run.learner.variables, run, CONFIG)
+    assert_same_bits(store.read_run(tmp_path, fresh), scrambled(fresh, 1))
 
 
-@pytest.mark.parametrize("kind", [WEIGHTS, RESUME])
+@pytest.mark.parametrize("kind", [store.WEIGHTS, store.RESUME])
 def test_no_checkpoint(tmp_path, fresh, kind):
-    read, like = (read_weights, fresh.learner.variables) if kind == WEIGHTS else (read_run, fresh)
+    read, like = (
+        (store.read_weights, fresh.learner.variables)
+        if kind == store.WEIGHTS
+        else (store.read_run, fresh)
+    )
     said = refusal(read, tmp_path, like)
-    assert said == refusal(read_meta, tmp_path, kind) and f"{tmp_path}: no checkpoint" in said
+    assert said == refusal(store.read_meta, tmp_path, kind) and f"{tmp_path}: no checkpoint" in said
     (tmp_path / kind).mkdir()
     assert refusal(read, tmp_path, like) == said
     assert "no checkpoint" in refusal(read, tmp_path / "missing", like)
@@ -156,10 +155,10 @@ def test_weights_of_another_shape(saved, fresh, change, expected):
     stem = variables.params["stem"]
     other = stem | {"conv": change(stem["conv"])}
     variables = variables._replace(params=variables.params | {"stem": other})
-    message = refusal(read_weights, saved[0], variables)
+    message = refusal(store.read_weights, saved[0], variables)
     place = "params.stem.conv"
     assert message.startswith(
-        f"{saved[0] / WEIGHTS / '7'}: cannot be read: it has {expected} {place}"
+        f"{saved[0] / store.WEIGHTS / '7'}: cannot be read: it has {expected} {place}"
     )
     assert message.endswith("; nor can any other of 2")
 
@@ -171,20 +170,22 @@ def test_a_disk_that_cannot_be_written_is_one_line_at_that_save(
     monkeypatch.setattr(sys, "unraisablehook", sys.unraisablehook)
     draw = np.random.default_rng(0)
     small, large = (draw.integers(0, 255, size, np.uint8) for size in (100, 100_000))
-    save_checkpoint(tmp_path, 1, {"a": small}, {"x": small}, CONFIG)
+    store.save_checkpoint(tmp_path, 1, {"a": small}, {"x": small}, CONFIG)
     run = {str(number): large for number in range(20)}
     with pytest.raises(UsageError) as raised, small_files(20_000):
-        save_checkpoint(tmp_path, 2, {"a": small}, run, CONFIG)
-    assert str(raised.value) == f"{tmp_path / RESUME / '2'}: cannot be written: File too large"
+        store.save_checkpoint(tmp_path, 2, {"a": small}, run, CONFIG)
+    assert (
+        str(raised.value) == f"{tmp_path / store.RESUME / '2'}: cannot be written: File too large"
+    )
     assert capfd.readouterr() == ("", "")
     # Nothing of it is left, and what was there before is whole.
-    assert steps(tmp_path, RESUME) == [1]
-    assert [path.name for path in (tmp_path / RESUME).iterdir()] == ["1"]
-    (found,) = jax.tree.leaves(store_lib.read_run(tmp_path, {"x": small}))
+    assert steps(tmp_path, store.RESUME) == [1]
+    assert [path.name for path in (tmp_path / store.RESUME).iterdir()] == ["1"]
+    (found,) = jax.tree.leaves(store.read_run(tmp_path, {"x": small}))
     assert (found == small).all()
     # It goes on where there is room.
-    save_checkpoint(tmp_path, 2, {"a": small}, {"x": small}, CONFIG)
-    assert steps(tmp_path, RESUME) == [1, 2]
+    store.save_checkpoint(tmp_path, 2, {"a": small}, {"x": small}, CONFIG)
+    assert steps(tmp_path, store.RESUME) == [1, 2]
 
 
 ARRAYS, BYTES = 4, 2**21
@@ -197,7 +198,7 @@ def test_a_checkpoint_is_written_without_copies(tmp_path):
     jax.block_until_ready(state)
     tracemalloc.start()
     try:
-        save_checkpoint(tmp_path, 1, *fetch((weights, state)), {})
+        store.save_checkpoint(tmp_path, 1, *fetch((weights, state)), {})
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

@@ -1,5 +1,6 @@
-"""Many devices and several processes give the same results as one."""
+"""Many devices and several processes give the same results as one; which keys set XLA's flags."""
 
+import contextlib
 import json
 import os
 import re
@@ -7,7 +8,9 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import jax
 import numpy as np
@@ -15,11 +18,12 @@ import pytest
 
 from tests.support import compiling
 from tests.support.learner import device_losses, samples, tiny
+from tests.support.learner.commands import read_rows
+from tests.support.refusals import refusal
 from train.loop import training
 from train.loop.train_step import make_run_programs
 from train.runtime import devices as devices_lib
-from train.runtime.devices import BY_BOARD, EVERYWHERE, ROWS_BY_BOARD, all_devices
-from train.runtime.errors import UsageError
+from train.runtime.devices import BY_BOARD, EVERYWHERE, ROWS_BY_BOARD, all_devices, set_gpu_flags
 
 NOISE = re.compile(r"[WEI]\d{4} ")  # of XLA's own log
 ROOT = Path(__file__).parents[3]
@@ -33,18 +37,49 @@ def environment(*, devices: int, **more: str) -> dict[str, str]:
     return compiling.environment() | own | more
 
 
-def run(*words: str, devices: int) -> str:
-    """Standard output of a process that succeeds."""
-    done = subprocess.run(
+def ended(*words: str, devices: int) -> subprocess.CompletedProcess:
+    """A process with its output."""
+    return subprocess.run(
         [sys.executable, *words],
         env=environment(devices=devices),
         cwd=ROOT,
         capture_output=True,
         text=True,
         timeout=600,
-        check=True,
     )
+
+
+def run(*words: str, devices: int) -> str:
+    """Standard output of a process that succeeds."""
+    done = ended(*words, devices=devices)
+    assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+@contextlib.contextmanager
+def distributed_pair(
+    words: list[str], variables_of: Callable[[int], dict[str, str]], **streams: Any
+) -> Iterator[list[subprocess.Popen]]:
+    """Two processes of two devices each that run one command; none outlives the context."""
+    with socket.socket() as listener:
+        listener.bind(("localhost", 0))
+        address = f"localhost:{listener.getsockname()[1]}"
+    processes = [
+        subprocess.Popen(
+            [sys.executable, *words, "--distributed"],
+            env=environment(devices=2, JAX_COORDINATOR_ADDRESS=address, **variables_of(number)),
+            cwd=ROOT,
+            text=True,
+            **{name: stream(number) for name, stream in streams.items()},
+        )
+        for number in range(2)
+    ]
+    try:
+        yield processes
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
 
 
 @pytest.mark.slow
@@ -63,10 +98,6 @@ def assert_same_learning(one: dict, other: dict) -> None:
     np.testing.assert_allclose(other["weights"], one["weights"], rtol=1e-4)
 
 
-def rows_of(directory: Path) -> list[dict]:
-    return [json.loads(line) for line in (directory / "metrics.jsonl").read_text().splitlines()]
-
-
 @pytest.mark.slow
 def test_a_run_changes_its_devices(tmp_path):
     """Begun on one device, gone on with on eight; all draw the same coins."""
@@ -77,57 +108,33 @@ def test_a_run_changes_its_devices(tmp_path):
     for devices, iterations, words in ((1, 2, begun), (8, 4, resumed)):
         said = run(*words, "--iterations", str(iterations), devices=devices)
         assert f"on {devices} × " in said
-    assert [row["iteration"] for row in rows_of(directory)] == [1, 2, 3, 4]
-    assert "policy_loss" in rows_of(directory)[-1]
+    assert [row["iteration"] for row in read_rows(directory)] == [1, 2, 3, 4]
+    assert "policy_loss" in read_rows(directory)[-1]
     plies = json.loads((directory / "config.json").read_text())["selfplay"]["plies"]
-    full_plies = [row["full_search_share"] * plies for row in rows_of(directory)]
+    full_plies = [row["full_search_share"] * plies for row in read_rows(directory)]
     assert full_plies == [round(number) for number in full_plies]
     starts = json.loads((directory / "run.json").read_text())["starts"]
     assert [start["devices"]["count"] for start in starts] == [1, 8]
 
 
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("localhost", 0))
-        return listener.getsockname()[1]
-
-
 @pytest.mark.slow
 def test_two_processes_train_together(tmp_path):
     """Two processes of two devices each, joined by Slurm's variables; then one goes on alone."""
-    address = f"localhost:{free_port()}"
-    words = [*RUN, "--runs", str(tmp_path), "--distributed", "--iterations", "3"]
-    processes = []
-    for number in range(2):
-        variables = {
-            "SLURM_JOB_ID": "1",
-            "SLURM_STEP_NODELIST": "localhost",
-            "SLURM_NTASKS": "2",
-            "SLURM_STEP_NUM_TASKS": "2",
-            "SLURM_PROCID": str(number),
-            "SLURM_LOCALID": str(number),
-        }
-        processes.append(
-            subprocess.Popen(
-                [sys.executable, *words],
-                env=environment(devices=2, JAX_COORDINATOR_ADDRESS=address, **variables),
-                cwd=ROOT,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-            )
-        )
-    try:
+    words = [*RUN, "--runs", str(tmp_path), "--iterations", "3"]
+
+    def variables(number: int) -> dict[str, str]:
+        fixed = {"SLURM_JOB_ID": "1", "SLURM_STEP_NODELIST": "localhost", "SLURM_NTASKS": "2"}
+        own = {"SLURM_PROCID": str(number), "SLURM_LOCALID": str(number)}
+        return fixed | own | {"SLURM_STEP_NUM_TASKS": "2"}
+
+    pipes = dict.fromkeys(("stdout", "stderr"), lambda number: subprocess.PIPE)
+    with distributed_pair(words, variables, **pipes) as processes:
         said = [process.communicate(timeout=300) for process in processes]
-    finally:
-        for process in processes:
-            process.kill()
-            process.wait()
     assert [process.returncode for process in processes] == [0, 0], said
     assert "iteration 3: " in said[0][0]
     assert "iteration" not in said[1][0]
     directory = tmp_path / "tiny"
-    assert [row["iteration"] for row in rows_of(directory)] == [1, 2, 3]
+    assert [row["iteration"] for row in read_rows(directory)] == [1, 2, 3]
     assert (directory / "evaluation.json").exists()
     alone = ["-m", "train", "run", "--resume", str(directory), "--iterations", "5"]
     assert "iteration 5: " in run(*alone, devices=1)
@@ -137,40 +144,29 @@ def test_two_processes_train_together(tmp_path):
 def test_a_process_whose_neighbour_is_killed_ends_with_a_line(tmp_path):
     """The first process tells how the run goes on, and it does, on as many devices."""
     words = [*RUN, "--runs", str(tmp_path), *WITHOUT_MATCHES, "--checkpoint.every", "1"]
-    variables = {"JAX_COORDINATOR_ADDRESS": f"localhost:{free_port()}", "JAX_NUM_PROCESSES": "2"}
+    words += ["--iterations", "2000"]
     directory = tmp_path / "tiny"
-    logs = [(tmp_path / f"said{number}").open("w") for number in range(2)]
-    processes = [
-        subprocess.Popen(
-            [sys.executable, *words, "--distributed", "--iterations", "2000"],
-            env=environment(devices=2, JAX_PROCESS_ID=str(number), **variables),
-            cwd=ROOT,
-            stdout=subprocess.DEVNULL,
-            stderr=log,
-        )
-        for number, log in enumerate(logs)
-    ]
-    first, second = processes
-    try:
+
+    def variables(number: int) -> dict[str, str]:
+        return {"JAX_NUM_PROCESSES": "2", "JAX_PROCESS_ID": str(number)}
+
+    with contextlib.ExitStack() as stack:
+        logs = [stack.enter_context((tmp_path / f"said{number}").open("w")) for number in (0, 1)]
+        streams = {"stdout": lambda number: subprocess.DEVNULL, "stderr": logs.__getitem__}
+        first, second = stack.enter_context(distributed_pair(words, variables, **streams))
         deadline = time.monotonic() + 300
-        while not (directory / "metrics.jsonl").exists() or len(rows_of(directory)) < 3:
+        while not (directory / "metrics.jsonl").exists() or len(read_rows(directory)) < 3:
             assert first.poll() is None and time.monotonic() < deadline
             time.sleep(0.2)
         second.kill()
         first.wait(timeout=60)
-    finally:
-        for process in processes:
-            process.kill()
-            process.wait()
-        for log in logs:
-            log.close()
     said = (tmp_path / "said0").read_text()
     assert first.returncode == 2, said
     told = [line for line in said.splitlines() if not NOISE.match(line)]
     assert len(told) == 1, said
     assert told[0].startswith("error: distributed: another process has ended or is out of reach (")
     assert f"start all processes again with: python -m train run --resume {directory}" in told[0]
-    done = len(rows_of(directory))
+    done = len(read_rows(directory))
     alone = ["-m", "train", "run", "--resume", str(directory), "--iterations", str(done + 1)]
     assert f"iteration {done + 1}: " in run(*alone, devices=4)
 
@@ -188,14 +184,7 @@ def test_a_lost_process_is_told_only_by_a_distributed_run(monkeypatch):
 
 @pytest.mark.slow
 def test_distributed_without_a_cluster_is_refused(tmp_path):
-    done = subprocess.run(
-        [sys.executable, *RUN, "--runs", str(tmp_path), "--distributed"],
-        env=environment(devices=1),
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
+    done = ended(*RUN, "--runs", str(tmp_path), "--distributed", devices=1)
     assert done.returncode == 2
     assert done.stderr.startswith("error: distributed: ")
     assert len(done.stderr.splitlines()) == 1
@@ -208,10 +197,10 @@ def test_what_the_devices_cannot_share_is_refused():
     many.check_divides(selfplay_boards=3)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(type(devices), "count", 8)
-        with pytest.raises(UsageError, match=r"selfplay\.boards \(12\) must be a multiple of"):
-            many.check_divides(selfplay_boards=12, learner_batch=8)
-        with pytest.raises(UsageError, match=r"learner\.batch \(9\) must be a multiple"):
-            many.check_divides(selfplay_boards=16, learner_batch=9)
+        said = refusal(many.check_divides, selfplay_boards=12, learner_batch=8)
+        assert "selfplay.boards (12) must be a multiple of" in said
+        said = refusal(many.check_divides, selfplay_boards=16, learner_batch=9)
+        assert "learner.batch (9) must be a multiple" in said
 
 
 def test_placed_arrays_are_those_given():
@@ -357,3 +346,64 @@ print(jax.device_count(), jax.config.jax_compilation_cache_dir)
     assert said("") == [str(min(cores, 16)), str(tmp_path / "wallgo-jax")]
     own = "jax.config.update('jax_num_cpu_devices', 3); jax.devices()"
     assert said(own) == ["3", str(tmp_path / "wallgo-jax")]
+
+
+# XLA's flags for GPUs.
+
+DETERMINISTIC = "--xla_gpu_deterministic_ops=true"
+IN_GRAPHS = "--xla_gpu_enable_command_buffer=+WHILE"
+
+
+@pytest.fixture
+def fresh_process(monkeypatch):
+    """A process that has computed nothing and whose user has set a flag."""
+    monkeypatch.setattr(devices_lib, "_has_started", lambda: False)
+    monkeypatch.setattr(jax, "__version_info__", (0, 12, 1))
+    monkeypatch.setenv("XLA_FLAGS", "--xla_dump_to=/tmp/x")
+
+
+def _flags() -> list[str]:
+    return os.environ["XLA_FLAGS"].split()
+
+
+def test_flags_are_those_that_keys_of_a_config_ask_for(fresh_process):
+    set_gpu_flags(deterministic=False, loops_in_graphs=False)
+    assert _flags() == ["--xla_dump_to=/tmp/x"]
+    for _ in range(2):
+        set_gpu_flags(deterministic=True, loops_in_graphs=True)
+        assert _flags() == ["--xla_dump_to=/tmp/x", DETERMINISTIC, IN_GRAPHS]
+
+
+def test_graphs_as_the_user_sets_them_stay(fresh_process, monkeypatch):
+    monkeypatch.setenv("XLA_FLAGS", "--xla_gpu_enable_command_buffer=-WHILE")
+    set_gpu_flags(deterministic=False, loops_in_graphs=True)
+    assert _flags() == ["--xla_gpu_enable_command_buffer=-WHILE"]
+
+
+def test_a_version_that_is_not_known_to_take_the_flag_is_refused(fresh_process, monkeypatch):
+    monkeypatch.setattr(jax, "__version_info__", (0, 13, 0))
+    set_gpu_flags(deterministic=True, loops_in_graphs=False)
+    said = refusal(set_gpu_flags, deterministic=True, loops_in_graphs=True)
+    assert re.fullmatch(r"loops_in_graphs must be false for JAX .* 0\.12", said)
+
+
+def test_a_process_that_has_used_its_devices(fresh_process, monkeypatch):
+    monkeypatch.setattr(devices_lib, "_has_started", lambda: True)
+    set_gpu_flags(deterministic=True, loops_in_graphs=True)  # of a CPU
+    assert _flags() == ["--xla_dump_to=/tmp/x"]
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    said = refusal(set_gpu_flags, deterministic=False, loops_in_graphs=True)
+    assert re.fullmatch(rf"loops_in_graphs: .*={IN_GRAPHS[:20]}.*", said)
+
+
+def test_this_jax_knows_the_flag_of_loops_in_graphs():
+    """XLA ends a process that sets a flag which it does not know."""
+    environment = compiling.environment() | {"JAX_PLATFORMS": "cpu", "XLA_FLAGS": IN_GRAPHS}
+    done = subprocess.run(
+        [sys.executable, "-c", "import jax; jax.devices()"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr[-500:]

@@ -27,21 +27,6 @@ def no_time_together(monkeypatch):
     monkeypatch.setattr(interrupts_lib, "TOGETHER", 0.0)
 
 
-def told(capfd) -> str:
-    return capfd.readouterr().out
-
-
-@pytest.mark.parametrize("number", SIGNALS)
-def test_a_signal_with_work_to_keep_is_a_request(number, capfd):
-    before = signal.getsignal(number)
-    with interrupts("it is saved", has_work=True) as request:
-        assert not request()
-        signal.raise_signal(number)
-        assert request()
-        assert "stopping: it is saved (Ctrl-C again to drop it)\n" in told(capfd)
-    assert signal.getsignal(number) == (signal.SIG_IGN if number == signal.SIGHUP else before)
-
-
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_second_request_ends_at_once(number, no_time_together):
     with interrupts("it is saved", has_work=True), pytest.raises(KeyboardInterrupt):

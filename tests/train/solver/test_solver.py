@@ -29,7 +29,7 @@ from train.solver import compiled, exact_player
 from train.solver.alphabeta import AlphaBeta
 from train.solver.boards import BY_TABLES, check_solvable
 from train.solver.exact_player import best_slots, make_placement_values, tables_of
-from train.solver.positions import reachable_levels
+from train.solver.positions import reachable_levels, sample_positions
 from train.solver.tablebase import make_tables
 from wallgo_jax.game import referee
 from wallgo_jax.game.rules import Rules
@@ -366,3 +366,34 @@ def test_search_that_grows_too_large_says_so(is_compiled):
     search = AlphaBeta(LARGE, node_limit=100, is_compiled=is_compiled)
     with pytest.raises(UsageError, match="0 walls on 4x4 cells needs more than 100 nodes"):
         best_slots(search, replay_actions(LARGE, [16 * 52, 16 * 52 + 5]).states[-1].position)
+
+
+# Sampled positions are distinct, unfinished, and among those that are reachable.
+
+PLACED = Rules(size=3, stones=1, start=((1, 1, 0), (0, 0, 1)), order=())
+
+
+@pytest.fixture(scope="module")
+def sampled() -> State:
+    return sample_positions(PLACED, 300, min_walls=3, seed=1)
+
+
+@pytest.mark.slow
+def test_positions_are_distinct_reachable_and_have_the_walls(sampled):
+    keys = keys_of(sampled)
+    assert len(set(keys)) == len(keys) == 300
+    assert not sampled.position.terminated.any()
+    # There is no setup, so each ply before built a wall.
+    assert (sampled.position.ply >= 3).all()
+    assert len(np.unique(sampled.position.ply)) > 3
+    reachable = set()
+    for level in reachable_levels(PLACED):
+        reachable |= set(keys_of(level))
+    assert set(keys) < reachable
+
+
+@pytest.mark.slow
+def test_seed_names_the_sample(sampled):
+    again, other = (sample_positions(PLACED, 300, min_walls=3, seed=seed) for seed in (1, 2))
+    jax.tree.map(np.testing.assert_array_equal, sampled, again)
+    assert set(keys_of(other)) != set(keys_of(sampled))
