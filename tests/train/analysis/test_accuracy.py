@@ -13,6 +13,7 @@ import pytest
 from tests.support.learner import exact
 from tests.support.learner.commands import command, complaint
 from tests.support.refusals import refusal
+from tests.train.solver.test_solver import keys_of
 from train.analysis.accuracy import (
     Accuracy,
     Sample,
@@ -24,7 +25,6 @@ from train.players.basic import Player, make_random_player
 from train.runtime.host import batches
 from train.solver.exact_player import tables_of
 from train.solver.positions import reachable_levels, sample_positions
-from train.solver.tablebase import place_of
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import State
 
@@ -83,19 +83,23 @@ def test_record_says_the_shares(result):
 
 
 def test_positions_are_distinct_unfinished_and_in_order(whole):
-    seen, look = set(), jax.jit(jax.vmap(place_of))
+    seen = set()
     for ply, level in enumerate(whole):
-        position = level.position
-        assert (position.ply == ply).all()
-        assert not position.terminated.any()
-        parts = [(look(part), own) for part, own in batches(level, 4096)]
-        walls, pair = (np.concatenate([np.asarray(p[i])[:own] for p, own in parts]) for i in (0, 1))
-        assert (np.bitwise_count(walls) == ply).all()
-        keys = set(zip(walls.tolist(), pair.tolist(), position.player.tolist(), strict=True))
-        assert len(keys) == len(position.ply)
-        assert not keys & seen
-        seen |= keys
+        assert (level.position.ply == ply).all()
+        assert not level.position.terminated.any()
+        keys = keys_of(level)
+        assert all(len(walls) == ply for walls, _, _ in keys)
+        assert len(set(keys)) == len(keys)
+        assert seen.isdisjoint(keys)
+        seen |= set(keys)
     assert len(seen) > 1000
+
+
+def test_batches_hold_everything_once():
+    parts = list(batches((np.arange(10), np.arange(20, 30)), 4))
+    assert [own for _, own in parts] == [4, 4, 2]
+    assert np.concatenate([part[0][:own] for part, own in parts]).tolist() == [*range(10)]
+    assert all(len(part[1]) == 4 for part, _ in parts)
 
 
 def test_board_that_is_not_solved_is_refused():

@@ -1,6 +1,5 @@
 """Attention and ownership follow from the weights, whoever moves; pictures have their colours."""
 
-import dataclasses
 import json
 from pathlib import Path
 from xml.etree import ElementTree
@@ -116,25 +115,6 @@ def test_attention_is_what_the_weights_say(game, weights):
     for cell in (0, 4, 5):
         found = attention.raw_attention(SMALL, weights, state, cell)
         np.testing.assert_allclose(found[0].reshape(2, 9), expected[:, cell], atol=1e-5)
-
-
-def test_mirrored_boards_have_mirrored_maps():
-    variables = tiny.random_weights(SMALL)
-    kernel = variables.params["stem"]["conv"]["kernel"]  # rows, columns first
-    bias = variables.params["blocks"][0]["offset_bias"]  # heads first
-    kernel[:] = kernel + kernel[:, ::-1]
-    bias[:] = bias + bias[:, :, ::-1]
-    one, other = (
-        replay_moves(dataclasses.replace(RULES, start=start), []).states[0]
-        for start in (((0, 1, 0), (2, 2, 1)), ((0, 1, 0), (2, 0, 1)))
-    )
-    # The weights of the stem and of the first block are symmetric, those of the others are not.
-    (maps, _), (mirrored, _) = (
-        attention.raw_attention(SMALL, variables, state, cell)
-        for state, cell in ((one, 3), (other, 5))
-    )
-    np.testing.assert_allclose(maps, mirrored[..., ::-1], atol=1e-5)
-    assert np.abs(maps - mirrored).max() > 1e-3
 
 
 def test_ownership_belongs_to_players_whoever_moves():

@@ -11,7 +11,6 @@ import pytest
 from rich.console import Console
 
 from tests.support.learner import saved, tiny
-from tests.support.refusals import refusal
 from train.analysis.describe import Description, describe, describe_record, describe_report
 from train.network import NetworkConfig, compute_dtype, make_network
 from wallgo_jax import planes as planes_lib
@@ -73,8 +72,3 @@ def test_dtype_is_the_one_that_the_program_computes_in(dtype):
     convolutions = [line for line in program.splitlines() if "conv_general_dilated" in line]
     assert convolutions
     assert all(f":{short}[" in line for line in convolutions)
-
-
-@pytest.mark.parametrize(("target", "said"), [("missing", "missing"), ("greedy", "network")])
-def test_refusals(target, said):
-    assert said in refusal(describe, target)

@@ -13,11 +13,10 @@ import pytest
 
 from tests.support.learner.commands import command
 from tests.support.reference.games import random_game
-from tests.support.reference.referee import Game
 from tests.support.refusals import refusal
+from tests.train.solver.test_solver import game_after
 from train.analysis.accuracy import late_accuracy
 from train.analysis.late_positions import (
-    LateGame,
     load_late,
     plies_left,
     read_late,
@@ -67,14 +66,6 @@ def late_file(recorded, tmp_path_factory) -> Path:
     path = tmp_path_factory.mktemp("late") / "late.jsonl"
     prove_games(recorded, path, OPTIONS)
     return path
-
-
-def referee_at(game: LateGame, ply: int) -> Game:
-    """The slow referee after some plies of a game."""
-    referee = Game(game.record.rules.to_dict())
-    for action in game.record.actions[:ply]:
-        referee.act(action)
-    return referee
 
 
 def test_stopped_work_goes_on_to_the_same_file(recorded, late_file, tmp_path):
@@ -171,7 +162,7 @@ def test_plays_of_a_file_are_held_against_the_legal_ones(late_file, tmp_path):
     games, path = read_late(late_file), tmp_path / "late.jsonl"
     number = [n for n, game in enumerate(games) if len(game.proven) == 2][1]
     game, (first, second) = games[number], games[number].proven
-    referee = referee_at(game, second.ply)
+    referee = game_after(RULES, game.record.actions[: second.ply])
     cells = [row * 4 + column for row, column in referee.board.stones[referee.player]]
     legal = {cells.index(action // 52) * 52 + action % 52 for action in referee.turns()}
     illegal = min(set(range(104)) - legal)
@@ -212,7 +203,7 @@ def test_sample_prefers_positions_in_which_a_play_can_err(late_file):
     telling = {
         place
         for place, best in zip(places, late.best, strict=True)
-        if best.sum() < len(referee_at(games[place[0]], place[1]).turns())
+        if best.sum() < len(game_after(RULES, games[place[0]].record.actions[: place[1]]).turns())
     }
     assert 0 < len(telling) < len(places)
     assert telling_positions(games) == telling

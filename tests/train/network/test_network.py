@@ -100,17 +100,6 @@ def test_learning_moves_the_running_statistics(network, variables):
     assert all((a != b).any() for a, b in zip(before, after, strict=True))
 
 
-def test_colours_exchanged_give_the_same_answer_to_the_mover(network, variables):
-    """Mover first: a board and its copy with the colours exchanged look the same."""
-    planes = np.asarray(_planes(6, 5))
-    swap = {0: 1, 1: 0, None: None}
-    order = np.array([CHANNELS.index(c._replace(player=swap[c.player])) for c in CHANNELS])
-    other = planes[..., order]
-    first, second = (network.evaluate(variables, x) for x in (planes, other))
-    chex.assert_trees_all_close(first, second, atol=1e-5)
-    assert (planes != other).any()
-
-
 @pytest.mark.parametrize(
     "options",
     [{"blocks": "RW", "norm": "none"}, {"blocks": "RWT", **VARIANTS}],
@@ -218,16 +207,6 @@ def test_values_of_several_players(players, kind):
     ]
     again = network.evaluate(weights, planes[..., np.array(turned)])
     chex.assert_trees_all_close(again, output, atol=1e-5)
-
-
-def test_each_t_block_has_attention():
-    def attention_of(blocks: str):
-        network = make_network(NetworkConfig(blocks=blocks, width=8, heads=2), CHANNELS)
-        return jax.eval_shape(network.attention, network.shapes, _planes(5, 5))
-
-    assert attention_of("TRT").shape == (4, 2, 2, 25, 25)
-    with pytest.raises(ValueError, match="without T blocks"):
-        attention_of("R")
 
 
 def test_weights_are_float32_where_floats_are_64_bit_by_default():

@@ -1,21 +1,34 @@
-"""The two engines make the same visits, choices and policies, and search the exact game alone."""
+"""The two engines make the same visits, choices and policies, and search the exact game alone; one
+that is told its budget finds what a search of that budget finds."""
 
 import dataclasses
 import subprocess
 import sys
+from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from tests.support import compiling
 from tests.support.learner import hashed_game
-from tests.support.learner.searching import FOUR_STONES, Grown, grown, random_states
+from tests.support.learner.searching import (
+    DUEL,
+    FOUR_STONES,
+    Grown,
+    even_evaluator,
+    grown,
+    repeat,
+)
+from train.functions import Function
 from train.network import MASKED
 from train.search.config import ENGINES, SearchConfig
-from train.search.search import make_engine
-from wallgo_jax.game import actions
-from wallgo_jax.game.state import State
+from train.search.gumbel import make_gumbel
+from train.search.puct import make_puct
+from train.search.search import make_engine, make_search
+from train.search.tree import Budget
+from wallgo_jax.game.state import State, initial_state
 
 PLIES = (4, 1, 12)
 GUMBEL = SearchConfig(simulations=32)
@@ -40,11 +53,9 @@ def _depth_below_an_end(found: Grown) -> int:
 def _assert_same(native: Grown, by_mctx: Grown) -> None:
     np.testing.assert_array_equal(native.root_visits, by_mctx.root_visits)
     np.testing.assert_array_equal(native.choice.slot, by_mctx.choice.slot)
-    for one, other in (
-        (native.choice.policy, by_mctx.choice.policy),
-        (native.choice.value, by_mctx.choice.value),
-    ):
-        np.testing.assert_allclose(one, other, rtol=0, atol=1e-5)
+    for name in ("policy", "value"):
+        ours, theirs = (getattr(found.choice, name) for found in (native, by_mctx))
+        np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-5)
     # Whatever node we made, mctx made in the same simulation, at the same place.
     is_made = native.node_visits > 0
     np.testing.assert_array_equal(native.node_visits[is_made], by_mctx.node_visits[is_made])
@@ -96,27 +107,7 @@ def test_legacy_keys_find_what_typed_ones_find(config):
     typed = hashed_game.chosen(config, explores, boards)
     search = hashed_game.compiled(make_engine(config, explores=explores))
     legacy = search(jax.random.PRNGKey(hashed_game.SEED), hashed_game.roots(boards))
-    for one, other in zip(*map(jax.tree.leaves, (typed, legacy)), strict=True):
-        np.testing.assert_array_equal(one, other)
-
-
-def _legal_of(found: Grown) -> np.ndarray:
-    """bool[B, N, A]: the legal slots of all nodes."""
-    variant = random_states(FOUR_STONES, *PLIES).variant
-    of_nodes = jax.vmap(lambda v, p: actions.legal_slots(State(v, p)), (None, 0))
-    return np.asarray(jax.jit(jax.vmap(of_nodes))(variant, found.positions))
-
-
-@pytest.mark.parametrize("engine", ENGINES)
-def test_legal_slots_alone_are_visited(engine):
-    found = _found(engine)
-    legal, edges = _legal_of(found), found.edges
-    assert legal[edges.board, edges.node, edges.slot].all()
-    assert len(edges.slot) > 1000
-    # Most slots of most nodes are not legal, and by far not all edges are the root's.
-    assert legal.mean() < 0.5
-    assert (edges.node > 0).mean() > 0.3
-    assert (found.choice.policy[~legal[:, 0]] == 0).all()
+    jax.tree.map(np.testing.assert_array_equal, typed, legacy)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -150,14 +141,45 @@ def test_mctx_is_not_loaded_for_the_native_engine():
     subprocess.run([sys.executable, "-c", code], check=True, env=compiling.environment())
 
 
-def test_visits_add_up():
-    """Each simulation visits one slot of the root; a node's visits are one more than its slots'."""
-    found = _found("native")
-    np.testing.assert_array_equal(found.root_visits, found.choice.tree.root_visits)
-    assert (found.root_visits.sum(axis=1) == GUMBEL.simulations).all()
-    by_node = np.zeros(found.node_visits.shape, int)
-    np.add.at(by_node, (found.edges.board, found.edges.node), found.edges.visits)
-    over = found.positions.terminated.copy()
-    over[:, 0] = False
-    counted = (found.node_visits > 0) & ~over
-    np.testing.assert_array_equal(by_node[counted] + 1, found.node_visits[counted])
+BUDGETS = Budget(24, True), Budget(9, False)
+
+
+@pytest.mark.parametrize(
+    ("make", "weights"),
+    [(make_gumbel, OTHER_WEIGHTS[0]), (make_puct, OTHER_WEIGHTS[1])],
+    ids=["gumbel", "puct"],
+)
+def test_each_budget_finds_what_it_finds_alone(make, weights):
+    """`test_search` asks such a search of real games."""
+    config, _, boards = weights
+    search, slots = hashed_game.compiled(make(config, BUDGETS)), []
+    for index, (simulations, explores) in enumerate(BUDGETS):
+        root = hashed_game.roots(boards)._replace(budget=np.int32(index))
+        found = search(jax.random.key(hashed_game.SEED), root)
+        alone = dataclasses.replace(config, simulations=simulations)
+        expected = hashed_game.chosen(alone, explores, boards)
+        np.testing.assert_array_equal(found.slot, expected.slot)
+        for one, other in ((found.policy, expected.policy), (found.value, expected.value)):
+            np.testing.assert_allclose(one, other, rtol=0, atol=1e-5)
+        slots.append(found.slot.tolist())
+    assert slots[0] != slots[1]
+
+
+def test_elsewhere_each_budget_is_a_search_of_its_own():
+    """A search that Python passes: it plays the last legal slot, and its value is its budget."""
+
+    def own(ask: Any, states: State, key: jax.Array, *, simulations: int, explores: bool) -> Any:
+        legal = ask(states).logits == 0
+        slot = legal.shape[1] - 1 - legal[:, ::-1].argmax(axis=1)
+        value = jnp.full(len(slot), simulations + 0.5 * explores)
+        return slot, jax.nn.one_hot(slot, legal.shape[1]), value
+
+    config = SearchConfig(custom=Function("own", own))
+    search = jax.jit(make_search(even_evaluator, config, budgets=BUDGETS))
+    states = repeat(initial_state(DUEL), 2)
+    for index, value in enumerate((24.5, 9.0)):
+        found = jax.device_get(search((), states, jax.random.key(0), jnp.int32(index)))
+        assert found.value.tolist() == [value] * 2
+        assert found.slot.tolist() == [8] * 2
+        np.testing.assert_allclose(found.surprise, np.log(9), rtol=1e-5)
+        assert ((found.prior == 0).sum(axis=1) == 9).all()

@@ -1,4 +1,4 @@
-"""PUCT's rule of selection, its noise at the root and its draw of the move."""
+"""PUCT's rule of selection, its noise at the root and its draw of the move; divergences."""
 
 from typing import Any
 
@@ -15,13 +15,18 @@ from train.network import MASKED
 from train.search.config import SearchConfig
 from train.search.mctx_engine import make_qtransform
 from train.search.puct import (
+    dirichlet,
+    draw_at,
     make_puct_choice,
     make_puct_slot,
+    mix,
+    most_visited,
     reduced_qvalues,
     root_reduction,
     scaled_qvalues,
     unscaled_qvalues,
 )
+from train.search.search import divergence
 from train.search.tree import Budget, Node, Root
 
 
@@ -54,25 +59,32 @@ def test_first_plays_by_katago_fall_behind_the_node_as_more_of_the_prior_is_visi
 
 
 @pytest.mark.parametrize(
-    ("visits", "qvalues", "by_rule"),
+    ("visits", "qvalues", "slots"),
     [
         # The weight 4: 0 + 2.4 / 3, 1 + 1.2 / 2, 0.4; then -0.05 + 0.8, 0.02 + 0.6, -0.34 + 0.4;
         # then the same with -0.19 + 0.4 for the third.
-        ([2, 1, 0, 0], [-0.05, 0.02, 0.0, 9.0], (1, 0, 0)),
+        ([2, 1, 0, 0], [-0.05, 0.02, 0.0, 9.0], {"mctx": 1, "minizero": 0, "katago": 0}),
         # The weight 4: 1 + 2.4 / 4, 1.2, 0.4; then 0.1 + 0.6, -0.45 + 1.2, -0.45 + 0.4; then 0.7,
         # -0.15 + 1.2, -0.15 + 0.4.
-        ([3, 0, 0, 0], [0.1, 0.0, 0.0, 9.0], (0, 1, 1)),
+        ([3, 0, 0, 0], [0.1, 0.0, 0.0, 9.0], {"mctx": 0, "minizero": 1, "katago": 1}),
         # As before, with a value that makes up for less of the prior: 0.9, -0.35 + 1.2, 0.05; by
         # KataGo's rule 0.9, 1.05, 0.25: its first play does not hang on the visited value.
-        ([3, 0, 0, 0], [0.3, 0.0, 0.0, 9.0], (0, 0, 1)),
+        ([3, 0, 0, 0], [0.3, 0.0, 0.0, 9.0], {"mctx": 0, "minizero": 0, "katago": 1}),
+        # Values 1 for the first, once it is visited, and 0 for the others. N = 1, the weight 2:
+        # 1.2, 0.6, 0.2; N = 4, the weight 4: 1 + 2.4 / 3, 1.2 / 2, 0.4; N = 9, the weight 6:
+        # 1 + 3.6 / 9, 1.8, 0.6; N = 10, the weight 6.32: 1 + 3.79 / 9, 1.90 / 2, 0.63.
+        ([0, 0, 0, 0], [1.0, 0.0, 0.0, 9.0], {"mctx": 0}),
+        ([2, 1, 0, 0], [1.0, 0.0, 0.0, 9.0], {"mctx": 0}),
+        ([8, 0, 0, 0], [1.0, 0.0, 0.0, 9.0], {"mctx": 1}),
+        ([8, 1, 0, 0], [1.0, 0.0, 0.0, 9.0], {"mctx": 0}),
     ],
 )
-def test_slot_depends_on_the_rule_of_first_plays(visits, qvalues, by_rule):
+def test_slot_of_the_largest_score_depends_on_the_rule_of_first_plays(visits, qvalues, slots):
     """Priors 0.6, 0.3, 0.1, and a slot that is illegal. The weight is 2 sqrt(N), divided by a
     slot's visits and one; the node's own value is 0."""
     logits = np.array([[np.log(0.6), np.log(0.3), np.log(0.1), MASKED]])
     node = node_of(logits, [visits], qvalues=[qvalues])
-    for first_play, slot in zip(("mctx", "minizero", "katago"), by_rule, strict=True):
+    for first_play, slot in slots.items():
         config = SearchConfig(c_init=2.0, c_base=1e9, first_play=first_play)
         assert jax.jit(make_puct_slot(config))(None, node).tolist() == [slot]
 
@@ -204,23 +216,56 @@ def test_values_are_scaled_between_those_known():
     np.testing.assert_allclose(jax.jit(scaled_qvalues)(node), expected, atol=1e-6)
 
 
+def test_root_noise_falls_on_legal_slots_alone():
+    slots, legal_slots, count = 12, 9, 20_000
+    legal = np.arange(slots) % 4 > 0
+    assert legal.sum() == legal_slots
+    rows = np.broadcast_to(legal, (count, slots))
+    noise = np.asarray(jax.jit(dirichlet)(jax.random.key(0), rows, alpha=0.17), np.float64)
+    assert (noise[:, ~legal] == 0).all()
+    np.testing.assert_allclose(noise.sum(axis=1), 1.0, atol=1e-5)
+    # The marginals of a symmetric Dirichlet distribution are Beta(alpha, (n - 1) alpha).
+    of_legal = noise[:, legal]
+    variance = (1 / legal_slots) * (1 - 1 / legal_slots) / (0.17 * legal_slots + 1)
+    np.testing.assert_allclose(of_legal.mean(axis=0), 1 / legal_slots, rtol=0.05)
+    assert of_legal.var(axis=0).mean() == pytest.approx(variance, rel=0.03)
+    # A quarter of the prior's mass makes room for the noise, none of it is lost.
+    logits = np.where(rows, np.arange(slots) / 10.0, MASKED).astype(np.float32)
+    softmax = jax.jit(jax.nn.softmax)
+    mixed = np.asarray(softmax(jax.jit(mix)(logits, jnp.asarray(noise), rows, fraction=0.25)))
+    prior = np.asarray(softmax(logits))
+    np.testing.assert_allclose(mixed, 0.75 * prior + 0.25 * noise, atol=1e-5)
+    assert (mixed[:, ~legal] == 0).all()
+
+
+@pytest.mark.parametrize("alpha", [0.001, 0.01, 30.0])
+def test_root_noise_is_a_distribution_for_any_alpha(alpha):
+    legal = np.arange(64)[None] < np.array([1, 2, 64])[:, None]
+    noise = np.asarray(jax.jit(dirichlet)(jax.random.key(1), legal, alpha=alpha))
+    assert np.isfinite(noise).all()
+    np.testing.assert_allclose(noise.sum(axis=1), 1.0, atol=1e-5)
+    assert noise[0, 0] == 1.0
+
+
 @pytest.mark.parametrize(
-    ("visits", "slot"),
-    [
-        # N = 1, the weight 2: 1.2, 0.6, 0.2.
-        ([0, 0, 0, 0], 0),
-        # N = 4, the weight 4: 1 + 2.4 / 3, 1.2 / 2, 0.4.
-        ([2, 1, 0, 0], 0),
-        # N = 9, the weight 6: 1 + 3.6 / 9, 1.8, 0.6.
-        ([8, 0, 0, 0], 1),
-        # N = 10, the weight 6.32: 1 + 3.79 / 9, 1.90 / 2, 0.63.
-        ([8, 1, 0, 0], 0),
-    ],
+    ("temperature", "shares"), [(1.0, [1, 3, 0, 4]), (0.5, [1, 9, 0, 16]), (0.01, [0, 0, 0, 1])]
 )
-def test_slot_of_the_largest_score_by_hand(visits, slot):
-    """Priors 0.6, 0.3, 0.1, and a slot that is illegal; values 1 for the first, once it is visited,
-    and 0 for the others. The weight is 2 sqrt(N), divided by a slot's visits and one."""
-    logits = np.array([[np.log(0.6), np.log(0.3), np.log(0.1), MASKED]])
-    node = node_of(logits, [visits], qvalues=[[1.0, 0.0, 0.0, 9.0]])
-    config = SearchConfig(c_init=2.0, c_base=1e9, first_play="mctx")
-    assert jax.jit(make_puct_slot(config))(None, node).tolist() == [slot]
+def test_draws_go_by_visits_to_a_power(temperature, shares):
+    visits = jnp.asarray(np.broadcast_to(np.array([1, 3, 0, 4], np.int32), (20_000, 4)))
+    slots = jax.jit(draw_at)(jax.random.key(0), visits, temperature)
+    expected = np.array(shares) / sum(shares)
+    np.testing.assert_allclose(np.bincount(slots, minlength=4) / 20_000, expected, atol=0.02)
+
+
+def test_the_prior_breaks_ties_of_visits():
+    visits = jnp.array([[2, 3, 3, 0], [1, 0, 0, 0]])
+    prior = jnp.array([[9.0, 0.0, 1.0, 5.0], [0.0, MASKED, 50.0, 0.0]])
+    assert jax.jit(most_visited)(visits, prior).tolist() == [2, 0]
+
+
+def test_divergence_is_kullback_and_leiblers():
+    policy = jnp.array([[0.5, 0.5, 0.0], [0.25, 0.75, 0.0], [1.0, 0.0, 0.0]])
+    prior = np.array([[0.5, 0.5, 0.0], [0.5, 0.25, 0.25], [1.0, 0.0, 0.0]], np.float32)
+    logits = np.log(prior, out=np.full_like(prior, MASKED), where=prior > 0)
+    expected = [0.0, 0.25 * np.log(0.5) + 0.75 * np.log(3), 0.0]
+    np.testing.assert_allclose(jax.jit(divergence)(policy, logits), expected, atol=1e-6)

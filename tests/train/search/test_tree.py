@@ -96,8 +96,7 @@ def test_a_tree_by_hand():
     np.testing.assert_allclose(grown.values, [[0.25, 0.0, 0.625, 0.0, 0.0]])
     np.testing.assert_allclose(grown.qvalues[0, 1:], [1.0, -0.625, 0.0, 1.0])
     assert grown.positions[...].tolist() == [[1, 2, 3, 0, 6]]
-    for one, other in zip(root, same, strict=True):
-        np.testing.assert_array_equal(one, other)
+    jax.tree.map(np.testing.assert_array_equal, root, same)
     assert root.slot_visits.tolist() == [[2, 2]]
     assert root.slot_qvalues.tolist() == [[1.0, -0.625]]
     assert second.slot_visits.tolist() == [[1, 0]]
@@ -131,11 +130,9 @@ def test_boards_do_not_see_one_another_nor_the_program_around_them():
     together = jax.device_get(search(starts))
     for board in range(3):
         alone = search(starts[board : board + 1])
-        for one, other in zip(*map(jax.tree.leaves, (alone, together)), strict=True):
-            np.testing.assert_array_equal(one[0], other[board])
+        own = jax.tree.map(lambda x, b=board: x[b : b + 1], together)
+        jax.tree.map(np.testing.assert_array_equal, alone, own)
     assert len({tuple(row) for row in together.parents.tolist()}) > 1
     per_device = all_devices(1).per_device(in_turn, (BY_BOARD,), ROWS_BY_BOARD)
-    for one, other in zip(
-        *map(jax.tree.leaves, (jax.jit(per_device)(starts), together)), strict=True
-    ):
-        np.testing.assert_array_equal(one, np.stack([other, np.zeros_like(other), other]))
+    expected = jax.tree.map(lambda x: np.stack([x, np.zeros_like(x), x]), together)
+    jax.tree.map(np.testing.assert_array_equal, jax.jit(per_device)(starts), expected)
