@@ -28,20 +28,20 @@ class State(NamedTuple):
 
 
 @pytest.fixture
-def win_rates(monkeypatch) -> dict[int, float | None]:
-    """The win rates of what is saved, by iteration."""
-    rates = {}
+def saved(monkeypatch) -> list[int]:
+    """The iterations that are saved."""
+    done = []
 
     def save(directory, iteration, weights, run, config, *, win_rate, rows_sum) -> None:
         assert int(run.iterations) == iteration
-        rates[iteration] = win_rate
+        done.append(iteration)
 
     monkeypatch.setattr(run_loop, "save_checkpoint", save)
-    return rates
+    return done
 
 
 @pytest.fixture
-def run(tmp_path, win_rates):
+def run(tmp_path, saved):
     writer = MetricsWriter(tmp_path, done=0)
     state, display = State(Learner(np.zeros(1)), np.int32(0)), Display(is_quiet=True)
     yield OpenRun(CONFIG, tmp_path, types.SimpleNamespace(), state, display, writer)
@@ -59,14 +59,8 @@ def steps(run, evaluate, iterate=lambda: None):
     return iterations(run)
 
 
-def test_weights_with_a_win_rate_are_saved_whenever_they_come(run, win_rates):
-    rates = {3: {"win_rate": 0.5}, 4: {"win_rate": 0.7}, 5: {"matches": {}}}
-    assert len(list(steps(run, lambda state, done, _: rates.get(done, {})))) == 6
-    assert win_rates == {2: None, 3: 0.5, 4: 0.7, 6: None}
-
-
 @pytest.mark.parametrize("kind", [UsageError, RuntimeError])
-def test_an_error_in_a_match_costs_no_iteration(run, win_rates, kind):
+def test_an_error_in_a_match_costs_no_iteration(run, saved, kind):
     def evaluate(state, done, display):
         if done == 3:
             raise kind("the opponent has left")
@@ -77,7 +71,7 @@ def test_an_error_in_a_match_costs_no_iteration(run, win_rates, kind):
     command = f"python -m train run --resume {run.directory}"
     told = f"; iteration 3 is saved; to go on: {command}" if kind is UsageError else ""
     assert str(caught.value) == f"the opponent has left{told}"
-    assert list(win_rates) == [2, 3]
+    assert saved == [2, 3]
     assert [row["iteration"] for row in read_rows(run.directory)] == [1, 2, 3]
 
 
