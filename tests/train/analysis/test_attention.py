@@ -8,13 +8,11 @@ import jax
 import numpy as np
 import pytest
 
-from tests.support.learner import tiny
+from tests.support.learner import saved, tiny
 from tests.support.refusals import refusal
 from train.analysis import attention, pictures
 from train.analysis.attention import draw_attention, draw_ownership
-from train.checkpoints.store import save_checkpoint
 from train.checkpoints.weights import load_network
-from train.config import RunConfig, config_to_dict
 from train.config.run import HeuristicConfig
 from train.network import NetworkConfig, Variables
 from train.players import heuristics
@@ -55,18 +53,15 @@ def weights() -> Variables:
     return tiny.random_weights(SMALL)
 
 
-def save_run(directory: Path, **changes) -> Path:
+def save_run(directory: Path, *words: str) -> Path:
     """A run directory of one checkpoint."""
-    words = [f"--network.{key}={value}" for key, value in changes.items()]
-    config: RunConfig = tiny.config(*words)
-    variables = tiny.random_weights(config.network)
-    save_checkpoint(directory, 1, variables, {"nothing": np.zeros(1)}, config_to_dict(config))
-    return directory
+    return saved.save_run(directory, seeds={1: 0}, config=tiny.config(*words))
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory) -> Path:
-    return save_run(tmp_path_factory.mktemp("runs") / "seer", blocks="TRT", heads=2)
+    words = "--network.blocks=TRT", "--network.heads=2"
+    return save_run(tmp_path_factory.mktemp("runs") / "seer", *words)
 
 
 @pytest.fixture(scope="module")
@@ -203,7 +198,7 @@ def test_a_heuristics_map_is_its_weights(record, tmp_path, game):
 
 
 def test_what_cannot_be_drawn_is_refused_in_one_line(run, record, tmp_path):
-    blind = save_run(tmp_path / "blind", blocks="R", ownership="false")
+    blind = save_run(tmp_path / "blind", "--network.blocks=R", "--network.ownership=false")
     source, three, out = SourceRequest(record), SourceRequest("playwallgo-3p"), tmp_path / "a.svg"
     for player, asked, ply, path, said in (
         (run, source, 6, out, "--ply 6"),

@@ -33,14 +33,9 @@ def test_config_file_is_described():
     description = describe(tiny.PATH, measure=False)
     assert description.config == tiny.config()
     assert description.speed is None
-    page = shown(description)
-    for words in ("R, width 8", "block 1 R", "policy", "one 3×3 board of 8 planes (B)", "3×3×53"):
-        assert words in page
-    assert "evaluations/s" not in page
     total = sum(part.parameters for part in description.parts)
-    (footer,) = (line for line in page.splitlines() if "total" in line)
+    (footer,) = (line for line in shown(description).splitlines() if "total" in line)
     assert f"{total:,}" in footer
-    assert "100.0%" in footer
 
 
 def test_run_directory_is_measured(run, monkeypatch):
