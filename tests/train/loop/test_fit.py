@@ -132,12 +132,10 @@ def test_a_run_of_self_play_is_no_run_of_fit(games, straight, tmp_path):
     ("words", "said"),
     [
         (["--validation", "1.5"], "validation (1.5) must lie between 0 and 1"),
-        (["--records"], "records"),
         (["--resume", "nowhere"], "CONFIG has no effect with --resume"),
     ],
 )
 def test_usage_errors_are_one_line(games, tmp_path, words, said):
-    given = ["fit", tiny.PATH, "--runs", tmp_path]
-    given += [] if words == ["--records"] else ["--records", games]
+    given = ["fit", tiny.PATH, "--runs", tmp_path, "--records", games]
     message = complaint(command(*given, *words))
     assert said in message and "\n" not in message

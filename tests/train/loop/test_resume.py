@@ -33,16 +33,20 @@ class Killed(BaseException):
     """Stands in for a kill of the process."""
 
 
-def break_off(monkeypatch, during: int, act=None, *, place=(training, "run_iteration")) -> None:
-    """Call `act`, a Ctrl-C by default, at the end of an iteration, before its row is written; once.
-    `place` is what computes an iteration."""
+def ctrl_c() -> None:
+    signal.raise_signal(signal.SIGINT)
+
+
+def break_off(monkeypatch, during: int, act=ctrl_c, *, place=(training, "run_iteration")) -> None:
+    """Call `act` at the end of an iteration, before its row is written; once. `place` is what
+    computes an iteration."""
     iterate = getattr(*place)
 
     def wrapped(programs, state, iteration):
         result = iterate(programs, state, iteration)
         if iteration == during:
             monkeypatch.setattr(*place, iterate)
-            (act or functools.partial(signal.raise_signal, signal.SIGINT))()
+            act()
         return result
 
     monkeypatch.setattr(*place, wrapped)
@@ -84,10 +88,6 @@ def test_run_learns_and_is_complete(tiny_run):
     assert found[-1]["replay_positions"] > 0
     losses = [row["policy_loss"] for row in found if "policy_loss" in row]
     assert len(set(losses)) == len(losses) >= 4
-    assert found[2]["opponent"] == "random"
-    # The newest two, and the best: that of the one short match, which iteration 3 has played.
-    assert kept(tiny_run, store.WEIGHTS) == ["3", "4", "6"]
-    assert kept(tiny_run, store.RESUME) == ["4", "6"]
     final = store.read_run(tiny_run, like(CONFIG))
     rows_held = final.replay_state.plies.terminated.shape[0]
     assert int(final.replay_state.written) == CONFIG.iterations * CONFIG.selfplay.plies > rows_held
@@ -172,12 +172,8 @@ def test_killed_before_anything_is_saved(tiny_run, tmp_path, monkeypatch):
 
 
 def test_second_interrupt_drops_the_iteration(tmp_path, monkeypatch):
-    def interrupt_twice():
-        signal.raise_signal(signal.SIGINT)
-        signal.raise_signal(signal.SIGINT)
-
     monkeypatch.setattr(interrupts, "TOGETHER", 0.0)
-    break_off(monkeypatch, 2, interrupt_twice)
+    break_off(monkeypatch, 2, lambda: [ctrl_c(), ctrl_c()])
     before = signal.getsignal(signal.SIGINT)
     with pytest.raises(KeyboardInterrupt):
         training.train(CONFIG, tmp_path, resume=False)
