@@ -209,6 +209,16 @@ def test_values_of_several_players(players, kind):
     chex.assert_trees_all_close(again, output, atol=1e-5)
 
 
+def test_each_t_block_has_attention():
+    def attention_of(blocks: str):
+        network = make_network(NetworkConfig(blocks=blocks, width=8, heads=2), CHANNELS)
+        return jax.eval_shape(network.attention, network.shapes, _planes(5, 5))
+
+    assert attention_of("TRT").shape == (4, 2, 2, 25, 25)
+    with pytest.raises(ValueError, match="without T blocks"):
+        attention_of("R")
+
+
 def test_weights_are_float32_where_floats_are_64_bit_by_default():
     with jax.enable_x64(True):
         network = make_network(
