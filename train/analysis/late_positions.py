@@ -27,7 +27,7 @@ import jax
 import numpy as np
 import pydantic
 
-from train.data.record_dataset import RecordedGames, make_examples
+from train.data.record_dataset import RecordedGames, check_rules, make_examples
 from train.runtime import files
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch, in_batches
@@ -41,11 +41,9 @@ from wallgo_jax.game.state import State
 _BATCH = 4096
 
 
-def _slots(mask: str) -> tuple[int, ...]:
-    bits = int(mask, 16)
-    if bits <= 0:
-        raise ValueError("must be a hexadecimal number with a bit for each slot")
-    return tuple(slot for slot in range(bits.bit_length()) if bits >> slot & 1)
+def _slots(mask: str) -> list[int]:
+    bits = max(int(str(mask), 16), 0)
+    return [slot for slot in range(bits.bit_length()) if bits >> slot & 1]
 
 
 class LatePosition(NamedTuple):
@@ -53,7 +51,9 @@ class LatePosition(NamedTuple):
 
     ply: int  # plies before it
     value: Annotated[int, pydantic.Field(ge=-1, le=1)]  # for the player to move
-    best: Annotated[tuple[int, ...], pydantic.BeforeValidator(_slots)]  # the plays that keep it
+    best: Annotated[  # the plays that keep it
+        tuple[int, ...], pydantic.Field(min_length=1), pydantic.BeforeValidator(_slots)
+    ]
     margin: int | None = None  # cells that best play leads by at the end, if it was proven
     margins: tuple[int, ...] | None = None  # after each legal play, if all were proven
 
@@ -115,17 +115,14 @@ class _Fields(pydantic.BaseModel):
 
 def _from_line(line: str) -> LateGame:
     record, fields = records.from_json(line), _Fields.model_validate_json(line)
-    if record.result is None:
-        raise ValueError("key 'result': the game has none; late positions are of finished games")
-    if record.grid not in (None, record.rules.size):
-        raise ValueError(f"key 'grid': is {record.grid}, not the board's own {record.rules.size}")
-    plies, placements = len(record.actions), len(record.rules.order)
+    plies = range(len(record.rules.order), len(record.actions))
     for ply, _, _, margin, margins in fields.late:
-        if not placements <= ply < plies:
-            allowed = f"is not from {placements}, after the placements, to below {plies}"
-            raise ValueError(f"key 'late': ply {ply} {allowed}")
-        if margins is not None and max(margins, default=None) != margin:
-            raise ValueError(f"key 'late': ply {ply}: 'margin' must be the most of 'margins'")
+        is_most = margins is None or max(margins, default=None) == margin
+        if record.result is None or ply not in plies or not is_most:
+            raise ValueError(
+                f"key 'late': ply {ply} must be after the placements of a finished game, its "
+                "'margin' the most of 'margins'"
+            )
     others = fields.refused, fields.unclear, fields.node_limit, fields.options
     return LateGame(record, fields.late, *others)
 
@@ -238,8 +235,7 @@ def states_of(games: Sequence[LateGame], where: str = "") -> LatePositions:
     games = [game for _, game in numbered]
     rules = games[0].record.rules
     for game, place in zip(games, places, strict=True):
-        if game.record.rules != rules:
-            raise UsageError(f"{place}: its rules differ from those of the first game")
+        check_rules(game.record, rules, place)
     examples = fetch(make_examples(RecordedGames(tuple(game.record for game in games), places)))
     pairs = [(number, each) for number, game in enumerate(games) for each in game.proven]
     of_game = np.array([number for number, _ in pairs])
@@ -252,14 +248,12 @@ def states_of(games: Sequence[LateGame], where: str = "") -> LatePositions:
     best, margins = np.zeros_like(legal), np.full(legal.shape, np.nan, np.float32)
     for row, ((number, each), slots) in enumerate(zip(pairs, legal, strict=True)):
         place, count = f"{places[number]}, ply {each.ply}", slots.sum()
-        if wrong := set(each.best) - set(np.flatnonzero(slots).tolist()):
-            raise UsageError(f"{place}: 'best' has slot {min(wrong)}, which is not legal")
+        plays = set(np.flatnonzero(slots).tolist())
+        is_sound = plays == {*each.best} if each.value == LOSS else plays >= {*each.best}
+        if not is_sound or (each.margins is not None and len(each.margins) != count):
+            raise UsageError(f"{place}: 'best' or 'margins' do not fit the {count} legal plays")
         best[row, list(each.best)] = True
-        if each.value == LOSS and (best[row] != slots).any():
-            raise UsageError(f"{place}: is lost, so 'best' must have all {count} legal plays")
         if each.margins is not None:
-            if len(each.margins) != count:
-                raise UsageError(f"{place}: {len(each.margins)} margins, but {count} legal plays")
             margins[row, slots] = each.margins
     return LatePositions(
         rules=rules,

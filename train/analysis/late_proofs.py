@@ -18,20 +18,13 @@ from train.analysis.late_positions import (
     to_line,
 )
 from train.arena.result import wilson_interval
-from train.data.record_dataset import (
-    Examples,
-    RecordedGames,
-    make_examples,
-    read_recorded_games,
-)
+from train.data.record_dataset import Examples, RecordedGames, check_rules, make_examples
 from train.runtime import files
 from train.runtime.display import Table
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
 from train.solver.boards import board_of
 from train.solver.late import Refusal, check_provable, prove
-from wallgo_jax.formats import records
-from wallgo_jax.formats.files import UNREADABLE
 from wallgo_jax.formats.records import Record
 from wallgo_jax.game.rules import Rules
 
@@ -46,24 +39,6 @@ class ProofOptions(NamedTuple):
     seed: int
 
 
-def read_games(paths: Sequence[Path]) -> RecordedGames:
-    """Read the finished games of record files.
-
-    Raises:
-      UsageError: a file cannot be read, has no finished game or boards of another shape than the
-        first game.
-    """
-    for path in paths:
-        try:
-            first = next(records.read(path), None)
-        except (*UNREADABLE, ValueError) as error:
-            reason = getattr(error, "strerror", None) or error
-            raise UsageError(f"{path}: cannot be read: {reason}") from None
-        if first is not None:
-            return read_recorded_games(paths, first.rules)
-    raise UsageError("accuracy: no game in the files")
-
-
 def prove_games(
     recorded: RecordedGames,
     out: Path,
@@ -75,7 +50,7 @@ def prove_games(
     """Prove positions of the games that are not in the file yet, and add each game to it.
 
     Args:
-      recorded: finished games of one rule set that can be proven.
+      recorded: finished games of one rule set.
       out: the file; what it holds is kept.
       options: how many, and which.
       on_progress: called with the number of positions proven so far.
@@ -85,14 +60,11 @@ def prove_games(
       All games of the file.
 
     Raises:
-      UsageError: the rules cannot be proven, a game has other rules than the first, the file
-        cannot be read or written, or games of it have other rules or were made with other options.
+      UsageError: the rules cannot be proven, the file cannot be read or written, or games of it
+        have other rules or were made with other options.
     """
     rules = recorded.records[0].rules
     check_provable(rules)
-    for record, place in zip(*recorded, strict=True):
-        if record.rules != rules:
-            raise UsageError(f"{place}: its rules differ from those of the first game")
     if out.suffix == ".gz":
         raise UsageError(f"{out}: grows line by line, so it must not end in .gz")
     games = read_late(out, is_growing=True)
@@ -117,9 +89,7 @@ def prove_games(
 def _check_same(where: str, game: LateGame, rules: Rules, options: ProofOptions) -> None:
     """Refuse a file whose games have other rules, or whose tables would mix positions that were
     taken in several ways."""
-    if game.record.rules != rules:
-        complaint = "its rules differ from those of the games to prove; choose another --late"
-        raise UsageError(f"{where}: {complaint}")
+    check_rules(game.record, rules, where)
     recorded = {} if game.options is None else game.options._asdict()
     recorded |= {"node_limit": game.node_limit} if game.node_limit else {}
     for key, old in recorded.items():

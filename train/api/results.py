@@ -19,7 +19,7 @@ from train.ratings import report as ratings_report
 from train.ratings.pool import MeasuredPool
 from train.runtime.display import Table, to_dataframe
 from train.runtime.errors import UsageError
-from train.runtime.files import reason_of, writing
+from train.runtime.files import reading, writing
 from wallgo_jax.formats import records
 from wallgo_jax.game.rules import Rules, name_of
 
@@ -398,10 +398,8 @@ def metrics_of(run: Path) -> list[Row]:
       UsageError: there are none.
     """
     path = run / METRICS_FILE
-    try:
+    with reading(path):
         rows = read_rows(path)
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be read: {reason_of(error)}") from None
     if not rows:
         raise UsageError(f"{path}: has no iteration yet")
     return rows

@@ -4,15 +4,15 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
-from train.api.arguments import DEFAULT_RULES
+from train.api.arguments import DEFAULT_RULES, AtLeastOne, valid
 from train.api.configs import AnyRules, read_rules
 from train.api.results import Result
 from train.review import game_review
 from train.review.game_review import GameReview
 from train.review.page import Siblings, compare_siblings, draw_review
 from train.review.player import player_for_game
-from train.runtime.errors import UsageError, usage_errors
-from train.runtime.files import replace_text
+from train.runtime.errors import usage_errors
+from train.runtime.files import reading, replace_text
 from train.runtime.interrupts import Shown, follow
 from wallgo_jax import render
 from wallgo_jax.cli.sources import LoadedGame, SourceRequest, read_games
@@ -33,6 +33,7 @@ def load_game(source: str | Path, *, game: int = 1, rules: AnyRules | None = Non
       UsageError: what is wrong with it, where, and what is allowed.
     """
     default = read_rules(DEFAULT_RULES if rules is None else rules)
+    valid(AtLeastOne, game=game)
     return load_source(SourceRequest(str(source), game=game, default_rules=default)).game
 
 
@@ -42,13 +43,8 @@ def load_source(request: SourceRequest) -> LoadedGame:
     Raises:
       UsageError: as `load_game`.
     """
-    try:
-        with usage_errors():
-            if request.game < 1:
-                raise ValueError(f"--game {request.game}: games are numbered from 1")
-            return next(read_games(request))
-    except OSError as error:
-        raise UsageError(f"{request.source}: cannot be read: {error.strerror}") from None
+    with usage_errors(), reading(request.source):
+        return next(read_games(request))
 
 
 @dataclasses.dataclass(frozen=True, repr=False)

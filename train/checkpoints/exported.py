@@ -27,7 +27,7 @@ from train.config.reading import in_toml, keys_of
 from train.config.rule_sets import rule_sets_in_words
 from train.network import Variables
 from train.runtime.errors import UsageError, validation_errors
-from train.runtime.files import read_json, reason_of, replace_bytes, replace_text, write_json
+from train.runtime.files import read_json, reading, replace_bytes, replace_text, write_json
 from train.search.evaluator import Calibration
 from wallgo_jax.env import VERSION
 from wallgo_jax.formats.files import is_unfinished
@@ -82,10 +82,8 @@ def read_weights(folder: Path, like: Variables) -> Variables:
         network than its config describes.
     """
     path = folder / WEIGHTS_FILE
-    try:
+    with reading(path):
         data = path.read_bytes()
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be read: {reason_of(error)}") from None
     if hashlib.sha256(data).hexdigest() != read_card(folder)["sha256"]:
         raise UsageError(f"{path}: is not what its card says")
     with np.load(io.BytesIO(data)) as arrays:

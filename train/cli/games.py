@@ -305,12 +305,13 @@ class Accuracy(Shared, AccuracyArguments):
 
     def _prove(self) -> int:
         from train.analysis import late_positions, late_proofs
+        from train.data.record_dataset import read_recorded_games
         from train.runtime.display import Display
         from train.runtime.interrupts import follow
 
         assert self.late is not None
         positions = self.positions or PROVEN
-        recorded = late_proofs.read_games(self.prove)
+        recorded = read_recorded_games(self.prove, keys=())
         options.check_files(self.late, self.sample)
         # Games may be those of --late itself, which grows and loses nothing.
         options.check_files(self.sample, inputs=self.prove)

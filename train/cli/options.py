@@ -77,7 +77,9 @@ SourceRules = Annotated[
         help="Rules of moves and codes: preset's name, JSON object, or file (JSON or TOML).",
     ),
 ]
-GameNumber = Annotated[int, tyro.conf.arg(help="Number of the game in a record file, from 1.")]
+GameNumber = Annotated[
+    AtLeastOne, tyro.conf.arg(help="Number of the game in a record file, from 1.")
+]
 ShippedPlayer = Annotated[Positional[str], arg("[PLAYER]", f"(default: {SHIPPED})")]
 
 

@@ -140,8 +140,8 @@ class Puzzles:
 
     def _rounds(self, player: Player, on_progress: OnStep) -> Iterator[RecordedGames]:
         """The games to search, some at a time: those of the files, or the player's own."""
-        from train.data.record_dataset import RecordedGames, make_examples
-        from train.review.own_games import own_rounds, read_games
+        from train.data.record_dataset import RecordedGames, make_examples, read_recorded_games
+        from train.review.own_games import own_rounds
 
         if not self.games:
             yield from own_rounds(
@@ -154,7 +154,7 @@ class Puzzles:
                 on_progress=lambda done: on_progress("own games", done, self.own_games, "games"),
             )
             return
-        recorded = read_games(self.games, player)
+        recorded = read_recorded_games(self.games, player.rules, keys=())
         starts = range(0, len(recorded.records), ROUND_GAMES)
         parts = [slice(first, first + ROUND_GAMES) for first in starts]
         rounds = [RecordedGames(recorded.records[part], recorded.places[part]) for part in parts]

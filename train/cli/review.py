@@ -123,6 +123,7 @@ class Calibrate:
         """Returns the exit code."""
         from train.api.players import rules_for
         from train.checkpoints.exported import CALIBRATION_KEY, add_to_card
+        from train.data.record_dataset import read_recorded_games
         from train.review import own_games, reliability
         from train.review.player import card_folder, make_analysis_player
         from train.runtime.display import Display
@@ -136,7 +137,7 @@ class Calibrate:
         simulations = player.search.simulations
         with follow(display, answer="the positions searched so far are measured") as work:
             if self.games:
-                recorded = own_games.read_games(self.games, player)
+                recorded = read_recorded_games(self.games, rules, keys=())
             else:
                 with display.task("own games", self.own_games, "games") as task:
                     recorded = own_games.play_own_games(

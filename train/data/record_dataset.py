@@ -14,12 +14,13 @@ import numpy as np
 from train.data.outcomes import Outcome
 from train.data.replay import NextPly, Sample
 from train.runtime.errors import UsageError, usage_errors
+from train.runtime.files import reading
 from train.runtime.host import fetch
 from wallgo_jax.formats import records
 from wallgo_jax.formats.records import Record
 from wallgo_jax.game import actions, referee
 from wallgo_jax.game.actions import NO_ACTION
-from wallgo_jax.game.rules import Rules
+from wallgo_jax.game.rules import Rules, name_of
 from wallgo_jax.game.state import Position, State, Variant, initial_position, make_variant
 
 _GAMES_AT_ONCE = 256
@@ -42,38 +43,48 @@ class RecordedGames(NamedTuple):
     places: tuple[str, ...]  # `FILE, game N`
 
 
-def read_recorded_games(paths: Sequence[Path], rules: Rules) -> RecordedGames:
+SHAPE = ("size", "players", "stones")
+"""Keys of rules that decide the shapes of a game's arrays."""
+
+
+def read_recorded_games(
+    paths: Sequence[Path], rules: Rules | None = None, *, keys: Sequence[str] = SHAPE
+) -> RecordedGames:
     """Read the finished games of record files; unfinished ones are left out.
 
+    Args:
+      paths: the files.
+      rules: that the games must fit; None for those of the first game.
+      keys: of the rules, in which they must agree; empty for all.
+
     Raises:
-      UsageError: a file cannot be read, a game does not fit the size, the players or the stones of
-        the rules, or no game is finished.
+      UsageError: a file cannot be read, a game does not fit the rules, or none is finished.
     """
     finished, places = [], []
     for path in paths:
-        try:
+        with usage_errors(), reading(path):
             for number, record in enumerate(records.read(path), start=1):
-                place = f"{path}, game {number}"
-                _check_shape(record, rules, place)
+                rules, place = rules or record.rules, f"{path}, game {number}"
+                check_rules(record, rules, place, keys=keys)
                 if record.result is not None:
                     finished.append(record)
                     places.append(place)
-        except OSError as error:
-            raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
-        except ValueError as error:
-            raise UsageError(str(error)) from None
     if not finished:
         raise UsageError(f"no finished game in {', '.join(map(str, paths)) or 'no file'}")
     return RecordedGames(tuple(finished), tuple(places))
 
 
-def _check_shape(record: Record, rules: Rules, place: str) -> None:
-    for key in ("size", "players", "stones"):
-        given, wanted = getattr(record.rules, key), getattr(rules, key)
-        if given != wanted:
-            raise UsageError(f"{place}: its rules have {key} {given}, the config's {wanted}")
-    if record.grid not in (None, rules.size):
-        raise UsageError(f"{place}: its grid is {record.grid}, only the board's own is learned")
+def check_rules(record: Record, rules: Rules, place: str, *, keys: Sequence[str] = ()) -> None:
+    """Refuse a game by other rules, or on a grid larger than their board, with a UsageError; the
+    rules are compared in some keys, or in all."""
+    its, wanted = record.rules.to_dict(), rules.to_dict() | {"grid": rules.size}
+    its["grid"] = record.grid or record.rules.size
+    for key in (*keys, "grid") if keys else wanted:
+        if its[key] != wanted[key]:
+            raise UsageError(
+                f"{place}: its rules ({name_of(record.rules)}) have {key} {its[key]}, not "
+                f"{wanted[key]}"
+            )
 
 
 def make_examples(recorded: RecordedGames) -> Examples:

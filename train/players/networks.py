@@ -9,7 +9,7 @@ from train.checkpoints.weights import TrainedNetwork
 from train.config import RunConfig
 from train.players.names import MODEL, PLAYER_KINDS, PlayerName, read_name, read_network_name
 from train.runtime.errors import UsageError
-from train.runtime.files import reason_of
+from train.runtime.files import reading
 from wallgo_jax.game.rules import PRESETS, Rules, name_of
 
 T = TypeVar("T")
@@ -38,10 +38,8 @@ def _read(name: PlayerName, of_model: Callable[[str], T], of_path: Callable[[Pat
     model = model_of(name)
     if model is not None:
         return of_model(model)
-    try:
+    with reading(name.target):  # such as a name too long or a closed folder
         return of_path(Path(name.target))
-    except OSError as error:  # such as of a name too long or a closed folder
-        raise UsageError(f"{name.target}: cannot be read: {reason_of(error)}") from None
 
 
 def model_of(name: PlayerName) -> str | None:

@@ -3,49 +3,24 @@ all boards at once, with the noise of self-play."""
 
 import dataclasses
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from itertools import chain
-from pathlib import Path
 from typing import Any
 
 import jax
 
-from train.data.record_dataset import (
-    Examples,
-    RecordedGames,
-    make_examples,
-    read_recorded_games,
-)
+from train.data.record_dataset import Examples, RecordedGames, make_examples
 from train.data.whole_games import WholeGames, make_whole_games
 from train.players.basic import Player
-from train.runtime.errors import UsageError
 from train.runtime.host import fetch
 from train.search.config import SearchConfig
 from train.search.evaluator import Evaluator
 from train.search.search import make_search
 from wallgo_jax.formats.records import Record
-from wallgo_jax.game.rules import Rules, name_of
+from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import State
 
 _BOARDS = 256
-
-
-def read_games(paths: Sequence[Path], player: Player) -> RecordedGames:
-    """Read the finished games of record files; unfinished ones are left out.
-
-    Raises:
-      UsageError: as `read_recorded_games`, or a game is of other rules than the player.
-    """
-    recorded = read_recorded_games(paths, player.rules)
-    for record, place in zip(recorded.records, recorded.places, strict=True):
-        if record.rules != player.rules:
-            given, wanted = record.rules.to_dict(), player.rules.to_dict()
-            key = next(key for key in given if given[key] != wanted[key])
-            raise UsageError(
-                f"{place}: its rules ({name_of(record.rules)}) have {key} {given[key]}, the "
-                f"player's ({name_of(player.rules)}) {wanted[key]}"
-            )
-    return recorded
 
 
 def play_own_games(player: Player, **options: Any) -> RecordedGames:

@@ -9,6 +9,7 @@ import numpy as np
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
+from train.data.record_dataset import check_rules
 from train.players.basic import Player
 from train.review.player import search_positions
 from train.review.puzzle_file import Puzzle
@@ -122,10 +123,7 @@ def check_puzzles(
     """
     rules = player.rules
     for number, puzzle in enumerate(puzzles, start=1):
-        if puzzle.record.rules != rules:
-            raise UsageError(f"puzzle {number}: its rules are not those of the first")
-        if puzzle.grid != rules.size:
-            raise UsageError(f"puzzle {number}: its grid is not the board's own")
+        check_rules(puzzle.record, rules, f"puzzle {number}")
     states = [state_of(puzzle) for puzzle in puzzles]
     is_only_win = exact_judge(rules)
     if is_only_win is not None:

@@ -45,6 +45,20 @@ def writing(path: Path) -> Iterator[None]:
         raise CannotWriteError(f"{path}: cannot be written: {reason_of(error)}") from None
 
 
+@contextlib.contextmanager
+def reading(path: Path | str) -> Iterator[None]:
+    """Turn an error of a file that cannot be read, or is damaged, into one line that names it.
+
+    Raises:
+      UsageError: the path cannot be read.
+    """
+    try:
+        yield
+    except UNREADABLE as error:
+        reason = getattr(error, "strerror", None) or "not a text (UTF-8) or gzip file"
+        raise UsageError(f"{path}: cannot be read: {reason}") from None
+
+
 def reason_of(error: OSError) -> str:
     """The system's words for an error."""
     return error.strerror or one_line(error) or type(error).__name__
@@ -145,12 +159,9 @@ def read_text(path: Path) -> str:
     Raises:
       UsageError: it cannot be read.
     """
-    try:
+    with reading(path):
         data = path.read_bytes()
         return (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8-sig")
-    except UNREADABLE as error:
-        reason = getattr(error, "strerror", None) or "not a text (UTF-8) or gzip file"
-        raise UsageError(f"{path}: cannot be read: {reason}") from None
 
 
 def read_json_lines(path: Path) -> list[str]:
