@@ -78,11 +78,8 @@ def refuse_functions(before: Mapping[str, Any], after: Mapping[str, Any], *, whe
 
 def _reader(key: str) -> Callable[[Any], Any]:
     def read(given: Any) -> Any:
-        if isinstance(given, str) and given:
-            return _known.get((key, given), Function(given, None))
-        if given == "" or isinstance(given, Function):
-            return given
-        raise ValueError("functions are passed from Python alone, docs/api.md")
+        is_name = isinstance(given, str) and given
+        return _known.get((key, given), Function(given, None)) if is_name else given
 
     return read
 
@@ -93,12 +90,13 @@ def _name_of(function: "Function | str") -> str:
 
 def _field(key: str) -> Any:
     """Validation and serialization of a key."""
-    return pydantic.PlainValidator(_reader(key)), pydantic.PlainSerializer(_name_of)
+    return pydantic.BeforeValidator(_reader(key)), pydantic.PlainSerializer(_name_of)
 
 
-CustomNetwork = Annotated[Function | str, *_field("network.custom")]
+_Named = pydantic.InstanceOf[Function] | str
+CustomNetwork = Annotated[_Named, *_field("network.custom")]
 """The pair (init, evaluate); empty for none, as are the others."""
-CustomPlanes = Annotated[Function | str, *_field("network.custom_planes")]
-CustomSearch = Annotated[Function | str, *_field("search.custom")]
-CustomLoss = Annotated[Function | str, *_field("learner.custom_loss")]
-CustomTargets = Annotated[Function | str, *_field("learner.custom_targets")]
+CustomPlanes = Annotated[_Named, *_field("network.custom_planes")]
+CustomSearch = Annotated[_Named, *_field("search.custom")]
+CustomLoss = Annotated[_Named, *_field("learner.custom_loss")]
+CustomTargets = Annotated[_Named, *_field("learner.custom_targets")]

@@ -1,11 +1,12 @@
 """A run's config from a file, a directory, a dict or keywords, checked as on the command line."""
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
 from train import functions
+from train.api.arguments import valid
 from train.config import (
     CONFIG_FILE,
     RunConfig,
@@ -15,11 +16,10 @@ from train.config import (
     read_config,
     read_saved_config,
 )
+from train.config.rule_sets import read_any_rules
 from train.functions import Function
 from train.network.build import read_network
-from train.runtime.errors import UsageError, usage_errors
-from wallgo_jax.formats import rules_text
-from wallgo_jax.game import rules as rules_lib
+from train.runtime.errors import usage_errors
 from wallgo_jax.game.rules import Rules
 
 Source = RunConfig | Mapping[str, Any] | str | Path
@@ -44,9 +44,8 @@ def make_config(
     """
     config, where = _read(source)
     fields = config_to_dict(config)
-    if not isinstance(changes or {}, Mapping):
-        raise UsageError(f"config: changes must be a dict of dotted keys, not {changes!r}")
-    for path, value in _leaves({**(changes or {}), **keys}):
+    given = valid(dict[str, Any], changes=changes or {})
+    for path, value in _leaves({**given, **keys}):
         assign(fields, path, value)
     functions.refuse_functions(config_to_dict(config), fields, where=where)
     return config_from_dict(fields, where=where)
@@ -59,9 +58,7 @@ def read_rules(rules: AnyRules) -> Rules:
       UsageError: what is wrong with them.
     """
     with usage_errors():
-        if isinstance(rules, Mapping):
-            return Rules.from_dict(rules)
-        return rules_text.read_rules(rules) if isinstance(rules, str) else rules_lib.named(rules)
+        return read_any_rules(rules)
 
 
 class Functions(TypedDict, total=False):
@@ -99,8 +96,8 @@ def use_functions(**given: Unpack[Functions]) -> dict[str, Function]:
         pair, name = call, ""
         if key == "network.custom":
             pair, name = read_network(call)
-        elif not callable(call):
-            raise UsageError(f"{key}: {call!r} is no function")
+        else:
+            valid(Callable[..., Any], **{name_of_function: call})
         with usage_errors():
             by_key[key] = functions.tell(key, pair, name=name)
     return by_key
@@ -124,11 +121,10 @@ def _read(source: Source | None) -> tuple[RunConfig, str]:
     if isinstance(source, Mapping):
         functions.refuse_functions({}, source, where="config")
         return config_from_dict(source, where="config"), "config"
-    if not isinstance(source, str | Path):
-        raise UsageError(f"config: {source!r} is no file, directory, dict or RunConfig")
-    if (Path(source) / CONFIG_FILE).is_file():
-        return read_saved_config(Path(source)), f"config {source}"
-    return read_config(source), f"config {source}"
+    path = valid(Path, config=source)
+    if (path / CONFIG_FILE).is_file():
+        return read_saved_config(path), f"config {path}"
+    return read_config(path), f"config {path}"
 
 
 def _leaves(tables: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:

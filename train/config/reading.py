@@ -19,13 +19,12 @@ from typing import Any, NamedTuple
 
 import pydantic
 
-from train.config.rule_sets import write_rule_sets
+from train.config.rule_sets import read_any_rules, write_rule_sets
 from train.config.run import CONFIG_FILE, OWN_FIELD, RunConfig
 from train.functions import Function, refuse_functions
-from train.runtime.errors import UsageError, validation_errors
+from train.runtime.errors import UsageError, usage_errors, validation_errors
 from train.runtime.files import read_json, read_toml
 from wallgo_jax.formats.near_names import did_you_mean
-from wallgo_jax.formats.rules_text import read_rules
 from wallgo_jax.game.rules import PRESETS, Rules, name_of
 
 _ADAPTER = pydantic.TypeAdapter(RunConfig)
@@ -111,14 +110,11 @@ def _pair_up(words: Sequence[str]) -> list[tuple[str, str]]:
     pairs, rest = [], list(words)
     while rest:
         word = rest.pop(0)
-        if not word.startswith("--") or len(word) == 2:
-            raise UsageError(f"command line: {word!r} is not an option; write --some.key value")
-        key, equals, value = word[2:].partition("=")
-        if not equals:
-            if not rest or rest[0].startswith("--"):
-                raise UsageError(f"command line: --{key} has no value")
-            value = rest.pop(0)
-        pairs.append((key, value))
+        key, equals, value = word.removeprefix("--").partition("=")
+        has_value = equals or (rest and not rest[0].startswith("--"))
+        if not word.startswith("--") or not key or not has_value:
+            raise UsageError(f"command line: {word!r}: write --some.key value")
+        pairs.append((key, value if equals else rest.pop(0)))
     return pairs
 
 
@@ -146,11 +142,8 @@ def assign(fields: dict[str, Any], path: str, value: Any) -> None:
     """
     *tables, last = path.split(".")
     if tables == ["rules"] and isinstance(fields.get("rules", RunConfig.rules), str | Rules):
-        given = fields.get("rules", RunConfig.rules)
-        try:
-            fields["rules"] = (read_rules(given) if isinstance(given, str) else given).to_dict()
-        except ValueError as error:
-            raise UsageError(f"config: {error}") from None
+        with usage_errors("config"):
+            fields["rules"] = read_any_rules(fields.get("rules", RunConfig.rules)).to_dict()
     for name in tables:
         fields = fields.setdefault(name, {})
         if not isinstance(fields, dict):
@@ -231,8 +224,7 @@ def _entries_of(table: type) -> dict[str, tuple[str, str, str]]:
     for attribute in parse(table.__doc__ or "", style=DocstringStyle.GOOGLE).params:
         text = " ".join((attribute.description or "").split())
         entry = _ENTRY.fullmatch(text)
-        if entry is None:
-            raise ValueError(f"{table.__name__}.{attribute.arg_name}: {text!r} is no sentence")
+        assert entry is not None, f"{table.__name__}.{attribute.arg_name}: {text!r} is no sentence"
         unit, meaning, more = (part or "" for part in entry.group("unit", "meaning", "more"))
         entries[attribute.arg_name] = (unit, meaning, more)
     return entries

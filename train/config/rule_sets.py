@@ -10,23 +10,30 @@ from typing import Annotated, Any
 import pydantic
 from pydantic.dataclasses import dataclass
 
-from train.runtime.errors import validation_errors
-from train.runtime.fields import STRICT
+from train.runtime.errors import UsageError, message_of
+from train.runtime.fields import STRICT, refuse
 from wallgo_jax.formats.rules_text import read_rules
-from wallgo_jax.game.rules import PRESETS, Rules, name_of
+from wallgo_jax.game.rules import PRESETS, Rules, name_of, named
 
 _NAME = r"[A-Za-z0-9][\w.+-]*"
 
 
-def _read_one(given: Any) -> Rules:
-    """Rules from a preset's name, a file, a table, or as they are."""
-    if isinstance(given, str):
-        return read_rules(given)
+def read_any_rules(given: Any) -> Rules:
+    """Rules from a preset's name, a JSON object, a file, a table, or as they are.
+
+    Raises:
+      ValueError: what is wrong with them.
+    """
     if isinstance(given, Mapping):
         return Rules.from_dict(given)
-    if isinstance(given, Rules):
-        return given
-    raise ValueError("must be the name of a preset or a table of rules")
+    return read_rules(given) if isinstance(given, str) else named(given)
+
+
+def check_two_players(rules: Rules, what: str) -> None:
+    """Refuse rules for more than two players with a UsageError that begins with what asks for
+    two."""
+    if rules.players != 2:
+        raise UsageError(f"{what}: is for two players, the rules are for {rules.players}")
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -39,7 +46,7 @@ class RuleSet:
       name: in tables and metrics, different from the others'.
     """
 
-    rules: Annotated[Rules, pydantic.PlainValidator(_read_one)]
+    rules: Annotated[Rules, pydantic.PlainValidator(read_any_rules)]
     weight: Annotated[float, pydantic.Field(ge=0.001, le=1_000_000)] = 1.0
     name: Annotated[str, pydantic.Field(pattern=rf"^({_NAME})?$")] = ""
 
@@ -67,12 +74,8 @@ def read_rule_sets(entries: Sequence[Any]) -> tuple[RuleSet, ...]:
     Raises:
       ValueError: in one line, which entry is wrong and what is allowed.
     """
-    try:
-        given = _ENTRIES.validate_python(entries)
-    except pydantic.ValidationError as error:
-        raise ValueError(validation_errors(error)) from None
     rule_sets: list[RuleSet] = []
-    for entry in given:
+    for entry in _ENTRIES.validate_python(entries):
         rule_sets.append(_named(entry, rule_sets))
     return tuple(rule_sets)
 
@@ -81,12 +84,14 @@ def _named(entry: RuleSet, before: Sequence[RuleSet]) -> RuleSet:
     """The entry with a name of its own, and rules that no entry before it has."""
     names, place = [other.name for other in before], f"entry {len(before) + 1}"
     for other in before:
-        if other.rules == entry.rules:
-            raise ValueError(f"{place} has the rules of {other.name} again; give one more weight")
-        if other.rules.players != entry.rules.players:
-            raise ValueError(f"{place} and {other.name} are for different numbers of players")
-    if entry.name in names:
-        raise ValueError(f"{place}: name {entry.name!r} is another entry's already")
+        rules, players = entry.rules, other.rules.players
+        refuse(
+            {
+                f"{place} has the rules of {other.name} again": rules == other.rules,
+                f"{place} is not for {players} players, as {other.name}": rules.players != players,
+                f"{place} has the name of another, {other.name!r}": entry.name == other.name,
+            }
+        )
     usual = _usual_name(entry.rules)
     name, number = entry.name or usual, 2
     while name in names:
@@ -141,9 +146,9 @@ def _read(given: Any) -> Rules | tuple[RuleSet, ...]:
     try:
         if isinstance(given, str):
             given = _read_text(given)
-        return read_rule_sets(given) if isinstance(given, list | tuple) else _read_one(given)
+        return read_rule_sets(given) if isinstance(given, list | tuple) else read_any_rules(given)
     except ValueError as error:
-        raise ValueError(str(error).removeprefix("rules: ")) from None
+        raise ValueError(message_of(error).removeprefix("rules: ")) from None
 
 
 RulesField = Annotated[Rules, pydantic.PlainValidator(_read), pydantic.PlainSerializer(write_rules)]

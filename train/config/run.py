@@ -16,11 +16,10 @@ from train.config.sprt import parse_sprt
 from train.data.config import ReplayConfig, SelfPlayConfig
 from train.learning.config import LearnerConfig, parse_freeze
 from train.network.config import NetworkConfig
-from train.runtime.fields import MAX_WHOLE, STRICT, AtLeastOne, Count, Seed, Share
+from train.runtime.fields import MAX_WHOLE, STRICT, AtLeastOne, Count, Seed, Share, refuse
 from train.search.config import MAX_SIMULATIONS, SearchConfig
 from wallgo_jax.board.geometry import MAX_GRID
 from wallgo_jax.game.rules import PRESETS, Rules
-from wallgo_jax.planes import check_planes
 
 _Cost = Annotated[float, Field(ge=-1, le=0)]
 _Scale = Annotated[float, Field(ge=0.001, le=1000)]
@@ -58,10 +57,16 @@ class HeuristicConfig:
     scale: _Scale = 10.0
 
     def __post_init__(self) -> None:
-        if self.semi_sure_own > self.sure_own:
-            raise ValueError("semi_sure_own must be from 0 to sure_own")
-        if self.semi_sure_other < self.sure_other:
-            raise ValueError("semi_sure_other must be from sure_other to 0")
+        is_over, is_under = (
+            self.semi_sure_own > self.sure_own,
+            self.semi_sure_other < self.sure_other,
+        )
+        refuse(
+            {
+                "semi_sure_own must be from 0 to sure_own": is_over,
+                "semi_sure_other must be from sure_other to 0": is_under,
+            }
+        )
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -96,9 +101,8 @@ def _check_sprt(text: str) -> str:
 
 
 def _check_name(name: str) -> str:
-    is_plain = name.isprintable() and Path(name).name == name
-    if not name or not is_plain or name.startswith("."):
-        raise ValueError(f"{name!r} must be a plain directory name")
+    is_plain = name.isprintable() and Path(name).name == name and not name.startswith(".")
+    refuse({f"{name!r} must be a plain directory name": not name or not is_plain})
     return name
 
 
@@ -276,12 +280,7 @@ class RunConfig:
         if isinstance(self.rules, tuple):  # a list of rule sets, which only a new config has
             object.__setattr__(self, "mix", self.rules if len(self.rules) > 1 else ())
             object.__setattr__(self, "rules", self.rules[0].rules)
-        try:
-            check_planes(self.network.planes)
-        except ValueError as error:
-            raise ValueError(f"network.{error}") from None
-        for conflict in self._conflicts():
-            raise ValueError(conflict)
+        refuse(dict.fromkeys(self._conflicts(), True))
 
     def _conflicts(self) -> Iterator[str]:
         """What is wrong between keys, and what is allowed."""

@@ -1,12 +1,19 @@
 """A sequential test's hypotheses and error rates, read from text."""
 
-import dataclasses
 import math
+from typing import Annotated
 
-_MAX_ELO = 2000.0
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+
+from train.runtime.errors import usage_errors
+from train.runtime.fields import refuse
+
+_Elo = Annotated[float, Field(ge=-2000, le=2000)]
+_Chance = Annotated[float, Field(gt=0, lt=0.5)]
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Sprt:
     """A test whether the first player is `elo1` points stronger (H1) or only `elo0` (H0).
 
@@ -20,20 +27,13 @@ class Sprt:
       ValueError: in one line, which number is wrong and what is allowed.
     """
 
-    elo0: float
-    elo1: float
-    alpha: float = 0.05
-    beta: float = 0.05
+    elo0: _Elo
+    elo1: _Elo
+    alpha: _Chance = 0.05
+    beta: _Chance = 0.05
 
     def __post_init__(self) -> None:
-        if not -_MAX_ELO <= self.elo0 < self.elo1 <= _MAX_ELO:
-            raise ValueError(
-                f"sprt: elo0 ({self.elo0:g}) must be below elo1 ({self.elo1:g}), both within "
-                f"±{_MAX_ELO:g}"
-            )
-        for name in ("alpha", "beta"):
-            if not 0 < getattr(self, name) < 0.5:
-                raise ValueError(f"sprt: {name} ({getattr(self, name):g}) must be in 0 to 0.5")
+        refuse({f"elo0 ({self.elo0:g}) must be below elo1 ({self.elo1:g})": self.elo0 >= self.elo1})
 
     @property
     def lower(self) -> float:
@@ -50,12 +50,10 @@ def parse_sprt(text: str) -> Sprt:
     """A test from `ELO0,ELO1` or `ELO0,ELO1,ALPHA,BETA`.
 
     Raises:
-      ValueError: in one line, what is wrong.
+      UsageError: in one line, what is wrong.
     """
-    try:
+    with usage_errors("sprt"):
         numbers = [float(word) for word in text.split(",")]
-    except ValueError:
-        numbers = []
-    if len(numbers) not in (2, 4) or not all(map(math.isfinite, numbers)):
-        raise ValueError(f"sprt: {text!r} is not ELO0,ELO1 or ELO0,ELO1,ALPHA,BETA, such as 0,20")
-    return Sprt(*numbers)
+        form = f"{text!r} is not ELO0,ELO1 or ELO0,ELO1,ALPHA,BETA, such as 0,20"
+        refuse({form: len(numbers) not in (2, 4)})
+        return Sprt(**dict(zip(("elo0", "elo1", "alpha", "beta"), numbers, strict=False)))

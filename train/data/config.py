@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from train.runtime.fields import STRICT, AtLeastOne, Count, Positive, Share
+from train.runtime.fields import STRICT, AtLeastOne, Count, Positive, Share, refuse
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -69,7 +69,7 @@ class SelfPlayConfig:
     opening_prob: Share = 1.0
     opening_plies: Count = 0
     random_opening_prob: Share = 0.0
-    temperature: float = 0.0
+    temperature: Annotated[float, Field(ge=0, le=100)] = 0.0
     final_temperature: Annotated[float, Field(ge=0.01, le=100)] = 0.2
     temperature_halflife: Positive = 7.0
     bootstrap_iterations: Count = 0
@@ -77,16 +77,17 @@ class SelfPlayConfig:
     opponent: str = ""
 
     def __post_init__(self) -> None:
-        if self.random_opening_prob > 0 and self.opening_plies == 0 and self.setup_prob == 0:
-            raise ValueError(
-                "random_opening_prob must be 0 where opening_plies and setup_prob are 0"
-            )
-        if self.temperature != 0 and not 0.01 <= self.temperature <= 100:
-            raise ValueError("temperature must be 0 or from 0.01 to 100")
-        if 0 < self.temperature < self.final_temperature:
-            raise ValueError(
-                f"temperature must be 0 or at least final_temperature ({self.final_temperature:g})"
-            )
+        has_opening, last = self.opening_plies > 0 or self.setup_prob > 0, self.final_temperature
+        refuse(
+            {
+                "random_opening_prob must be 0 where opening_plies and setup_prob are 0": (
+                    self.random_opening_prob > 0 and not has_opening
+                ),
+                f"temperature must be 0 or at least final_temperature ({last:g})": (
+                    0 < self.temperature < last
+                ),
+            }
+        )
 
 
 @dataclass(frozen=True, config=STRICT)

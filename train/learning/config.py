@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, Field
 from pydantic.dataclasses import dataclass
 
 from train.functions import CustomLoss, CustomTargets
@@ -16,8 +16,10 @@ from train.runtime.fields import (
     NotNegative,
     Positive,
     Share,
+    refuse,
 )
 
+_InnerShare = Annotated[float, Field(gt=0, lt=1)]
 MOST_FROZEN = 10**5
 """The most iterations for which a group can be frozen, so that its steps can be counted."""
 
@@ -53,13 +55,12 @@ def parse_freeze(entries: Sequence[str]) -> dict[str, int]:
     waits: dict[str, int] = {}
     for entry in entries:
         group, _, count = entry.partition("=")
-        if not group or not count.isdecimal() or not 0 < int(count) <= MOST_FROZEN:
+        is_number = count.isdecimal() and 0 < int(count) <= MOST_FROZEN
+        if not group or group in waits or not is_number:
             raise ValueError(
-                f"{entry!r} is not GROUP=ITERATIONS, such as 'trunk=30', with iterations "
-                f"from 1 to {MOST_FROZEN}"
+                f"{entry!r} is not GROUP=ITERATIONS, such as 'trunk=30', each group once, with "
+                f"iterations from 1 to {MOST_FROZEN}"
             )
-        if group in waits:
-            raise ValueError(f"{entry!r} names the group {group!r} again")
         waits[group] = int(count)
     return waits
 
@@ -70,8 +71,7 @@ def _check_freeze(entries: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _check_drops(shares: tuple[float, ...]) -> tuple[float, ...]:
-    if not all(0 < share < 1 for share in shares) or list(shares) != sorted(shares):
-        raise ValueError("must be shares between 0 and 1 in rising order")
+    refuse({"must be in rising order": list(shares) != sorted(shares)})
     return shares
 
 
@@ -123,7 +123,7 @@ class LearnerConfig:
     learning_rate: Positive = 3e-3
     schedule: Literal["cosine", "steps"] = "cosine"
     final_rate: Share = 0.1
-    lr_drops: Annotated[tuple[float, ...], AfterValidator(_check_drops)] = (0.7, 0.9)
+    lr_drops: Annotated[tuple[_InnerShare, ...], AfterValidator(_check_drops)] = (0.7, 0.9)
     warmup: Count = 50
     weight_decay: NotNegative = 1e-4
     max_grad_norm: Positive = 1.0
@@ -138,5 +138,5 @@ class LearnerConfig:
     freeze: Annotated[tuple[str, ...], AfterValidator(_check_freeze)] = ()
 
     def __post_init__(self) -> None:
-        if self.td_steps > 0 and self.value_mix == 0:
-            raise ValueError("td_steps must be 0 where value_mix is 0")
+        is_idle = self.td_steps > 0 and self.value_mix == 0
+        refuse({"td_steps must be 0 where value_mix is 0": is_idle})

@@ -2,12 +2,14 @@
 
 import re
 from collections.abc import Iterator
-from typing import Literal
+from typing import Annotated, Literal
 
+from pydantic import AfterValidator
 from pydantic.dataclasses import dataclass
 
 from train.functions import CustomNetwork, CustomPlanes
-from train.runtime.fields import STRICT, AtLeastOne, Count, Positive
+from train.runtime.fields import STRICT, AtLeastOne, Count, Positive, refuse
+from wallgo_jax.planes import check_planes
 
 RESIDUAL, TRANSFORMER, WALLED = "R", "T", "W"
 MAX_BLOCKS = 200
@@ -34,14 +36,17 @@ def parse_blocks(text: str) -> str:
     blocks, before = text, ""
     while blocks != before:
         before, blocks = blocks, _REPEATED.sub(repeat, blocks)
-    if not re.fullmatch("[RTW]+", blocks):
+    if not re.fullmatch(f"[RTW]{{1,{MAX_BLOCKS}}}", blocks):
         raise ValueError(
             f"blocks: {text!r} is not made of R, T and W, counts and brackets, such as 'RRT', "
-            "'2R1T' or 'R3(RRT)'"
+            f"'2R1T' or 'R3(RRT)', of at most {MAX_BLOCKS} blocks"
         )
-    if len(blocks) > MAX_BLOCKS:
-        raise ValueError(f"blocks: {text!r} has more than {MAX_BLOCKS} blocks")
     return blocks
+
+
+def _check_planes(planes: str) -> str:
+    check_planes(planes)
+    return planes
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -106,7 +111,7 @@ class NetworkConfig:
     walled_convolutions: Literal[1, 2] = 1
     stones_close_gates: bool = False
     walking_bias: bool = False
-    planes: str = "BTR"
+    planes: Annotated[str, AfterValidator(_check_planes)] = "BTR"
     mover_first: bool = True
     dtype: Literal["auto", "float32", "bfloat16"] = "auto"
     custom: CustomNetwork = ""
@@ -114,10 +119,9 @@ class NetworkConfig:
     playable: bool = False
 
     def __post_init__(self) -> None:
-        for wrong in self._wrong(parse_blocks(self.blocks)):
-            raise ValueError(wrong)
+        refuse(dict.fromkeys(self._conflicts(parse_blocks(self.blocks)), True))
 
-    def _wrong(self, blocks: str) -> Iterator[str]:
+    def _conflicts(self, blocks: str) -> Iterator[str]:
         """What is not allowed, in words."""
         has_attention, has_head = TRANSFORMER in blocks, self.destination_head
         for key in ("destination_width", "destination_rank", "destination_path"):

@@ -1,6 +1,7 @@
 """Options of the search, in a file without jax, so that reading a config is quick."""
 
 import dataclasses
+import re
 from collections.abc import Sequence
 from typing import Annotated, Literal, get_args
 
@@ -8,7 +9,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from train.functions import CustomSearch
-from train.runtime.fields import STRICT, AtLeastOne, Count, NotNegative, Positive, Share
+from train.runtime.fields import STRICT, AtLeastOne, Count, NotNegative, Positive, Share, refuse
 
 Kind = Literal["gumbel", "puct"]
 Engine = Literal["native", "mctx"]
@@ -20,6 +21,7 @@ MOVE_CLASSES = ("placement", "stay", "one_step", "two_steps")
 _CONSIDERED = ((4, 2), (16, 4), (32, 8), (MAX_SIMULATIONS, 16))
 """The most simulations at which a player considers a number of actions, and that number."""
 _MOST_BOOST = 20.0
+_BOOST = re.compile(rf"({'|'.join(MOVE_CLASSES)})=((?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)")
 _LEAST_MCTX_C_INIT = 1e-3
 """mctx masks illegal slots at the root alone: below it the weight of the prior must outdo its noise
 of 1e-7, which all slots get, for any number of visits and slots."""
@@ -105,55 +107,43 @@ class SearchConfig:
     custom: CustomSearch = ""
 
     def __post_init__(self) -> None:
-        for complaint, is_wrong in self._conflicts().items():
-            if is_wrong:
-                raise ValueError(complaint)
-
-    def _conflicts(self) -> dict[str, bool]:
-        """Combinations of options that are refused, with the reasons."""
         is_mctx, has_rounds = self.engine == "mctx", self.rounds and self.kind == "gumbel"
-        return {
-            "opponents must be 'paranoid' for engine 'mctx', whose trees keep one value a node": (
-                self.opponents == "maxn" and is_mctx
-            ),
-            "rounds must be false for opponents 'maxn'": self.opponents == "maxn" and has_rounds,
-            "rounds must be false for engine 'mctx'": has_rounds and is_mctx,
-            f"c_init must be at least {_LEAST_MCTX_C_INIT} for engine 'mctx', whose noise else "
-            "chooses illegal slots": (
-                is_mctx and self.kind == "puct" and self.c_init < _LEAST_MCTX_C_INIT
-            ),
-            "temperature must be 0 or from 0.01 to 100": 0 < self.temperature < 0.01,
-            "first_simulations must be at most simulations": (
-                self.first_simulations > self.simulations
-            ),
-            "prior_boost must be empty for a search that Python passes": bool(
-                parse_boosts(self.prior_boost) and self.custom
-            ),
-        }
+        is_maxn, has_boosts = self.opponents == "maxn", bool(parse_boosts(self.prior_boost))
+        refuse(
+            {
+                "opponents must be 'paranoid' for engine 'mctx', whose trees keep one value a "
+                "node": is_maxn and is_mctx,
+                "rounds must be false for opponents 'maxn'": is_maxn and has_rounds,
+                "rounds must be false for engine 'mctx'": has_rounds and is_mctx,
+                f"c_init must be at least {_LEAST_MCTX_C_INIT} for engine 'mctx', whose noise else "
+                "chooses illegal slots": (
+                    is_mctx and self.kind == "puct" and self.c_init < _LEAST_MCTX_C_INIT
+                ),
+                "temperature must be 0 or from 0.01 to 100": 0 < self.temperature < 0.01,
+                "first_simulations must be at most simulations": (
+                    self.first_simulations > self.simulations
+                ),
+                "prior_boost must be empty for a search that Python passes": (
+                    has_boosts and bool(self.custom)
+                ),
+            }
+        )
 
 
 def parse_boosts(words: Sequence[str]) -> dict[str, float]:
     """The boost of each class, from words CLASS=LOGITS.
 
     Raises:
-      ValueError: a word is not of that form, or names a class that does not exist, or one again.
+      ValueError: a word is not of that form, or names a class again.
     """
     boosts: dict[str, float] = {}
     for word in words:
-        name, _, amount = word.partition("=")
-        if name not in MOVE_CLASSES:
-            raise ValueError(
-                f"prior_boost {word!r} names no class of moves; write CLASS=LOGITS with one of "
-                f"{', '.join(MOVE_CLASSES)}"
-            )
-        try:
-            logits = float(amount)
-        except ValueError:
-            logits = -1.0
+        read = _BOOST.fullmatch(word)
+        name, logits = (read[1], float(read[2])) if read else ("", 0.0)
         if name in boosts or not 0 < logits <= _MOST_BOOST:
             raise ValueError(
-                f"prior_boost {word!r}: write each class once, with logits above 0, at most "
-                f"{_MOST_BOOST:g}"
+                f"prior_boost {word!r} is not CLASS=LOGITS with one of {', '.join(MOVE_CLASSES)}, "
+                f"each once, and logits above 0, at most {_MOST_BOOST:g}"
             )
         boosts[name] = logits
     return boosts

@@ -178,5 +178,5 @@ def test_wrong_strings_are_refused_in_a_line(text):
     "text", ["201R", "3(2(40R))", "99999999999999999999R", 9 * "999(" + "R" + 9 * ")"]
 )
 def test_there_may_be_too_many_blocks(text):
-    with pytest.raises(ValueError, match="more than 200 blocks"):
+    with pytest.raises(ValueError, match="at most 200 blocks"):
         parse_blocks(text)
