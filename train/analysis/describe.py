@@ -58,10 +58,8 @@ def describe(
       measure: run the network for some seconds to measure its speed, with new weights for a config.
 
     Raises:
-      UsageError: the target cannot be read, or the batch is below 1.
+      UsageError: the target cannot be read.
     """
-    if batch < 1:
-        raise UsageError(f"describe: batch ({batch}) must be at least 1")
     source, config, variables = _read_target(target)
     players, size = config.rules.players, config.grid_side
     if config.network.custom:

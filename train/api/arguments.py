@@ -6,7 +6,7 @@ Nothing here loads JAX, so that a command's help page is there at once.
 import dataclasses
 import enum
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, get_type_hints
 
@@ -14,7 +14,7 @@ import pydantic
 import tyro
 from pydantic import Field
 
-from train.runtime.errors import UsageError, usage_errors
+from train.runtime.errors import usage_errors
 from train.runtime.fields import AtLeastOne, Count, Seed
 from train.search.config import MAX_SIMULATIONS
 from wallgo_jax.cli.parsing import Flag
@@ -45,6 +45,26 @@ File = Annotated[Path | None, arg("FILE", "")]
 Read = Annotated[File, READ]
 Written = Annotated[File, WRITTEN]
 Simulations = Annotated[int, Field(ge=0, le=MAX_SIMULATIONS)]
+Games = Annotated[int, Field(ge=1, le=2**30)]
+"""The most that a match can count in int32, each opening in every seating."""
+Players = Annotated[list[Any], Field(min_length=2)]
+Topic = Literal[
+    "features",
+    "blocks",
+    "size",
+    "balance",
+    "mobility",
+    "footing",
+    "transfer",
+    "padding",
+    "corridors",
+    "adversary",
+    "mixed",
+    "setups",
+    "exact",
+    "supervised",
+]
+"""Experiments that have a scale (`train.experiments.catalogue`)."""
 RandomSeed = Annotated[Seed, tyro.conf.arg(help="Random seed.")]
 WeightsFile = Annotated[
     Read,
@@ -85,14 +105,6 @@ def takes(record: type) -> Callable[[Call], Call]:
     return show
 
 
-def check_list(what: str, players: Any, least: int) -> None:
-    """Refuse what is no list of at least this many players with a UsageError."""
-    if isinstance(players, str) or not isinstance(players, Sequence):
-        raise UsageError(f"{what}: players must be a list, not {players!r}")
-    if len(players) < least:
-        raise UsageError(f"{what}: {len(players)} players are too few")
-
-
 def valid(kind: Any, **named: Any) -> Any:
     """A value with its name, which pydantic reads as a type of the fields below.
 
@@ -119,7 +131,7 @@ class PlayerArguments:
 class GameArguments(PlayerArguments):
     """Options of every call in which players meet."""
 
-    games: AtLeastOne = 400
+    games: Games = 400
     """Games of a match, a meeting or a pairing at least, so that each opening is played in every
     order of the players: half of them with each colour."""
     opening_plies: Count = 2
@@ -156,7 +168,7 @@ class TournamentArguments(GameArguments):
     )
     """Each player meets each, or is out after two losses; with more than two at a table, all
     tables meet."""
-    games: AtLeastOne = 2
+    games: Games = 2
     heats: Count = 0
     """Players of a heat before an elimination (its last start behind); 0 for no heats."""
     records: Records = None
@@ -166,7 +178,7 @@ class TournamentArguments(GameArguments):
 class EloArguments(GameArguments):
     """Options of a pool of rated players."""
 
-    games: AtLeastOne = 40
+    games: Games = 40
     minutes: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 10.0
     """Minutes to play for, but at least the games that connect all players: one pairing for each
     player but one. Once the first is played, a line says how long they take. Each call plays on for

@@ -13,10 +13,11 @@ from train.api.arguments import (
     ELIMINATION,
     ROUND_ROBIN,
     MatchArguments,
+    Players,
     TournamentArguments,
-    check_list,
     checked,
     takes,
+    valid,
 )
 from train.api.players import AnyPlayer, Player, players_of
 from train.api.results import PlayedMatch, Series, TournamentResult
@@ -29,10 +30,12 @@ from train.arena.match_programs import check_opening
 from train.arena.openings import OpeningOptions, choose_opening
 from train.arena.report import read_matches
 from train.arena.tournament import Score, TournamentMatch
+from train.config.rule_sets import check_two_players
 from train.config.sprt import parse_sprt
 from train.ratings.pool import MAX_BATCH
 from train.runtime.display import Display
 from train.runtime.errors import UsageError, usage_errors
+from train.runtime.fields import refuse
 from train.runtime.host import callback_errors
 from train.runtime.interrupts import Follower, Shown, follow
 from wallgo_jax.game.rules import Rules
@@ -68,13 +71,10 @@ def match(
         seated = [player.registered for player in fill_seats(entrants, rules)]
     if how.records and opening.positions and not opening.positions.has_games:
         raise UsageError("match: records need openings of games: a diagram has no plies")
+    if test is not None:
+        check_two_players(rules, "match: sprt")
     if rules.players > 2:
         _check_named_once(given, entrants)
-        if test is not None:
-            raise UsageError(
-                f"match: sprt is a test of two players, the rules are for {rules.players}; leave "
-                "it out and read the interval"
-            )
     title = (" against " if rules.players == 2 else " · ").join(each.name for each in seated)
     total = games_of(seated, how.games)
     with follow(progress, title, total, answer="the games that are over are kept") as work:
@@ -107,8 +107,7 @@ def match(
 
 def seated_match(players: Sequence[AnyPlayer], **options: Any) -> PlayedMatch:
     """`match` of the players of a list, one for each seat, or two."""
-    check_list("seated_match", players, 2)
-    return match(*players, **options)
+    return match(*valid(Players, players=players), **options)
 
 
 def series(files: Sequence[str | Path]) -> Series:
@@ -155,16 +154,20 @@ def tournament(
       UsageError: as `match`, or a player stands there twice.
       KeyboardInterrupt: Ctrl-C came.
     """
-    check_list("tournament", players, 2)
     how = checked(TournamentArguments, options)
-    entrants = players_of(players, how)
+    entrants = players_of(valid(Players, players=players), how)
     rules, names = entrants[0].rules, [player.name for player in entrants]
     seats, registered = rules.players, [player.registered for player in entrants]
-    if how.heats and (how.form != ELIMINATION or how.heats < 2):
-        raise UsageError("tournament: heats are of 2 or more, and before an elimination")
-    if how.form == ELIMINATION and seats > 2:
-        raise UsageError(f"tournament: only a round robin has tables of {seats}")
-    with usage_errors():
+    is_elimination = how.form == ELIMINATION
+    with usage_errors("tournament"):
+        refuse(
+            {
+                "heats are of 2 or more, before an elimination": (
+                    how.heats == 1 or (how.heats > 0 and not is_elimination)
+                ),
+                f"only a round robin has tables of {seats}": is_elimination and seats > 2,
+            }
+        )
         check_opening(rules, how.opening_plies)
         tournament_lib.check_entrants(names, seats)
         match_lib.check_players(registered, rules)

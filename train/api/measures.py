@@ -16,14 +16,14 @@ from train.analysis import pictures
 from train.analysis.accuracy import Accuracy, Sample
 from train.analysis.describe import Description
 from train.analysis.late_positions import LatePositions, load_late
-from train.api.arguments import SOLVED_RULES, AccuracyArguments, checked, takes
+from train.api.arguments import SOLVED_RULES, AccuracyArguments, Topic, checked, takes, valid
 from train.api.configs import Source, make_config
 from train.api.players import AnyPlayer, Player, make_player, rules_for
 from train.api.results import Result
 from train.api.states import States, batch_of
 from train.checkpoints.weights import TrainedNetwork
 from train.config import RunConfig, read_config
-from train.experiments.catalogue import EXPERIMENTS, run_experiment
+from train.experiments.catalogue import run_experiment
 from train.experiments.lib.pages import Report
 from train.experiments.lib.scales import Scales, read_scales
 from train.metrics.intervals import Interval, intervals_figure
@@ -257,8 +257,7 @@ def run_study(
     Raises:
       UsageError: there is no such topic, or a key, a player or a file is not allowed.
     """
-    if topic not in EXPERIMENTS:
-        raise UsageError(f"run_study: unknown topic {topic!r}; topics: {', '.join(EXPERIMENTS)}")
+    valid(Topic, topic=topic)
     given = "" if scale is None else f", {str(scale) if isinstance(scale, Path) else scale!r}"
     command = f"train.run_study({topic!r}{given}, out={str(out)!r})"
     source = Path(scale) if isinstance(scale, str) else scale

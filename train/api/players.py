@@ -365,8 +365,7 @@ def _token_of(act: MoveFunction) -> str:
 
 
 def _player_of_function(act: MoveFunction) -> basic.Player:
-    if not callable(act):
-        raise UsageError(f"player: {act!r} is neither a name nor a function")
+    valid(Callable[..., Any], player=act)
     name = getattr(act, "__name__", "player")
 
     @jax.jit

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from train.api.arguments import EloArguments, check_list, checked, takes
+from train.api.arguments import EloArguments, checked, takes, valid
 from train.api.players import AnyPlayer, players_of, rules_for
 from train.api.results import RatedPool
 from train.arena import match as match_lib
@@ -52,8 +52,7 @@ def elo(
       UsageError: a player or a number is not allowed, or the budget is too small.
       KeyboardInterrupt: Ctrl-C came; the games of finished pairings are in the cache's file.
     """
-    check_list("elo", players, 1)
-    how = checked(EloArguments, options)
+    how, players = checked(EloArguments, options), valid(list[Any], players=players)
     named = [each for each in players if not isinstance(each, Path | Entrant)]
     rules = rules_for(
         [*named, *(str(each) for each in players if isinstance(each, Path))], how.rules

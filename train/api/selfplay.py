@@ -162,9 +162,7 @@ def _exploring(player: Player, simulations: int | None) -> Search:
     """A player's search with the noise and the value scale of training."""
     searching = player.searching
     count = searching.simulations if simulations is None else simulations
-    if count is None or count == 0:
-        raise UsageError("selfplay: say the simulations of a search that explores")
-    valid(Simulations, simulations=count)
+    count = valid(Annotated[Simulations, Field(ge=1)], simulations=count)
     # The player has a match's options, but these games are to be learned from.
     trained = searching.trained
     learning = SearchConfig() if trained is None else trained.config.search

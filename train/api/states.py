@@ -38,16 +38,15 @@ def batch_of(states: States, rules: Rules) -> tuple[State, bool]:
     """
     game: Any = states.states[-1] if isinstance(states, Game) else getattr(states, "game", states)
     rank = np.ndim(getattr(getattr(game, "position", None), "ply", np.zeros((0, 0))))
-    if not isinstance(game, State) or rank > 1:
+    batch = game if rank else jax.tree.map(lambda x: np.asarray(x)[None], game)
+    try:
+        assert isinstance(game, State) and rank < 2
+        jax.eval_shape(jax.vmap(assert_board), batch)
+    except (AssertionError, ValueError):
         raise UsageError(
             f"state: {type(states).__name__} is no state of the env or of the game, a batch [B] of "
             "them, or a Game"
-        )
-    batch = game if rank else jax.tree.map(lambda x: np.asarray(x)[None], game)
-    try:
-        jax.eval_shape(jax.vmap(assert_board), batch)
-    except (AssertionError, ValueError):
-        raise UsageError("state: its arrays are not those of boards") from None
+        ) from None
     sizes, given = sizes_of(rules), sizes_of_state(batch)
     is_smaller = given.grid < sizes.grid or given.stones < sizes.stones
     if sizes.players != given.players or is_smaller:

@@ -73,14 +73,15 @@ def play_on_host(
     )
     match = set_up(opened, _SEATINGS, boards=boards, plies=rules.max_plies)
     programs = _Programs(players, rules, drawn_plies=opened.draws.shape[1])
-    for tick in itertools.count():
+    ticks = itertools.count()
+    while True:
         is_over = fetch(match.last.terminated)
         programs.end_sessions(is_over)
         on_progress(int(is_over.sum()))
         if is_over.all() or should_stop():
             return match, tuple(programs.forfeits.get(game, "") for game in range(games))
         states, turns, *seen = _look(match, variant)
-        tick_key = jax.random.fold_in(play_key, tick)
+        tick_key = jax.random.fold_in(play_key, next(ticks))
         for entrant, player in enumerate(players):
             if isinstance(player.act, ExternalAct):
                 moves, is_lost = programs.ask(entrant, *fetch((states, turns[entrant], *seen)))
@@ -90,7 +91,6 @@ def play_on_host(
                 slots = player.act(player.variables, states, entrant_key)
                 is_lost = np.zeros(boards, bool)
             match = _play(match, opened, states, slots, turns[entrant], is_lost)
-    raise AssertionError("a match ends")
 
 
 @dataclasses.dataclass(frozen=True)

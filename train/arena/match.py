@@ -26,11 +26,10 @@ from train.arena import host_match, match_programs
 from train.arena.match_programs import MatchState, Seatings, seatings_of
 from train.arena.openings import OpeningOptions
 from train.arena.result import MatchResult
+from train.config.rule_sets import check_two_players
 from train.players.basic import Player
 from train.runtime.devices import broadcast_boards, local_devices
-from train.runtime.errors import UsageError
 from train.runtime.host import fetch
-from train.runtime.memory import check_sizes
 from wallgo_jax.game import referee
 from wallgo_jax.game.actions import NO_ACTION
 from wallgo_jax.game.rules import Rules
@@ -127,10 +126,6 @@ def play_match(
     """
     check_players(players, rules)
     match_programs.check_opening(rules, options.opening.plies)
-    check_sizes(batch=options.batch)
-    if options.games > match_programs.MAX_GAMES:
-        most = match_programs.MAX_GAMES
-        raise UsageError(f"games = {options.games} is too large; at most {most} can be kept")
     entrants, games = entrants_of(players), games_of(players, options.games)
     how: dict[str, Any] = {"games": games, "key": key, "on_progress": on_progress}
     how["should_stop"] = options.should_stop
@@ -150,9 +145,8 @@ def play_match(
 
 def check_players(players: Sequence[Player], rules: Rules) -> None:
     """Refuse other programs in games of more than two players with a UsageError."""
-    for player in players:
-        if rules.players > 2 and host_match.is_external(player):
-            raise UsageError(f"match: {player.name}: other programs play games of two players")
+    for player in filter(host_match.is_external, players):
+        check_two_players(rules, f"match: {player.name}")
 
 
 def play_meeting(

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from train.runtime.devices import broadcast_boards
-from train.runtime.errors import UsageError
+from train.runtime.errors import UsageError, usage_errors
 from train.runtime.host import fetch
 from wallgo_jax.cli.sources import SourceRequest, read_positions
 from wallgo_jax.formats.diagram import rules_of
@@ -69,15 +69,13 @@ def read_openings(path: Path | str, rules: Rules) -> Positions:
     Raises:
       UsageError: the file cannot be read, or a position is over, or by other rules.
     """
-    try:
+    with usage_errors("--openings"):
         opened = list(read_positions(SourceRequest(str(path))))
-    except ValueError as error:
-        raise UsageError(f"--openings: {error}") from None
     for number, (state, _) in enumerate(opened, start=1):
-        if rules_of(state) != rules or state.grid != rules.size:
-            raise UsageError(f"--openings: {path}: position {number} is by other rules")
-        if bool(state.position.terminated):
-            raise UsageError(f"--openings: {path}: position {number} is over")
+        is_other = rules_of(state) != rules or state.grid != rules.size
+        if is_other or bool(state.position.terminated):
+            what = "by other rules" if is_other else "over"
+            raise UsageError(f"--openings: {path}: position {number} is {what}")
     games = [played or () for _, played in opened]
     table = np.full((len(opened), max(map(len, games), default=0)), NO_ACTION, np.int32)
     for row, played in zip(table, games, strict=True):

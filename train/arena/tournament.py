@@ -121,11 +121,11 @@ def check_entrants(names: Sequence[str], seats: int = 2) -> None:
     Raises:
       ValueError: in one line, what is wrong.
     """
-    if len(names) < seats:
-        raise ValueError(f"tournament: {len(names)} players; at least {seats} are wanted")
-    twice = [name for name, count in Counter(names).items() if count > 1]
-    if twice:
-        raise ValueError(f"tournament: player {twice[0]!r} is named twice")
+    if len(names) < seats or len({*names}) < len(names):
+        raise ValueError(
+            f"tournament: at least {seats} players are wanted, none named twice; there are "
+            f"{', '.join(names)}"
+        )
 
 
 def rounds_of(names: Sequence[str]) -> list[list[tuple[str, str]]]:

@@ -28,7 +28,7 @@ from train.bench.timing import (
     make_loop_bench,
 )
 from train.runtime.devices import Devices, broadcast_boards
-from train.runtime.errors import UsageError
+from train.runtime.errors import require
 from wallgo_jax import env as env_lib
 from wallgo_jax.game import actions, chance, referee
 from wallgo_jax.game.rules import Rules
@@ -86,8 +86,7 @@ def make_bench(game: BenchGame, boards: int, devices: Devices) -> Benchmark:
 
     def amounts(plies: int, sums: dict[str, float]) -> dict[str, float]:
         claimed = boards * plies
-        if claimed % 2**32 != sums["plies"]:
-            raise RuntimeError(f"{game.name}: {sums['plies']} plies were played, not {claimed}")
+        assert claimed % 2**32 == sums["plies"], f"{game.name}: {sums['plies']} plies were played"
         return sums | {"plies": claimed}
 
     fresh = jax.jit(game.first)(jax.random.key(9))
@@ -216,15 +215,11 @@ def pgx_env(name: str) -> tuple[Any, Callable[..., Any]]:
     Raises:
       UsageError: pgx is not installed.
     """
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # pgx's own imports warn
-            import pgx
-            from pgx.experimental import auto_reset
-    except ImportError:
-        raise UsageError(
-            "bench: --against pgx needs pgx: pip install 'wallgo-jax[bench]'"
-        ) from None
+    require("bench: --against pgx", "bench", "pgx")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # pgx's own imports warn
+        import pgx
+        from pgx.experimental import auto_reset
     make: Any = pgx.make
     env = make(name)
     return env, auto_reset(env.step, env.init)

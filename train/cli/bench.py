@@ -218,6 +218,7 @@ class Bench:
         """Train unless a run is named, and measure its kept checkpoints."""
         from train.arena.match_programs import check_opening
         from train.config import read_saved_config
+        from train.config.rule_sets import check_two_players
         from train.experiments import strength
         from train.loop import training
         from train.runtime.display import Display
@@ -232,8 +233,7 @@ class Bench:
                 )
             config = read_saved_config(run)
         how: dict[str, Any] = {"games": self.games, "opening_plies": self.opening_plies}
-        if config.rules.players != 2:
-            raise UsageError(f"bench: --what {STRENGTH} plays games of two players")
+        check_two_players(config.rules, f"bench: --what {STRENGTH}")
         check_opening(config.rules, self.opening_plies)
         if run is None:
             config = strength.training_config(config, f"{config.name}-{STRENGTH}")

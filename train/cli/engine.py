@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
-import importlib.util
 import os
 import signal
 import sys
@@ -21,15 +20,13 @@ from train.cli import options
 from train.cli.options import File, Seed, WeightsFile, arg
 from train.config import SHIPPED, read_config
 from train.engine.options import EngineOptions
-from train.runtime.errors import UsageError, usage_errors
+from train.runtime.errors import require, usage_errors
 from train.runtime.interrupts import leave
 from wallgo_jax.cli.parsing import Flag
 from wallgo_jax.game.rules import Rules, name_of
 
 if TYPE_CHECKING:
     from train.engine.sessions import Sessions
-
-_LIBRARIES = ("aiohttp", "prompt_toolkit")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,9 +58,7 @@ class Play:
 
     def run(self) -> int:
         """Returns the exit code."""
-        missing = [name for name in _LIBRARIES if importlib.util.find_spec(name) is None]
-        if missing:
-            raise UsageError(f"play needs {', '.join(missing)}: pip install 'wallgo-jax[play]'")
+        require("play", "play", "aiohttp", "prompt_toolkit")
         from train.api.players import rules_for
 
         rules = rules_for([self.player] if self.player else [], self.rules)

@@ -10,13 +10,13 @@ import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
+from train.api.arguments import Topic
 from train.cli import options
 from train.cli.options import WRITTEN, File, Positional, RandomSeed, arg
 from train.cli.review import Calibrate
 from train.config import SHIPPED
-from train.runtime.errors import UsageError
 from train.runtime.interrupts import EXIT_INTERRUPTED, interrupts
 from wallgo_jax.cli.parsing import Flag, Program
 
@@ -30,22 +30,6 @@ if TYPE_CHECKING:
 
 
 ABLATION = "ablation"
-What = Literal[
-    "features",
-    "blocks",
-    "size",
-    "balance",
-    "mobility",
-    "footing",
-    "transfer",
-    "padding",
-    "corridors",
-    "adversary",
-    "mixed",
-    "setups",
-    "exact",
-    "supervised",
-]
 _OUT = Path("out/study")
 
 
@@ -62,7 +46,7 @@ class Experiment:
         "experiment ablation configs/ablations/recipe.toml --out out/recipe --screening",
     )
 
-    what: Annotated[Positional[What], arg("WHAT")]
+    what: Annotated[Positional[Topic], arg("WHAT")]
     """features: plane sets trained and matched; blocks: residual, Transformer and walled blocks
     trained and matched; size: how large the game is; balance: who wins, and openings; mobility:
     reachability control and passing; footing: equal time, many simulations, what a doubling is
@@ -202,18 +186,17 @@ class Levels:
     def _entrants(self) -> tuple[list[Entrant], Rules]:
         """The player at zero and the levels, weakest first, and the rules."""
         from train.api.players import make_player, rules_for
+        from train.config.rule_sets import check_two_players
         from train.players import registry
-        from train.players.names import read_network_name
+        from train.players.names import check_without_budget, read_network_name
         from train.players.networks import network_config
         from train.ratings import pool
         from train.ui.machine import LEVELS, ZERO
 
         read = read_network_name(self.player)
-        if read.has_budget or read.kind == "net":
-            raise UsageError(f"levels: player {self.player!r}: name a network without simulations")
+        check_without_budget(read, searches=True)
         rules = rules_for([read.full])
-        if rules.players != 2:
-            raise UsageError("levels: Elo is measured in games of two players")
+        check_two_players(rules, "levels")
         config, zero = network_config(read), make_player(ZERO, rules)
         played_by = {key: dataclasses.asdict(getattr(config, key)) for key in ("network", "search")}
         entrants = [pool.Entrant(zero.name, zero.identity, zero.registered)]

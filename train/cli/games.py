@@ -8,10 +8,13 @@ import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from pydantic import Field
+
 from train.api.arguments import (
     SOLVED_RULES,
     AccuracyArguments,
     EloArguments,
+    Games,
     MatchArguments,
     TournamentArguments,
 )
@@ -71,7 +74,7 @@ class Match(Shared, MatchArguments):
     """Test that PLAYER is not weaker than OPPONENT. The exit code is 0 if it is not, and 1 if it is
     weaker or the games do not tell."""
     games: Annotated[  # type: ignore[assignment]
-        AtLeastOne | None, arg("INT", "(default: 400, with --gate 20000)")
+        Games | None, arg("INT", "(default: 400, with --gate 20000)")
     ] = None
     opening_plies: Annotated[  # type: ignore[assignment]
         Count | None, arg("INT", "(default: 2, with --gate 4)")
@@ -125,7 +128,9 @@ class Tournament(Shared, TournamentArguments):
         "tournament random greedy wjx ethen --rules playwallgo-3p",
     )
 
-    players: Annotated[Positional[tuple[str, ...]], arg("PLAYER ...", "(required)")]
+    players: Annotated[
+        Positional[tuple[str, ...]], Field(min_length=2), arg("PLAYER ...", "(required)")
+    ]
     """Players, as docs/players.md names them; in an elimination without heats, strongest first."""
 
     def run(self) -> int:

@@ -7,18 +7,21 @@ import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from train.cli import options
-from train.cli.options import READ, WRITTEN, Positional, RandomSeed, Seed, arg
+from train.cli.options import READ, WRITTEN, AtLeastOne, Positional, RandomSeed, Seed, arg
 from train.config import SHIPPED
 from train.runtime.errors import UsageError, usage_errors
+from train.runtime.fields import distinct
 from wallgo_jax.cli.parsing import Program
 
 if TYPE_CHECKING:
     from wallgo_jax.cli.sources import SourceRequest
 
 Theme = Literal["light", "dark"]
+_Pairs = Annotated[int, Field(ge=2, multiple_of=2)]
+_SOME = Field(min_length=1)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,7 +32,7 @@ class Describe:
 
     target: Annotated[options.ShippedPlayer, arg("[CONFIG|PLAYER]"), READ] = SHIPPED
     """TOML file or trained player, named as in docs/players.md."""
-    batch: int = 256
+    batch: AtLeastOne = 256
     """Boards of an evaluation whose speed is measured."""
     measure: Annotated[bool, arg(hint="")] = True
     """Leave the speed out, whose measurement takes some seconds."""
@@ -135,9 +138,9 @@ class Corridors:
     rules: Annotated[options.RulesText, arg(hint=f"(default: {options.DEFAULT_RULES})")] = (
         options.DEFAULT_RULES
     )
-    count: int = 100
+    count: _Pairs = 100
     """Positions to generate, an even number."""
-    min_distance: int = 10
+    min_distance: AtLeastOne = 10
     """Fewest steps to the nearest enemy stone."""
     seed: RandomSeed = 0
 
@@ -165,17 +168,18 @@ class Probe:
     EXAMPLES = ("probe runs/probe-6R runs/probe-RRTRRT --json out/probe.json",)
 
     players: Annotated[
-        Positional[tuple[str, ...]], arg("[PLAYER ...]", f"(default: {SHIPPED})")
+        Positional[tuple[str, ...]], arg("[PLAYER ...]", f"(default: {SHIPPED})"), _SOME
     ] = (SHIPPED,)
     """Trained players, as in docs/players.md; each network is asked with new weights, too."""
     rules: options.RulesText = ""
-    count_train: Annotated[int, Field(ge=10)] = 8000
+    count_train: Annotated[int, Field(ge=10, multiple_of=2)] = 8000
     """Positions that a head learns from, for each seed."""
-    count_test: int = 4000
+    count_test: _Pairs = 4000
     """Positions that it is asked about, for each seed: corridors of other shapes."""
-    min_distance: int = 10
+    min_distance: AtLeastOne = 10
     """Fewest steps to the nearest enemy stone."""
-    seeds: Annotated[tuple[Seed, ...], arg("INT ...")] = (0, 1, 2)
+    # The same answers, counted twice, would narrow the interval.
+    seeds: Annotated[tuple[Seed, ...], arg("INT ..."), _SOME, AfterValidator(distinct)] = (0, 1, 2)
     """Random seeds of the positions, of the heads and of new weights."""
     read: Literal["cell", "board"] = "board"
     """Features that a head reads: those of the queried cell, or these with means and maxima over

@@ -123,6 +123,7 @@ class Calibrate:
         """Returns the exit code."""
         from train.api.players import rules_for
         from train.checkpoints.exported import CALIBRATION_KEY, add_to_card
+        from train.config.rule_sets import check_two_players
         from train.data.record_dataset import read_recorded_games
         from train.review import own_games, reliability
         from train.review.player import card_folder, make_analysis_player
@@ -131,8 +132,7 @@ class Calibrate:
 
         folder = card_folder(self.player) if self.card else None
         rules = rules_for([self.player], self.rules)
-        if rules.players != 2:
-            raise UsageError("calibrate: win chances are calibrated for two players")
+        check_two_players(rules, "calibrate")
         player, display = make_analysis_player(self.player, rules), Display()
         simulations = player.search.simulations
         with follow(display, answer="the positions searched so far are measured") as work:

@@ -10,12 +10,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from train.cli import options
 from train.cli.options import ConfigFile, Positional, Written, arg, without
 from train.config import CONFIG_FILE, RunConfig, change_config, read_config, read_saved_config
 from train.runtime.errors import UsageError
+from train.runtime.fields import distinct
 from train.runtime.files import names_of_runs
 from train.runtime.interrupts import EXIT_INTERRUPTED
 from wallgo_jax.cli.parsing import Flag
@@ -205,7 +206,12 @@ class Curves:
 
     EXAMPLES = ("curves runs/quickstart", "curves runs/a runs/b --axis hours --out out/ab.svg")
 
-    runs: Annotated[Positional[tuple[Path, ...]], Field(min_length=1), arg("RUN ...", "(required)")]
+    runs: Annotated[
+        Positional[tuple[Path, ...]],
+        Field(min_length=1),
+        AfterValidator(distinct),
+        arg("RUN ...", "(required)"),
+    ]
     """Run directories."""
     axis: Axis = "iteration"
     """Horizontal axis: iterations, hours of the run, or positions played (of `fit`, learned)."""
@@ -220,8 +226,6 @@ class Curves:
         from train.metrics.figure import draw_metrics
         from train.metrics.rows import METRICS_FILE, write_csv
 
-        if len(set(self.runs)) < len(self.runs):
-            raise UsageError("curves: a run is named twice")
         out = self.out
         if self.csv is None:
             first = self.runs[0]

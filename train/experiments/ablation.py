@@ -31,10 +31,11 @@ from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import jax
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from train.arena.match_programs import check_opening
 from train.config import RunConfig, config_from_dict, config_to_dict, read_config
+from train.config.rule_sets import check_two_players
 from train.experiments import pace
 from train.experiments.lib import stats, trainings
 from train.experiments.lib.pages import PAGE, Report, write_report
@@ -47,6 +48,7 @@ from train.loop.train_step import make_run_programs
 from train.players.registry import make_player
 from train.runtime.display import Table
 from train.runtime.errors import NotFiniteError, UsageError, usage_errors
+from train.runtime.fields import distinct, refuse
 from train.runtime.files import check_writable, locked, read_toml
 
 BASE = "base"
@@ -171,17 +173,15 @@ class AblationOptions(Scale):
     seeds: Count  # paired ones
     games: Pairs  # of each seed's match, shared among `opening_plies`
     simulations: Count  # of a move in the matches
-    opening_plies: tuple[Plies, ...]  # random plies that games start with, the same for all changes
+    opening_plies: Annotated[  # random plies that games start with, the same for all changes
+        tuple[Plies, ...], Field(min_length=1), AfterValidator(distinct)
+    ]
     first_seed: Annotated[int, Field(ge=0, le=2**30)] = 0  # the others follow it
 
     def model_post_init(self, context: Any) -> None:
-        parts = len(self.opening_plies)
-        if not parts or len(set(self.opening_plies)) < parts:
-            raise ValueError("opening_plies must be different numbers")
-        if self.games % (2 * parts):
-            raise ValueError(
-                f"games must be a multiple of {2 * parts}, as each part has two colours"
-            )
+        parts = 2 * len(self.opening_plies)
+        said = f"games must be a multiple of {parts}, as each part has two colours"
+        refuse({said: self.games % parts > 0})
 
 
 class ChangeResult(NamedTuple):
@@ -247,8 +247,7 @@ class Ablation:
     def _check(self, change: Change) -> None:
         rules = change.config.rules
         with usage_errors(f"ablation: {change.name}"):
-            if rules.players != 2:
-                raise UsageError(f"the rules are for {rules.players} players, a match is for 2")
+            check_two_players(rules, "a match")
             check_opening(rules, max(self.options.opening_plies))
             make_bootstrap(change.config)
             start_of(change.config, self.work.directory, resume=False)

@@ -39,12 +39,12 @@ from train.experiments.lib import stats, trainings
 from train.experiments.lib.pages import Picture, Report
 from train.experiments.lib.stats import Estimate
 from train.experiments.lib.trainings import Trained, Variant
-from train.experiments.lib.work import Work, check_two_players, play_games
+from train.experiments.lib.work import Work, check_network, play_games
 from train.learning.losses import make_targets, ownership_errors
 from train.metrics.intervals import Curve, curves_figure
 from train.metrics.rows import METRICS_FILE, read_rows
 from train.network.build import network_for, observer_for
-from train.players.names import read_network_name
+from train.players.names import check_without_budget, read_network_name
 from train.players.networks import load_network, network_config
 from train.players.registry import make_frozen_opponent, make_player
 from train.players.searching import network_player
@@ -213,9 +213,8 @@ def _victims(work: Work) -> list[Victim]:
 def named_victim(text: str, budget: str) -> Victim:
     """A victim by the name of its player."""
     read = read_network_name(text)
-    if read.kind == "net":
-        raise UsageError(f"experiment: player {text!r}: name a network that searches")
-    check_two_players(text)
+    check_without_budget(read, searches=True)
+    check_network(text)
     name = Path(read.target.rpartition(":")[2]).name
     made_by = trainings.weights_of(load_network(text))
     return Victim(name, f"{text}{budget}", network_config(read).rules, made_by)

@@ -14,7 +14,7 @@ import numpy as np
 
 from train.experiments.lib import stats
 from train.experiments.lib.pages import Picture, Report
-from train.experiments.lib.work import SelfplayGames, Work, check_two_players, selfplay_games
+from train.experiments.lib.work import SelfplayGames, Work, check_network, selfplay_games
 from train.experiments.openings import Plies, setup_of, turned_actions
 from train.metrics.figure import GREY, INK, new_figure
 from train.runtime.display import Table
@@ -81,7 +81,7 @@ def report(work: Work) -> Report:
     scale = work.scale.balance
     rows, tables, pictures, data = [], [], [], {}
     for player in scale.players:
-        check_two_players(player)
+        check_network(player)
     for player in scale.players:
         for simulations in scale.simulations:
             games = selfplay_games(work, player, simulations=simulations, games=scale.games)

@@ -31,7 +31,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from train.config.rule_sets import check_two_players
 from train.runtime.devices import broadcast_boards
+from train.runtime.fields import refuse
 from train.runtime.files import write_lines
 from train.runtime.host import fetch
 from wallgo_jax.board import bitboard
@@ -87,16 +89,16 @@ def make_corridors(
       ValueError: wrong arguments, or no such position is found.
     """
     size, built = rules.size, rules.size**2 - 2 * rules.size + 2  # edges off a tree, and the cut
-    wrong = {
-        f"the rules are for {rules.players} players on size {size}, not for 2 on size "
-        f"{MIN_SIZE} or more": rules.players != 2 or size < MIN_SIZE,
-        f"count is {count}, not an even number from 2 on": count < 2 or count % 2 != 0,
-        f"min_distance is {min_distance}, not at least 1": min_distance < 1,
-        f"a maze of size {size} takes {built} walls, more than two players with {rules.walls} each "
-        "build before the end": rules.walls is not None and 2 * rules.walls <= built,
-    }
-    if complaints := [complaint for complaint, is_wrong in wrong.items() if is_wrong]:
-        raise ValueError(f"corridors: {complaints[0]}")
+    check_two_players(rules, "corridors")
+    refuse(
+        {
+            f"corridors: size {size} is below {MIN_SIZE}": size < MIN_SIZE,
+            f"corridors: a maze of size {size} takes {built} walls, more than two players with "
+            f"{rules.walls} each build before the end": (
+                rules.walls is not None and 2 * rules.walls <= built
+            ),
+        }
+    )
     drawn: set[bytes] = set()
     rng = np.random.default_rng(seed)
     pairs: list[_Pair] = []

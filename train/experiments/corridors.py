@@ -28,6 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from train.checkpoints.weights import weights_digest
+from train.config.rule_sets import check_two_players
 from train.experiments.blocks import block_variants
 from train.experiments.lib import stats, trainings
 from train.experiments.lib.pages import Picture, Report
@@ -46,6 +47,7 @@ from train.experiments.probe import (
 )
 from train.metrics.intervals import Curve, curves_figure
 from train.network import NetworkConfig, Variables
+from train.players.names import read_network_name
 from train.players.networks import load_network
 from train.runtime.display import Table
 from train.runtime.errors import UsageError, usage_errors
@@ -214,12 +216,9 @@ def probe_runs(
     are those of `ask_trunks`.
 
     Raises:
-      UsageError: a network cannot be read or asked, there is no player or no seed, or one twice.
+      UsageError: a network cannot be read or asked.
     """
-    if not players or not seeds or len({*seeds}) < len(seeds):
-        # The same answers, counted twice, would narrow the interval.
-        raise UsageError("probe: name at least one trained player, and each seed once")
-    trunks = [_load_trunk(player, rules.players) for player in players]
+    trunks = [_load_trunk(player) for player in players]
     questions = (count_train, count_test, min_distance)
     return ask_trunks([*trunks, *controls_of(trunks)], [read], rules, questions, seeds)[read]
 
@@ -232,19 +231,18 @@ def probe_tables(results: Sequence[TrunkAnswers], *, caption: str = "") -> tuple
 def trained_trunks(work: Work) -> list[Trunk]:
     """The named networks and the trainings of the experiment `blocks`."""
     scale = work.scale.corridors
-    players = PRESETS[scale.rules].players
     groups: dict[str, list[Trunk]] = {}
     known: dict[str, str] = {}  # names by their weights
     for name in scale.trunks:
-        check_without_budget(name)
-        trunk, config = _load_trunk(name, players), load_network(name).config
+        check_without_budget(read_network_name(name))
+        trunk, config = _load_trunk(name), load_network(name).config
         if (other := known.setdefault(weights_digest(*trunk.weights), name)) != name:
             twice = f"{other} and {name} are the same weights"
             raise UsageError(f"corridors: {twice}: name one of them")
         groups.setdefault(repr(dataclasses.replace(config, name="trunk", seed=0)), []).append(trunk)
     variants = block_variants(work.scale.blocks, scale.blocks)
     for blocks, runs in trainings.train_all(work, variants, seeds=work.scale.blocks.seeds).items():
-        loaded = (_load_trunk(str(work.runs / run.run), players) for run in runs)
+        loaded = (_load_trunk(str(work.runs / run.run)) for run in runs)
         groups[blocks] = [trunk._replace(name=blocks) for trunk in loaded]
     return [
         each[0]._replace(weights=tuple(trunk.weights[0] for trunk in each))
@@ -252,11 +250,9 @@ def trained_trunks(work: Work) -> list[Trunk]:
     ]
 
 
-def _load_trunk(player: str, players: int) -> Trunk:
+def _load_trunk(player: str) -> Trunk:
     config, variables, name, *_ = load_network(player)
-    if config.rules.players != players:
-        own = f"{player}: its network is for {config.rules.players} players"
-        raise UsageError(f"{own}, the rules are for {players}")
+    check_two_players(config.rules, player)
     return Trunk(name, config.network, (variables,))
 
 

@@ -16,9 +16,9 @@ import jax
 from train.arena.match_programs import check_opening
 from train.experiments.lib.pages import Picture, Report
 from train.experiments.lib.stats import Estimate, MatchCounts
-from train.experiments.lib.work import Work, check_without_budget, play_games
+from train.experiments.lib.work import Work, play_games
 from train.metrics.intervals import Curve, curves_figure
-from train.players.names import read_name
+from train.players.names import check_without_budget, read_name
 from train.players.networks import common_rules
 from train.players.registry import make_player
 from train.ratings.pool import identity
@@ -33,7 +33,7 @@ BudgetMatch = tuple[MatchCounts, str]
 def report(work: Work) -> Report:
     """Play the matches."""
     scale, player = work.scale.footing, work.scale.footing.player
-    check_without_budget(player)
+    check_without_budget(read_name(player))
     # Refused here rather than after the matches before them.
     for name, budget in itertools.product((player, *scale.opponents), scale.budgets):
         check_opening(_rules_of(name, player), scale.opening_plies)

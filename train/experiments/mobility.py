@@ -29,7 +29,7 @@ from train.experiments.lib.work import (
     SelfplayGames,
     Work,
     analysis_player,
-    check_two_players,
+    check_network,
     selfplay_games,
 )
 from train.experiments.plays import BURDEN, GAIN, HARDLY, LEAD, POSITIONS, THIRDS, TURNS, Plays
@@ -53,7 +53,7 @@ Mean = Callable[[np.ndarray, np.ndarray], Estimate]
 def report(work: Work) -> Report:
     """Look at games of the player against itself, and search some of them again."""
     scale = work.scale.mobility
-    check_two_players(scale.player)
+    check_network(scale.player)
     games = selfplay_games(work, scale.player, simulations=scale.simulations, games=scale.games)
     settings = {
         "games": [list(record.actions) for record in games.recorded.records],

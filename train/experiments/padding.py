@@ -19,7 +19,7 @@ import numpy as np
 from train.experiments.lib import stats
 from train.experiments.lib.pages import Report
 from train.experiments.lib.stats import MatchCounts
-from train.experiments.lib.work import Work, check_two_players
+from train.experiments.lib.work import Work, check_network
 from train.players.networks import load_network
 from train.players.registry import make_player
 from train.ratings.pool import identity
@@ -132,7 +132,7 @@ def _ask(work: Work, name: str, rules: Rules) -> dict[str, Any]:
     """The answers of a network by the kinds that it can be shown."""
     scale, trained = work.scale.padding, load_network(name)
     config = trained.config
-    check_two_players(name)
+    check_network(name)
     kinds = KINDS if config.network.playable else (OWN, WALLS)
     evaluate = evaluator_for(config.network, rules)
     search = make_search(evaluate, as_player(config.search, scale.simulations), explores=False)

@@ -27,7 +27,7 @@ from train.experiments import openings
 from train.experiments.lib import stats
 from train.experiments.lib.pages import Picture, Report
 from train.experiments.lib.stats import Estimate
-from train.experiments.lib.work import Work, check_two_players, play_games
+from train.experiments.lib.work import Work, check_network, play_games
 from train.metrics.intervals import Interval, intervals_figure
 from train.players.networks import common_rules
 from train.players.registry import make_player
@@ -159,7 +159,7 @@ def report(work: Work) -> Report:
     """Value the setups, search those that decide, choose a book, play games."""
     scale = work.scale.setups
     for name in scale.players:
-        check_two_players(name)
+        check_network(name)
     rules = named(scale.rules) if scale.rules else common_rules(scale.players)
     assert rules is not None  # Networks have learned some.
     networks = Networks(work, rules, scale.players)

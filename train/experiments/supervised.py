@@ -28,9 +28,10 @@ from train.checkpoints.weights import TrainedNetwork
 from train.data.outcomes import Outcome
 from train.data.replay import Sample
 from train.experiments.lib.pages import Report
-from train.experiments.lib.work import Work, check_without_budget
+from train.experiments.lib.work import Work
 from train.learning.learner import LearnerState, make_learner
 from train.network.build import network_for, observer_for
+from train.players.names import check_without_budget, read_name
 from train.players.networks import load_network
 from train.players.searching import network_player
 from train.runtime.display import Table
@@ -62,7 +63,7 @@ def report(work: Work) -> Report:
     """Solve positions, teach networks, and ask all of them."""
     scale = work.scale.supervised
     for name in scale.players:
-        check_without_budget(name)
+        check_without_budget(read_name(name))
     networks = {name: load_network(name) for name in scale.players}
     first = networks[scale.players[0]]
     rules = first.config.rules

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from train.config import EvaluationConfig, RunConfig
+from train.config.rule_sets import check_two_players
 from train.experiments.lib import stats, trainings
 from train.experiments.lib.pages import Picture, Report
 from train.experiments.lib.scales import TransferCase, TransferScale
@@ -27,7 +28,7 @@ from train.network.build import network_for
 from train.players.networks import load_network
 from train.players.registry import make_player
 from train.runtime.display import Table
-from train.runtime.errors import UsageError, usage_errors
+from train.runtime.errors import usage_errors
 from train.runtime.files import read_json
 
 SCRATCH, WARM, FROZEN = "scratch", "warm", "frozen"
@@ -77,8 +78,7 @@ def _check(scale: TransferScale, base: RunConfig, case: TransferCase) -> None:
         network = network_for(config.network, config.rules.players, size=config.grid_side)
         learner = dataclasses.replace(config.learner, freeze=case.freeze)
         frozen_steps(network.shapes.params, learner)
-    if source.rules.players != config.rules.players:
-        raise UsageError(f"{where}: its source learns games of {source.rules.players} players")
+        check_two_players(source.rules, f"{where}: its source")
 
 
 def train_case(work: Work, base: RunConfig, case: TransferCase) -> CaseResult:

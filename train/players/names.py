@@ -164,6 +164,13 @@ def read_network_name(text: str) -> PlayerName:
     return name
 
 
+def check_without_budget(name: PlayerName, *, searches: bool = False) -> None:
+    """Refuse a name with a budget, or also one whose player never searches, with a UsageError."""
+    if name.has_budget or (searches and name.kind == "net"):
+        what = "one that searches" if searches else "one"
+        raise UsageError(f"player {name.text!r}: name {what}, without simulations")
+
+
 def _read_parts(text: str, kind: str, rest: str) -> PlayerName:
     """The name of a kind, from what stands behind it."""
     if not text.isprintable():

@@ -24,7 +24,7 @@ from train.players.heuristics import (
     make_heuristic_player,
     make_two_ply_player,
 )
-from train.players.names import PlayerName, read_name
+from train.players.names import PlayerName, check_without_budget, read_name
 from train.players.networks import load_network, refuse_other_rules
 from train.players.searching import (
     PROBE,
@@ -72,8 +72,6 @@ def make_player(
     if isinstance(name, Player):
         return name
     read = read_name(name)
-    if temperature and read.kind not in ("search", "pretrained"):
-        raise UsageError(f"player {name!r}: only the search of a network draws at a temperature")
     match read.kind:
         case "random":
             return make_random_player()
@@ -133,10 +131,7 @@ def make_level_player(name: str) -> Player:
       UsageError: there is no such player, it does not search, or its name says how long.
     """
     read = read_name(name)
-    if read.has_budget or read.kind == "net":
-        raise UsageError(
-            f"player {name!r}: name one that searches, without simulations; levels say them"
-        )
+    check_without_budget(read, searches=True)
     return make_evaluating_player(name)
 
 

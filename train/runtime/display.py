@@ -18,7 +18,7 @@ from rich.console import Console, RenderableType
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.text import Text
 
-from train.runtime.errors import UsageError
+from train.runtime.errors import require
 
 if TYPE_CHECKING:
     import pandas
@@ -243,10 +243,7 @@ def to_dataframe(rows: Sequence[Mapping[str, Any]]) -> "pandas.DataFrame":
     Raises:
       UsageError: pandas is not installed.
     """
-    try:
-        import pandas
-    except ImportError:
-        raise UsageError(
-            "to_dataframe: needs pandas: pip install 'wallgo-jax[notebooks]'"
-        ) from None
+    require("to_dataframe", "notebooks", "pandas")
+    import pandas
+
     return pandas.DataFrame(list(rows))

@@ -1,6 +1,7 @@
 """The errors that the command line shows as a line instead of a traceback."""
 
 import contextlib
+import importlib.util
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -36,6 +37,13 @@ def message_of(error: Exception) -> str:
 
     is_pydantic = isinstance(error, pydantic.ValidationError)
     return validation_errors(error) if is_pydantic else one_line(error)
+
+
+def require(use: str, extra: str, *libraries: str) -> None:
+    """Refuse a use of libraries that are missing with a UsageError that says what to install."""
+    missing = [name for name in libraries if importlib.util.find_spec(name) is None]
+    if missing:
+        raise UsageError(f"{use} needs {', '.join(missing)}: pip install 'wallgo-jax[{extra}]'")
 
 
 def one_line(text: object) -> str:

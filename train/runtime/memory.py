@@ -12,8 +12,6 @@ from jax.stages import Compiled, Traced, Wrapped
 
 from train.runtime.errors import UsageError, one_line
 
-MAX_SIZE = 2**31 - 1
-"""The largest axis of an array that int32 can index."""
 _CGROUPS = Path("/sys/fs/cgroup")
 _OUT_OF_MEMORY = ("RESOURCE_EXHAUSTED: ", "Out of memory ")
 
@@ -127,15 +125,6 @@ def check_fits(
         f"{format_bytes(memory.bytes)}; {format_bytes(memory.devices * largest.bytes)} of it is "
         f"for {largest.name}: lower {' or '.join(largest.keys)}"
     )
-
-
-def check_sizes(**sizes: int) -> None:
-    """Refuse sizes that are too large for an axis of an array, with a UsageError; `learner_batch`
-    is the size of the key `learner.batch`."""
-    for name, size in sizes.items():
-        if size > MAX_SIZE:
-            key = name.replace("_", ".", 1)
-            raise UsageError(f"{key} = {size} is too large; at most {MAX_SIZE} can be indexed")
 
 
 def out_of_memory_message(error: Exception) -> str | None:

@@ -1,12 +1,11 @@
 """The function that opens a board in a notebook or a script."""
 
 import functools
-import importlib.util
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from train.players.registry import check_rules, make_level_player
-from train.runtime.errors import UsageError, usage_errors
+from train.runtime.errors import require, usage_errors
 from train.ui import saving
 from train.ui.machine import DEFAULT_LEVEL, Machine, seats_of_person
 from wallgo_jax.game.rules import PRESETS, Rules
@@ -38,8 +37,7 @@ def play(
     Raises:
       UsageError: the rules, player, level or colour is not allowed, or anywidget is missing.
     """
-    if importlib.util.find_spec("anywidget") is None:
-        raise UsageError("play needs anywidget: pip install 'wallgo-jax[notebooks]'")
+    require("play", "notebooks", "anywidget")
     from train.ui.widget import PlayWidget
 
     guide = make_level_player(player) if player else None

@@ -115,7 +115,7 @@ REFUSED = [
     (f"levels {SHIPPED} --games 0", "games"),
     (f"levels {SHIPPED} --budget 0", "budget"),
     ("describe --batch 0 --no-measure", "batch"),
-    ("corridors a.jsonl --count 3", "even"),
+    ("corridors a.jsonl --count 3", "multiple of 2"),
     ("corridors a.jsonl --seed -1", "seed"),
     ("probe nowhere --seeds -3", "seed"),
     # Games to read.

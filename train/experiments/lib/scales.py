@@ -10,12 +10,12 @@ from typing import Annotated, Any, ClassVar, Literal, TypeVar
 import pydantic
 from pydantic import AfterValidator, Field
 
-from train.config.rule_sets import read_rule_sets
-from train.runtime.errors import UsageError, validation_errors
+from train.config.rule_sets import check_two_players, read_rule_sets
+from train.runtime.errors import UsageError, usage_errors
+from train.runtime.fields import distinct, refuse
 from train.runtime.files import read_toml
 from wallgo_jax.game.rules import Rules, named
 
-_T = TypeVar("_T")
 _Table = TypeVar("_Table", bound="Scale")
 _SET = ("name", "seed", "evaluation", "checkpoint", "tracking", "init_from")
 
@@ -25,8 +25,8 @@ def _refuse_keys(config: Mapping[str, Any], *keys: str) -> None:
     for key in keys:
         table, _, name = key.rpartition(".")
         fields = config.get(table) if table else config
-        if isinstance(fields, Mapping) and name in fields:
-            raise ValueError(f"config: {key} is set by the experiment: leave it out")
+        is_set = isinstance(fields, Mapping) and name in fields
+        refuse({f"config: {key} is set by the experiment: leave it out": is_set})
 
 
 def _free_keys(config: dict[str, Any]) -> dict[str, Any]:
@@ -34,22 +34,15 @@ def _free_keys(config: dict[str, Any]) -> dict[str, Any]:
     return config
 
 
-def _distinct(values: tuple[_T, ...]) -> tuple[_T, ...]:
-    names = [getattr(value, "name", value) for value in values]
-    if len(set(names)) < len(names):
-        raise ValueError("each must be named once")
-    return values
-
-
 def _rising(values: tuple[int, ...]) -> tuple[int, ...]:
-    if list(values) != sorted(set(values)) or len(values) < 2:
-        raise ValueError("must be two or more rising numbers")
+    is_rising = list(values) == sorted(set(values)) and len(values) > 1
+    refuse({"must be two or more rising numbers": not is_rising})
     return values
 
 
 def _preset_for_two(name: str) -> str:
-    if name and named(name).players != 2:
-        raise ValueError("must be for two players")
+    if name:
+        check_two_players(named(name), name)
     return name
 
 
@@ -63,7 +56,7 @@ Name = Annotated[str, Field(min_length=1)]
 Preset = Annotated[str, AfterValidator(lambda name: named(name) and name)]
 PresetForTwo = Annotated[str, AfterValidator(_preset_for_two)]
 Players = Annotated[tuple[Name, ...], Field(min_length=1)]
-Names = Annotated[tuple[Name, ...], AfterValidator(_distinct)]
+Names = Annotated[tuple[Name, ...], AfterValidator(distinct)]
 SomeNames = Annotated[Names, Field(min_length=1)]
 SeveralNames = Annotated[Names, Field(min_length=2)]
 Counts = Annotated[tuple[Count, ...], Field(min_length=1)]
@@ -167,7 +160,7 @@ class TransferCase(Scale):
 class TransferScale(TrainingScale):
     """Warm starts against training from nothing. The network is that of a source that is named."""
 
-    cases: Annotated[tuple[TransferCase, ...], Field(min_length=1), AfterValidator(_distinct)]
+    cases: Annotated[tuple[TransferCase, ...], Field(min_length=1), AfterValidator(distinct)]
     opponent: Name  # a player that needs no weights, against which the curves are drawn
     points: Games  # of a curve, the last one included
     curve_games: Pairs  # of each of its matches
@@ -184,8 +177,8 @@ class PaddingScale(Scale):
     simulations: Count  # of a move
 
     def model_post_init(self, context: Any) -> None:
-        if not self.size < self.grid:
-            raise ValueError(f"size ({self.size}) must be below grid ({self.grid})")
+        said = f"size ({self.size}) must be below grid ({self.grid})"
+        refuse({said: self.size >= self.grid})
 
 
 class CorridorsScale(Scale):
@@ -201,8 +194,8 @@ class CorridorsScale(Scale):
     heads: Annotated[int, Field(ge=2)]  # of each training, each with questions of its own
 
     def model_post_init(self, context: Any) -> None:
-        if not self.trunks + self.blocks + self.untrained:
-            raise ValueError("name at least one trunk or block string")
+        has_some = self.trunks + self.blocks + self.untrained
+        refuse({"name at least one trunk or block string": not has_some})
 
 
 class AdversaryScale(TrainingScale):
@@ -230,10 +223,9 @@ class MixedScale(TrainingScale):
     def model_post_init(self, context: Any) -> None:
         super().model_post_init(context)
         rule_sets, unseen = read_rule_sets(self.rules), Rules.from_dict(self.unseen)
-        if {each.rules.players for each in rule_sets} | {unseen.players} != {2}:
-            raise ValueError("rules and unseen must be for two players")
-        if unseen in [each.rules for each in rule_sets]:
-            raise ValueError("unseen must be none of rules")
+        check_two_players(rule_sets[0].rules, "rules")
+        check_two_players(unseen, "unseen")
+        refuse({"unseen must be none of rules": unseen in [each.rules for each in rule_sets]})
 
 
 class SetupsScale(Scale):
@@ -262,9 +254,7 @@ class ExactScale(Scale):
 
     boards: Annotated[tuple[dict[str, Any], ...], Field(min_length=1)]  # tables of rules
     node_limit: Count  # of one question to alpha-beta search
-    asked: Annotated[
-        tuple[Literal["draw", "win"], ...], AfterValidator(_distinct)
-    ]  # of larger ones
+    asked: Annotated[tuple[Literal["draw", "win"], ...], AfterValidator(distinct)]  # of larger ones
     minutes: Annotated[float, Field(gt=0, allow_inf_nan=False)]  # of one question to proof numbers
     entries: Count  # of their table, at 24 bytes each
 
@@ -273,7 +263,7 @@ class SupervisedScale(Scale):
     """Networks trained on the solver's answers; their config is that of the first player."""
 
     players: SomeNames  # networks of self-play, of equal rules
-    learned: Annotated[tuple[Count, ...], AfterValidator(_distinct)]  # positions of each network
+    learned: Annotated[tuple[Count, ...], AfterValidator(distinct)]  # positions of each network
     steps: Count  # of learning
     held_out: Count  # positions that all are asked about
     min_walls: Plies  # fewest walls of a position
@@ -307,10 +297,8 @@ def validated(kind: type[_Table], fields: Mapping[str, Any], *, where: str) -> _
     Raises:
       UsageError: a key or a value is not allowed.
     """
-    try:
+    with usage_errors(where):
         return kind.model_validate(fields)
-    except pydantic.ValidationError as error:
-        raise UsageError(f"{where}: {validation_errors(error)}") from None
 
 
 def read_scales(source: Path | Mapping[str, Any] | None = None) -> Scales:

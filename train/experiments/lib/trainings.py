@@ -26,6 +26,7 @@ from train.config import (
     config_to_dict,
     read_saved_config,
 )
+from train.config.rule_sets import check_two_players
 from train.experiments.lib.scales import TrainingScale
 from train.experiments.lib.stats import MatchCounts
 from train.experiments.lib.work import Work, played_counts
@@ -139,9 +140,8 @@ def base_config(
     whose players cannot meet as the scale says is a UsageError."""
     changes = scale.config if changes is None else changes
     config = changed_config(base or RunConfig(), changes, where=where)
-    if config.rules.players != 2:
-        raise UsageError(f"{where}: rules must be for two players, who meet in matches")
     with usage_errors(where):
+        check_two_players(config.rules, "a match")
         check_opening(config.rules, scale.opening_plies)
     return config
 

@@ -17,16 +17,16 @@ import numpy as np
 from train.arena.match import MatchOptions, play_match, play_meeting
 from train.arena.openings import OpeningOptions, Positions
 from train.arena.result import MatchResult
+from train.config.rule_sets import check_two_players
 from train.data.record_dataset import Examples, RecordedGames, make_examples
 from train.players.basic import Player
-from train.players.names import read_name, read_network_name
+from train.players.names import check_without_budget, read_network_name
 from train.players.networks import network_config
 from train.players.registry import make_player
 from train.ratings.pool import identity
 from train.review.own_games import play_own_games
 from train.review.player import make_analysis_player
 from train.runtime.devices import machine
-from train.runtime.errors import UsageError
 from train.runtime.files import read_json, write_lines
 from train.runtime.host import fetch
 from wallgo_jax.formats.records import Record
@@ -193,25 +193,18 @@ def states_of(examples: Examples) -> State:
     return State(variants, examples.position)
 
 
-def check_without_budget(name: str) -> None:
-    """Refuse a name with simulations, with a UsageError."""
-    if read_name(name).has_budget:
-        raise UsageError(f"experiment: player {name!r}: name a player without simulations")
-
-
-def check_two_players(name: str) -> None:
+def check_network(name: str) -> None:
     """Refuse the name of no network, one with simulations, and a network whose rules are for more
     than two players, with a UsageError."""
-    check_without_budget(name)
-    players = network_config(read_network_name(name)).rules.players
-    if players != 2:
-        raise UsageError(f"experiment: {name} has learned rules for {players} players, not 2")
+    read = read_network_name(name)
+    check_without_budget(read)
+    check_two_players(network_config(read).rules, f"experiment: {name}")
 
 
 def analysis_player(name: str, simulations: int) -> Player:
     """The network of a name as it plays against itself, with the rules that it has learned."""
-    check_without_budget(name)
     read = read_network_name(name)
+    check_without_budget(read)
     return make_analysis_player(read.full, network_config(read).rules, simulations=simulations)
 
 
