@@ -24,13 +24,18 @@ from train.analysis import pictures
 from train.analysis.pictures import BoardPicture
 from train.checkpoints.weights import TrainedNetwork
 from train.config.run import HeuristicConfig, HeuristicsConfig
-from train.network import NetworkConfig, Variables
-from train.network.build import network_for, observer_for
-from train.network.config import TRANSFORMER, parse_blocks
+from train.network import (
+    TRANSFORMER,
+    NetworkConfig,
+    Variables,
+    network_for,
+    observer_for,
+    parse_blocks,
+)
 from train.players.heuristics import cell_weights
 from train.players.names import read_name
 from train.players.networks import load_network
-from train.runtime.errors import UsageError, usage_errors
+from train.runtime.errors import UsageError, refuse, usage_errors
 from train.runtime.files import replace_bytes
 from train.runtime.host import fetch
 from train.search.report import owners_by_player
@@ -217,15 +222,16 @@ def draw_ownership(
     with usage_errors():
         _check_ending(out)
         predictor = ownership_predictor(player)
-        request = request._replace(game=max(request.game, 1), default_rules=predictor.rules)
+        request = request._replace(default_rules=predictor.rules)
         played = next(read_games(request)).game
-        if not played.is_over:
-            raise ValueError(
-                f"{request.source}: the game has not ended after {len(played.actions)} plies; "
-                "ownership is compared with the end of a game"
-            )
-        if not 0 <= ply < len(played.states):
-            raise ValueError(f"--ply {ply}: the game has plies 0 to {len(played.states) - 1}")
+        last = len(played.actions)
+        refuse(
+            {
+                f"{request.source}: the game has not ended after {last} plies; ownership is "
+                "compared with the end of a game": not played.is_over,
+                f"--ply {ply}: the game has plies 0 to {last}": ply not in range(last + 1),
+            }
+        )
         state, final = played.states[ply], played.states[-1]
         predicted = predictor.predict(state)
         true = true_ownership(final)
@@ -237,8 +243,8 @@ def draw_ownership(
 
 
 def _check_ending(out: Path) -> None:
-    if out.suffix not in SUFFIXES:
-        raise ValueError(f"--out {out}: the ending is not one of {', '.join(SUFFIXES)}")
+    said = f"--out {out}: the ending is not one of {', '.join(SUFFIXES)}"
+    refuse({said: out.suffix not in SUFFIXES})
 
 
 @functools.partial(jax.jit, static_argnames="config")

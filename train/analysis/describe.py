@@ -12,10 +12,8 @@ import jax.numpy as jnp
 from rich.console import Group
 from rich.text import Text
 
-from train.config import RunConfig, read_config
-from train.config.rule_sets import rule_sets_in_words, write_rule_sets
-from train.network import Network, Part, Variables, census, compute_dtype
-from train.network.build import channels_of, network_for
+from train.config import RunConfig, read_config, rule_sets_in_words, write_rule_sets
+from train.network import Network, Part, Variables, census, channels_of, compute_dtype, network_for
 from train.players.networks import load_network
 from train.runtime.display import Table
 from train.runtime.errors import UsageError

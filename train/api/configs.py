@@ -13,12 +13,12 @@ from train.config import (
     assign,
     config_from_dict,
     config_to_dict,
+    read_any_rules,
     read_config,
     read_saved_config,
 )
-from train.config.rule_sets import read_any_rules
 from train.functions import Function
-from train.network.build import read_network
+from train.network import read_network
 from train.runtime.errors import usage_errors
 from wallgo_jax.game.rules import Rules
 

@@ -30,12 +30,10 @@ from train.arena.match_programs import check_opening
 from train.arena.openings import OpeningOptions, choose_opening
 from train.arena.report import read_matches
 from train.arena.tournament import Score, TournamentMatch
-from train.config.rule_sets import check_two_players
 from train.config.sprt import parse_sprt
 from train.ratings.pool import MAX_BATCH
 from train.runtime.display import Display
-from train.runtime.errors import UsageError, usage_errors
-from train.runtime.fields import refuse
+from train.runtime.errors import UsageError, check_two_players, refuse, usage_errors
 from train.runtime.host import callback_errors
 from train.runtime.interrupts import Follower, Shown, follow
 from wallgo_jax.game.rules import Rules
@@ -69,8 +67,9 @@ def match(
             how.opening_plies, players_place=how.players_place, path=how.openings, rules=rules
         )
         seated = [player.registered for player in fill_seats(entrants, rules)]
-    if how.records and opening.positions and not opening.positions.has_games:
-        raise UsageError("match: records need openings of games: a diagram has no plies")
+        is_drawn = opening.positions is not None and not opening.positions.has_games
+        said = "match: records need openings of games: a diagram has no plies"
+        refuse({said: how.records is not None and is_drawn})
     if test is not None:
         check_two_players(rules, "match: sprt")
     if rules.players > 2:

@@ -16,8 +16,14 @@ from train.api.configs import AnyRules, read_rules
 from train.api.states import States, actions_of, batch_of, check_rules
 from train.checkpoints import pretrained
 from train.checkpoints.weights import TrainedNetwork
-from train.config import SHIPPED, RunConfig, config_from_dict, config_to_dict, read_config
-from train.config.run import HeuristicsConfig
+from train.config import (
+    SHIPPED,
+    HeuristicsConfig,
+    RunConfig,
+    config_from_dict,
+    config_to_dict,
+    read_config,
+)
 from train.functions import refuse_functions
 from train.network import Variables
 from train.players import basic, registry

@@ -13,13 +13,12 @@ from train.arena.result import MatchResult, wilson_interval
 from train.arena.sprt import Verdict
 from train.arena.tournament import Elimination, StandingsRow, TournamentMatch
 from train.config.sprt import Sprt
-from train.metrics.intervals import Interval, intervals_figure
+from train.metrics.intervals import Interval, intervals_figure, ratings_figure
 from train.metrics.rows import METRICS_FILE, Row, read_rows
-from train.ratings import report as ratings_report
 from train.ratings.pool import MeasuredPool
 from train.runtime.display import Table, to_dataframe
 from train.runtime.errors import UsageError
-from train.runtime.files import reading, writing
+from train.runtime.files import writing
 from wallgo_jax.formats import records
 from wallgo_jax.game.rules import Rules, name_of
 
@@ -388,7 +387,7 @@ class RatedPool(Result):
         if axis == "positions":
             x_label, x_of = "training positions", positions_after
         labels = {"title": self.title, "x_label": x_label}
-        return ratings_report.ratings_figure(self.rows, runs, x_of=x_of, **labels)
+        return ratings_figure(self.rows, runs, x_of=x_of, **labels)
 
 
 def metrics_of(run: Path) -> list[Row]:
@@ -398,8 +397,7 @@ def metrics_of(run: Path) -> list[Row]:
       UsageError: there are none.
     """
     path = run / METRICS_FILE
-    with reading(path):
-        rows = read_rows(path)
+    rows = read_rows(path)
     if not rows:
         raise UsageError(f"{path}: has no iteration yet")
     return rows

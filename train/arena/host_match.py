@@ -30,9 +30,10 @@ from train.players.basic import Player
 from train.players.external import ExternalAct, Message, Program, ProgramError, short
 from train.runtime.devices import broadcast_boards
 from train.runtime.host import fetch
+from wallgo_jax.formats.rules_text import write_rules
 from wallgo_jax.game import actions as actions_lib
 from wallgo_jax.game.actions import NO_ACTION
-from wallgo_jax.game.rules import PRESETS, Rules, name_of
+from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import State, Variant, make_variant
 from wallgo_jax.notation import CANONICAL_SIDES, format_action, parse_action
 from wallgo_jax.view.illegality import illegality
@@ -164,8 +165,7 @@ class _Programs:
         if known is None or known.program is not program:
             # New to this program: a game that one before it lost has ended.
             known = _Session(program, f"game-{next(_NUMBERS)}", len(moves))
-            preset = name_of(self._rules)
-            rules = preset if preset in PRESETS else self._rules.to_dict()
+            rules = write_rules(self._rules)
             requests.append({"type": "start_game_session", "rules": rules, "moves": moves})
         for ply in range(known.plies, len(moves)):
             requests.append({"type": "apply_move", "expectedPly": ply, "move": moves[ply]})

@@ -26,9 +26,9 @@ from train.arena import host_match, match_programs
 from train.arena.match_programs import MatchState, Seatings, seatings_of
 from train.arena.openings import OpeningOptions
 from train.arena.result import MatchResult
-from train.config.rule_sets import check_two_players
 from train.players.basic import Player
 from train.runtime.devices import broadcast_boards, local_devices
+from train.runtime.errors import check_two_players
 from train.runtime.host import fetch
 from wallgo_jax.game import referee
 from wallgo_jax.game.actions import NO_ACTION

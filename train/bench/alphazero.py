@@ -17,8 +17,7 @@ import numpy as np
 
 from train.bench.games import pgx_env
 from train.bench.timing import CHECKSUM, Benchmark, compile_traced, count_set, make_call_bench
-from train.network import MASKED
-from train.network.config import NetworkConfig, parse_blocks
+from train.network import MASKED, NetworkConfig, parse_blocks
 from train.search import mctx_engine
 from train.search.config import SearchConfig
 from train.search.tree import Root, Step

@@ -33,7 +33,7 @@ from train.config import RunConfig, config_to_dict
 from train.data.selfplay import first_boards
 from train.loop.start import load_opponent
 from train.loop.train_step import RunPrograms
-from train.network.build import channels_of
+from train.network import channels_of
 from train.runtime.devices import AXIS, BY_BOARD, EVERYWHERE, Devices, tracing_for
 from train.runtime.display import Table
 from train.runtime.errors import UsageError

@@ -47,8 +47,8 @@ def measure(
     if answering.simulations is None:
         raise UsageError(f"player {player!r}: name its simulations, such as @64")
     sizes = tuple(sorted(set(sessions)))
-    if sizes[-1] > _MOST_TREES:
-        raise UsageError(f"sessions: {sizes[-1]} is not from 1 to {_MOST_TREES}")
+    if not 0 < max(sizes, default=0) <= _MOST_TREES:
+        raise UsageError(f"sessions: {sizes} must be from 1 to {_MOST_TREES}")
     on_progress("engine: compiling")
     began = time.perf_counter()
     engine = Sessions(answering, rules, EngineOptions(batch_sizes=sizes, trees=sizes[-1]))

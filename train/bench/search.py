@@ -14,8 +14,15 @@ import jax.numpy as jnp
 from train.bench.games import core_game
 from train.bench.timing import CHECKSUM, Benchmark, compile_loop, count_set, make_loop_bench
 from train.config import RunConfig
-from train.network import MASKED, POLICY_PLANES, NetworkConfig, Output, cast_weights
-from train.network.build import network_for, observer_for
+from train.network import (
+    MASKED,
+    POLICY_PLANES,
+    NetworkConfig,
+    Output,
+    cast_weights,
+    network_for,
+    observer_for,
+)
 from train.runtime.devices import (
     BY_BOARD,
     EVERYWHERE,

@@ -8,7 +8,7 @@ Adversarial Policies via Transformer in Computer Go": 9x9, 256 channels, 4 heads
 import dataclasses
 import gc
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import NamedTuple
 
 import jax
@@ -18,7 +18,7 @@ from train.bench.timing import Benchmark, BenchRow, take_turns
 from train.bench.trainer import census_of, make_forward_bench
 from train.config import RunConfig
 from train.runtime.devices import Devices, all_devices
-from train.runtime.errors import UsageError
+from train.runtime.errors import UsageError, refuse, usage_errors
 from train.runtime.memory import out_of_memory_message
 from wallgo_jax.game.rules import Rules
 
@@ -90,6 +90,15 @@ def check_rules(config: RunConfig) -> None:
         raise UsageError("bench: rules must be one rule set, on a grid of its own")
 
 
+def check_names(option: str, names: Sequence[str], allowed: Collection[str]) -> None:
+    """Refuse unknown names of an option with a UsageError."""
+    for name in names:
+        if name not in allowed:
+            raise UsageError(
+                f"bench: --{option} {name!r} is unknown; allowed: {', '.join(allowed)}"
+            )
+
+
 @dataclasses.dataclass(frozen=True)
 class Request:
     """Parts, batches and baselines to measure.
@@ -121,17 +130,14 @@ class Request:
 
     def __post_init__(self) -> None:
         check_rules(self.config)
-        known = {"what": (self.parts, PARTS), "against": (self.against, AGAINST)}
-        for option, (names, allowed) in known.items():
-            if wrong := [name for name in names if name not in allowed]:
-                raise UsageError(
-                    f"bench: --{option} {wrong[0]!r} is unknown; allowed: {', '.join(allowed)}"
-                )
-        for name in self.against:
-            if AGAINST[name] not in self.parts:
-                raise UsageError(f"bench: --against {name!r} is for --what {AGAINST[name]}")
-        if SHARES in self.against and self.config.selfplay.full_search_prob != 1:
-            raise UsageError(f"bench: --against {SHARES} needs --selfplay.full_search_prob 1")
+        check_names("what", self.parts, PARTS)
+        check_names("against", self.against, AGAINST)
+        with usage_errors("bench"):
+            for name, part in ((name, AGAINST[name]) for name in self.against):
+                refuse({f"--against {name!r} is for --what {part}": part not in self.parts})
+            is_capped = self.config.selfplay.full_search_prob != 1
+            said = f"--against {SHARES} needs --selfplay.full_search_prob 1"
+            refuse({said: SHARES in self.against and is_capped})
 
     def batches_of(self, part: str) -> tuple[int, ...]:
         """The batches of a part, in rising order."""

@@ -40,8 +40,16 @@ from train.loop.numbers import numbers_of
 from train.loop.run_loop import iterations
 from train.loop.train_step import make_run_programs
 from train.metrics.rows import Row
-from train.network import Network, Output, Part, Variables, cast_weights, census
-from train.network.build import channels_of, network_for
+from train.network import (
+    Network,
+    Output,
+    Part,
+    Variables,
+    cast_weights,
+    census,
+    channels_of,
+    network_for,
+)
 from train.runtime.devices import BY_BOARD, EVERYWHERE, Devices
 
 SELFPLAY, FORWARD = "self-play", "network alone"

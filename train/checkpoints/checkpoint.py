@@ -26,7 +26,8 @@ import numpy as np
 import orbax.checkpoint as ocp
 import tensorstore
 
-from train.runtime.errors import UsageError, one_line
+from train.checkpoints.exported import check_version
+from train.runtime.errors import one_line
 from train.runtime.files import CannotWriteError, disk_error
 from wallgo_jax.env import VERSION
 
@@ -123,15 +124,9 @@ def read_meta_of(folder: Path) -> dict[str, Any]:
     found = meta.get("format") if isinstance(meta, dict) else meta
     if found != FORMAT:
         raise UnreadableError(f"format {str(found)[:40]}, this program reads {FORMAT}")
-    if meta.get("env_version") != VERSION:
-        raise UsageError(
-            f"{folder}: made with version {meta.get('env_version')!r} of the game, "
-            f"this program plays version {VERSION!r}"
-        )
-    if meta.pop("sum", None) != _sum_of(meta):
+    check_version(folder, meta.get("env_version"))
+    if meta.pop("sum", None) != _sum_of(meta) or str(meta["iteration"]) != folder.name:
         raise UnreadableError("meta: not what was written")
-    if str(meta["iteration"]) != folder.name:
-        raise UnreadableError(f"it is of iteration {meta['iteration']}")
     return meta
 
 

@@ -22,11 +22,16 @@ import jax.numpy as jnp
 import numpy as np
 import pydantic
 
-from train.config import RunConfig, config_from_dict, config_to_dict
-from train.config.reading import in_toml, keys_of
-from train.config.rule_sets import rule_sets_in_words
+from train.config import (
+    RunConfig,
+    config_from_dict,
+    config_to_dict,
+    in_toml,
+    keys_of,
+    rule_sets_in_words,
+)
 from train.network import Variables
-from train.runtime.errors import UsageError, validation_errors
+from train.runtime.errors import UsageError, usage_errors
 from train.runtime.files import read_json, reading, replace_bytes, replace_text, write_json
 from train.search.evaluator import Calibration
 from wallgo_jax.env import VERSION
@@ -54,19 +59,25 @@ def read_card(folder: Path) -> dict[str, Any]:
       UsageError: it cannot be read, or is of another version of the game.
     """
     card = read_json(folder / CARD_FILE)
-    missing = [key for key in OWN_KEYS if not isinstance(card, dict) or key not in card]
-    if missing:
-        raise UsageError(f"{folder}: {CARD_FILE} is no card of `export`: it has no {missing[0]!r}")
-    if card.get(SUM_KEY, _sum_of(card)) != _sum_of(card):
+    if not _is_card(card) or card.get(SUM_KEY, _sum_of(card)) != _sum_of(card):
         raise UsageError(
             f"{folder}: {CARD_FILE}: its config or calibration is not what was written"
         )
-    if card["env_version"] != VERSION:
-        raise UsageError(
-            f"{folder}: made with version {card['env_version']!r} of the game, "
-            f"this program plays version {VERSION!r}"
-        )
+    check_version(folder, card["env_version"])
     return card
+
+
+def check_version(folder: Path, version: Any) -> None:
+    """Refuse weights that were made with another version of the game with a UsageError."""
+    if version != VERSION:
+        raise UsageError(
+            f"{folder}: made with version {version!r} of the game, this program plays version "
+            f"{VERSION!r}"
+        )
+
+
+def _is_card(card: Any) -> bool:
+    return isinstance(card, dict) and card.keys() >= set(OWN_KEYS)
 
 
 def read_config(folder: Path) -> RunConfig:
@@ -105,7 +116,7 @@ def check_folder(folder: Path) -> None:
     """Refuse a folder that holds something else than a model.
 
     Raises:
-      UsageError: it is a file, or a folder that is not empty and that `write_model` did not write.
+      UsageError: it is a folder that is not empty and that `write_model` did not write.
     """
     if folder.is_dir():
         # All that a first writing may leave is the card, half written.
@@ -114,10 +125,8 @@ def check_folder(folder: Path) -> None:
             card = read_json(folder / CARD_FILE) if held else dict.fromkeys(OWN_KEYS)
         except UsageError:
             card = None
-        if not (isinstance(card, dict) and card.keys() >= set(OWN_KEYS)):
+        if not _is_card(card):
             raise UsageError(f"{folder}: is not empty and holds no exported model; choose another")
-    elif folder.exists():
-        raise UsageError(f"{folder}: is a file, not a folder")
 
 
 def write_model(
@@ -179,10 +188,8 @@ def calibration_of_card(card: Mapping[str, Any], *, where: str) -> Calibration:
       UsageError: which entry is wrong.
     """
     fields = card.get(CALIBRATION_KEY)
-    try:
+    with usage_errors(f"{where}: {CALIBRATION_KEY}"):
         return Calibration() if fields is None else _ADAPTER.validate_python(fields)
-    except pydantic.ValidationError as error:
-        raise UsageError(f"{where}: {CALIBRATION_KEY}: {validation_errors(error)}") from None
 
 
 def read_calibration(path: Path) -> Calibration:

@@ -25,8 +25,7 @@ from train.checkpoints.checkpoint import (
     read_meta_of,
     write_checkpoint,
 )
-from train.config import BEST, EvaluationConfig
-from train.config.run import CheckpointConfig
+from train.config import BEST, CheckpointConfig, EvaluationConfig
 from train.network import Variables
 from train.runtime.errors import UsageError
 

@@ -10,9 +10,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from train.network import NetworkConfig, Variables
-from train.network.build import channels_of
-from train.network.config import TRANSFORMER, WALLED, parse_blocks
+from train.network import TRANSFORMER, WALLED, NetworkConfig, Variables, channels_of, parse_blocks
 from train.runtime.errors import UsageError
 
 MUST_AGREE = ("width", "norm", "mover_first")

@@ -14,8 +14,7 @@ import numpy as np
 
 from train.checkpoints import exported, pretrained, store
 from train.config import RunConfig, config_from_dict
-from train.network import Variables
-from train.network.build import network_for
+from train.network import Variables, network_for
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
 from wallgo_jax.formats.near_names import did_you_mean

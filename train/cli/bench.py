@@ -13,7 +13,7 @@ from pydantic import Field, FiniteFloat
 from train.cli import options
 from train.cli.options import AtLeastOne, ConfigFile, Count, arg
 from train.config import RunConfig, read_config
-from train.runtime.errors import UsageError
+from train.runtime.errors import refuse, usage_errors
 from train.runtime.interrupts import EXIT_INTERRUPTED
 
 if TYPE_CHECKING:
@@ -101,9 +101,19 @@ class Bench:
         set_gpu_flags(deterministic=config.deterministic, loops_in_graphs=config.loops_in_graphs)
         for name, measure in zip(ALONE, (self._strength, self._engine, self._compile), strict=True):
             if name in names:
-                if len(names) > 1:
-                    raise UsageError(f"bench: --what {name} is done alone")
-                return measure(config, overrides)
+                own = f"--trained {self.trained}" if self.trained else f"--what {ENGINE}"
+                given = [*filter(None, [self.config and str(self.config)]), *overrides]
+                has_own = name == ENGINE or self.trained is not None
+                with usage_errors("bench"):
+                    refuse(
+                        {
+                            f"--what {name} is done alone": len(names) > 1,
+                            f"{own} has its own config: leave out {' '.join(given)}": (
+                                has_own and bool(given)
+                            ),
+                        }
+                    )
+                return measure(config)
         return self._measure(config, overrides)
 
     def _measure(self, config: RunConfig, overrides: Sequence[str]) -> int:
@@ -163,15 +173,13 @@ class Bench:
         config = [] if self.config is None else [str(self.config)]
         return [*config, *options.changed_options(self, "config"), *overrides]
 
-    def _engine(self, config: RunConfig, overrides: Sequence[str]) -> int:
+    def _engine(self, config: RunConfig) -> int:
         """Measure the sessions of an engine, by the rules that its player has learned."""
         from rich.console import Console
 
         from train.api.players import rules_for
         from train.bench import engine_speed, report
 
-        if overrides:
-            raise UsageError(f"bench: --what {ENGINE} takes --player in place of a config")
         console, rules = Console(), rules_for((self.player,))
         with console.status("bench") as status:
             figures = engine_speed.measure(
@@ -187,7 +195,7 @@ class Bench:
         options.write_json(self.json, report.bench_record(figures, **about))
         return 0
 
-    def _compile(self, config: RunConfig, overrides: Sequence[str]) -> int:
+    def _compile(self, config: RunConfig) -> int:
         """Show what the compiler of a device makes of the run's programs; the exit code is 1 where
         one does not compile."""
         from rich.console import Console
@@ -197,9 +205,7 @@ class Bench:
 
         suite.check_rules(config)
         names = options.names_in(self.programs)
-        if not names or set(names) - set(compile_report.PROGRAMS):
-            allowed = ", ".join(compile_report.PROGRAMS)
-            raise UsageError(f"bench: --programs {self.programs!r} is unknown; allowed: {allowed}")
+        suite.check_names("programs", names or ("",), compile_report.PROGRAMS)
         console = Console()
         with console.status("bench") as status:
             compiled = compile_report.compile_for(
@@ -214,23 +220,19 @@ class Bench:
         options.write_json(self.json, plain_data(compiled))
         return int(bool(compiled["failed"]))
 
-    def _strength(self, config: RunConfig, overrides: Sequence[str]) -> int:
+    def _strength(self, config: RunConfig) -> int:
         """Train unless a run is named, and measure its kept checkpoints."""
         from train.arena.match_programs import check_opening
         from train.config import read_saved_config
-        from train.config.rule_sets import check_two_players
         from train.experiments import strength
         from train.loop import training
         from train.runtime.display import Display
+        from train.runtime.errors import check_two_players
         from train.runtime.files import plain_data
         from train.runtime.interrupts import follow
 
         run = self.trained
         if run is not None:
-            if given := [*filter(None, [self.config and str(self.config)]), *overrides]:
-                raise UsageError(
-                    f"bench: --trained {run} has its own config: leave out {' '.join(given)}"
-                )
             config = read_saved_config(run)
         how: dict[str, Any] = {"games": self.games, "opening_plies": self.opening_plies}
         check_two_players(config.rules, f"bench: --what {STRENGTH}")

@@ -186,11 +186,11 @@ class Levels:
     def _entrants(self) -> tuple[list[Entrant], Rules]:
         """The player at zero and the levels, weakest first, and the rules."""
         from train.api.players import make_player, rules_for
-        from train.config.rule_sets import check_two_players
         from train.players import registry
         from train.players.names import check_without_budget, read_network_name
         from train.players.networks import network_config
         from train.ratings import pool
+        from train.runtime.errors import check_two_players
         from train.ui.machine import LEVELS, ZERO
 
         read = read_network_name(self.player)

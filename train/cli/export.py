@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from train.cli import options
 from train.cli.options import Positional, arg
-from train.runtime.errors import UsageError
+from train.runtime.errors import UsageError, usage_errors
 from train.runtime.files import read_json, writing
 
 if TYPE_CHECKING:
@@ -50,13 +50,11 @@ def export(player: str, out: Path, matches: Sequence[Path] = ()) -> TrainedNetwo
       UsageError: there are no such weights, the folder holds something else or cannot be written,
         or a match is none of these weights.
     """
-    from train.checkpoints import pretrained, weights
+    from train.checkpoints import pretrained
     from train.checkpoints.exported import write_model
     from train.players.networks import load_network
 
     trained = load_network(player)
-    if weights.is_run(out):
-        raise UsageError(f"{out}: is a run directory; export into a folder of its own")
     about = _about(trained)
     played = [_read_match(path, trained) for path in matches]
     if played:
@@ -95,10 +93,8 @@ def _read_match(path: Path, trained: TrainedNetwork) -> dict[str, Any]:
     missing = [key for key in _OF_A_MATCH if not isinstance(match, dict) or key not in match]
     if missing:
         raise UsageError(f"{path}: no match of `match --json`: it has no {missing[0]!r}")
-    try:
+    with usage_errors(str(path)):
         first = load_network(match["first"])
-    except UsageError as error:
-        raise UsageError(f"{path}: {error}") from None
     if first.digest != trained.digest:
         raise UsageError(
             f"{path}: its first player, {match['first']}, has other weights than {trained.source}"

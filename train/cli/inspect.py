@@ -12,8 +12,7 @@ from pydantic import AfterValidator, Field
 from train.cli import options
 from train.cli.options import READ, WRITTEN, AtLeastOne, Positional, RandomSeed, Seed, arg
 from train.config import SHIPPED
-from train.runtime.errors import UsageError, usage_errors
-from train.runtime.fields import distinct
+from train.runtime.errors import UsageError, distinct, usage_errors
 from wallgo_jax.cli.parsing import Program
 
 if TYPE_CHECKING:

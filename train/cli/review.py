@@ -123,11 +123,11 @@ class Calibrate:
         """Returns the exit code."""
         from train.api.players import rules_for
         from train.checkpoints.exported import CALIBRATION_KEY, add_to_card
-        from train.config.rule_sets import check_two_players
         from train.data.record_dataset import read_recorded_games
         from train.review import own_games, reliability
         from train.review.player import card_folder, make_analysis_player
         from train.runtime.display import Display
+        from train.runtime.errors import check_two_players
         from train.runtime.interrupts import follow
 
         folder = card_folder(self.player) if self.card else None

@@ -15,8 +15,7 @@ from pydantic import AfterValidator, Field
 from train.cli import options
 from train.cli.options import ConfigFile, Positional, Written, arg, without
 from train.config import CONFIG_FILE, RunConfig, change_config, read_config, read_saved_config
-from train.runtime.errors import UsageError
-from train.runtime.fields import distinct
+from train.runtime.errors import UsageError, distinct
 from train.runtime.files import names_of_runs
 from train.runtime.interrupts import EXIT_INTERRUPTED
 from wallgo_jax.cli.parsing import Flag
@@ -24,7 +23,7 @@ from wallgo_jax.cli.parsing import Flag
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from train.config.reading import Key
+    from train.config import Key
 
 Axis = Literal["iteration", "hours", "positions"]
 _RUNS = Path("runs")
@@ -86,7 +85,9 @@ class Fit:
     """TOML file: its rules, network, learner, seed, name and iterations are used."""
     records: Annotated[tuple[Path, ...], arg("RECORD [RECORD ...]", "")] = ()
     """Record files to learn from; a run that goes on looks where they were when it began."""
-    validation: Annotated[float | None, arg("FLOAT", "(default: 0.1)")] = None
+    validation: Annotated[
+        Annotated[float, Field(gt=0, lt=1)] | None, arg("FLOAT", "(default: 0.1)")
+    ] = None
     """Share of the games that is held out, from 0 to 1."""
     resume: _RunDirectory = None
     """Go on with the run in this directory, with its config, its records and its share."""
@@ -148,7 +149,7 @@ class Config:
         else:
             config = read_config(self.config, overrides)
         if self.toml:
-            from train.config.reading import config_to_toml
+            from train.config import config_to_toml
 
             opening = "The config of a run: `python -m train run FILE` trains it."
             print(config_to_toml(config, opening=opening))
@@ -156,7 +157,7 @@ class Config:
         from rich.console import Console
         from rich.text import Text
 
-        from train.config.reading import keys_of
+        from train.config import keys_of
 
         only = self.only.replace("-", "_")
         keys = keys_of(config)
@@ -176,7 +177,7 @@ def _table(keys: Sequence[Key], *, width: int, is_full: bool) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    from train.config.reading import in_toml
+    from train.config import in_toml
 
     table = Table(box=None, pad_edge=False, width=width, show_header=False)
     table.add_column(width=max(24, 2 + max(len(key.name) for key in keys)), no_wrap=True)

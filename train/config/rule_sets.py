@@ -10,9 +10,9 @@ from typing import Annotated, Any
 import pydantic
 from pydantic.dataclasses import dataclass
 
-from train.runtime.errors import UsageError, message_of
-from train.runtime.fields import STRICT, refuse
-from wallgo_jax.formats.rules_text import read_rules
+from train.runtime.errors import message_of, refuse
+from train.runtime.fields import STRICT
+from wallgo_jax.formats.rules_text import read_rules, write_rules
 from wallgo_jax.game.rules import PRESETS, Rules, name_of, named
 
 _NAME = r"[A-Za-z0-9][\w.+-]*"
@@ -27,13 +27,6 @@ def read_any_rules(given: Any) -> Rules:
     if isinstance(given, Mapping):
         return Rules.from_dict(given)
     return read_rules(given) if isinstance(given, str) else named(given)
-
-
-def check_two_players(rules: Rules, what: str) -> None:
-    """Refuse rules for more than two players with a UsageError that begins with what asks for
-    two."""
-    if rules.players != 2:
-        raise UsageError(f"{what}: is for two players, the rules are for {rules.players}")
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -102,12 +95,6 @@ def _named(entry: RuleSet, before: Sequence[RuleSet]) -> RuleSet:
 def _usual_name(rules: Rules) -> str:
     name = name_of(rules)
     return name if name in PRESETS else f"{rules.size}x{rules.size}"
-
-
-def write_rules(rules: Rules) -> str | dict[str, Any]:
-    """The name of a preset, or a table of rules."""
-    name = name_of(rules)
-    return name if name in PRESETS else rules.to_dict()
 
 
 def write_rule_sets(rule_sets: Sequence[RuleSet]) -> list[dict[str, Any]]:

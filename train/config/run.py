@@ -16,7 +16,8 @@ from train.config.sprt import parse_sprt
 from train.data.config import ReplayConfig, SelfPlayConfig
 from train.learning.config import LearnerConfig, parse_freeze
 from train.network.config import NetworkConfig
-from train.runtime.fields import MAX_WHOLE, STRICT, AtLeastOne, Count, Seed, Share, refuse
+from train.runtime.errors import refuse
+from train.runtime.fields import MAX_WHOLE, STRICT, AtLeastOne, Count, Seed, Share
 from train.search.config import MAX_SIMULATIONS, SearchConfig
 from wallgo_jax.board.geometry import MAX_GRID
 from wallgo_jax.game.rules import PRESETS, Rules

@@ -6,8 +6,7 @@ from typing import Annotated
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from train.runtime.errors import usage_errors
-from train.runtime.fields import refuse
+from train.runtime.errors import refuse, usage_errors
 
 _Elo = Annotated[float, Field(ge=-2000, le=2000)]
 _Chance = Annotated[float, Field(gt=0, lt=0.5)]

@@ -5,7 +5,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from train.runtime.fields import STRICT, AtLeastOne, Count, Positive, Share, refuse
+from train.runtime.errors import refuse
+from train.runtime.fields import STRICT, AtLeastOne, Count, Positive, Share
 
 
 @dataclass(frozen=True, config=STRICT)

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from train.runtime.errors import UsageError
+from train.runtime.errors import UsageError, refuse
 from train.search.config import MAX_SIMULATIONS
 
 _Count = Annotated[int, Field(ge=1)]
@@ -39,13 +39,9 @@ class EngineOptions:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        sizes = self.batch_sizes
-        if list(sizes) != sorted(set(sizes)):
-            raise ValueError(f"batch_sizes {sizes} must be ascending")
-        if self.trees < sizes[-1]:
-            raise ValueError(
-                f"trees ({self.trees}) must be at least the largest batch, {sizes[-1]}"
-            )
+        largest = self.batch_sizes[-1]
+        said = f"trees ({self.trees}) must be at least the largest batch, {largest}"
+        refuse({said: self.trees < largest})
 
     def for_budget(self, simulations: int | None) -> "EngineOptions":
         """The options with room for answers of a player's budget; None for one of time.

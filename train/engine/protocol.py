@@ -21,7 +21,7 @@ from pydantic_core import from_json
 from train.engine.searcher import GamePosition
 from train.engine.sessions import Sessions
 from train.players.names import MAX_SECONDS
-from train.runtime.errors import UsageError, message_of, one_line
+from train.runtime.errors import UsageError, message_of, one_line, usage_errors
 from train.search.report import SearchReport, canonical_move
 from wallgo_jax.game import rules as rules_lib
 from wallgo_jax.game.rules import Rules, name_of
@@ -168,10 +168,8 @@ class Protocol:
     def _rules(self, given: str | dict[str, Any] | None) -> Rules:
         if given is None:
             return self._engines[0].rules
-        try:
+        with usage_errors():
             return rules_lib.named(given) if isinstance(given, str) else Rules.from_dict(given)
-        except (ValueError, TypeError) as error:
-            raise UsageError(str(error)) from None
 
 
 def failure(error: str, name: str | None = None) -> Response:

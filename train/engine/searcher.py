@@ -23,7 +23,7 @@ import numpy as np
 from train.engine.options import EngineOptions
 from train.engine.programs import PATH_PLIES, Programs
 from train.players.basic import Player
-from train.runtime.errors import UsageError
+from train.runtime.errors import UsageError, usage_errors
 from train.runtime.host import fetch
 from train.search.config import considered_actions
 from train.search.report import SearchReport, draw_place, report_finished_game
@@ -62,10 +62,8 @@ class GamePosition(NamedTuple):
           UsageError: it is unreadable or illegal.
         """
         action = self.read(move)
-        try:
+        with usage_errors("move"):
             state, rewards = play_action(self.state, action)
-        except ValueError as error:
-            raise UsageError(f"move: {error}") from None
         slot = _slot_of(self.state, np.int32(action))
         way = (*self.actions, action), (*self.slots, int(slot))
         result = rewards if state.position.terminated else None
@@ -79,10 +77,8 @@ class GamePosition(NamedTuple):
         """
         if not isinstance(move, str):
             return int(move)
-        try:
+        with usage_errors("move"):
             action, player = parse_action(move, grid=self.state.grid)
-        except ValueError as error:
-            raise UsageError(f"move: {error}") from None
         if player not in (None, self.player) and self.result is None:
             raise UsageError(f"move: {COLOURS[self.player]} is to move, not {COLOURS[player]}")
         return action
@@ -113,10 +109,8 @@ def play_moves(position: GamePosition, moves: Sequence[str | int]) -> GamePositi
       UsageError: the first of the moves that cannot be played, as `ply N: reason`.
     """
     for move in moves:
-        try:
+        with usage_errors(f"ply {position.ply + 1}"):
             position = position.play(move)
-        except UsageError as error:
-            raise UsageError(f"ply {position.ply + 1}: {error}") from None
     return position
 
 

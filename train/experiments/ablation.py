@@ -35,7 +35,6 @@ from pydantic import AfterValidator, Field
 
 from train.arena.match_programs import check_opening
 from train.config import RunConfig, config_from_dict, config_to_dict, read_config
-from train.config.rule_sets import check_two_players
 from train.experiments import pace
 from train.experiments.lib import stats, trainings
 from train.experiments.lib.pages import PAGE, Report, write_report
@@ -47,8 +46,14 @@ from train.loop.start import code_in_words, start_of
 from train.loop.train_step import make_run_programs
 from train.players.registry import make_player
 from train.runtime.display import Table
-from train.runtime.errors import NotFiniteError, UsageError, usage_errors
-from train.runtime.fields import distinct, refuse
+from train.runtime.errors import (
+    NotFiniteError,
+    UsageError,
+    check_two_players,
+    distinct,
+    refuse,
+    usage_errors,
+)
 from train.runtime.files import check_writable, locked, read_toml
 
 BASE = "base"
@@ -125,13 +130,15 @@ def read_changes(path: Path, only: Sequence[str] = ()) -> tuple[Change, ...]:
     changes = {BASE: Change(BASE, base, "", about, tuple(_lines(fields)), {})}
     for entry in listed.change:
         where, against = f"{path}: change {entry.name!r}", entry.against
-        if entry.name in changes:
-            raise UsageError(f"{where}: the name is taken")
-        if against not in changes:
-            allowed = ", ".join(changes)
-            raise UsageError(f"{where}: against {against!r} is not earlier; allowed: {allowed}")
-        if not entry.keys:
-            raise UsageError(f"{where}: changes nothing")
+        is_late, allowed = against not in changes, ", ".join(changes)
+        with usage_errors(where):
+            refuse(
+                {
+                    "the name is taken": entry.name in changes,
+                    f"against {against!r} is not earlier; allowed: {allowed}": is_late,
+                    "changes nothing": not entry.keys,
+                }
+            )
         merged = trainings.merge_tables(config_to_dict(base), entry.keys)
         config, keys = config_from_dict(merged, where=where), tuple(_lines(entry.keys))
         changes[entry.name] = Change(entry.name, config, against, entry.about, keys, {})

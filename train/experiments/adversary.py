@@ -43,7 +43,7 @@ from train.experiments.lib.work import Work, check_network, play_games
 from train.learning.losses import make_targets, ownership_errors
 from train.metrics.intervals import Curve, curves_figure
 from train.metrics.rows import METRICS_FILE, read_rows
-from train.network.build import network_for, observer_for
+from train.network import network_for, observer_for
 from train.players.names import check_without_budget, read_network_name
 from train.players.networks import load_network, network_config
 from train.players.registry import make_frozen_opponent, make_player

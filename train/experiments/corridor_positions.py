@@ -31,9 +31,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from train.config.rule_sets import check_two_players
 from train.runtime.devices import broadcast_boards
-from train.runtime.fields import refuse
+from train.runtime.errors import check_two_players, refuse
 from train.runtime.files import write_lines
 from train.runtime.host import fetch
 from wallgo_jax.board import bitboard

@@ -28,12 +28,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from train.checkpoints.weights import weights_digest
-from train.config.rule_sets import check_two_players
 from train.experiments.blocks import block_variants
 from train.experiments.lib import stats, trainings
 from train.experiments.lib.pages import Picture, Report
 from train.experiments.lib.stats import Estimate
-from train.experiments.lib.work import Work, check_without_budget
+from train.experiments.lib.work import Work, check_network
 from train.experiments.probe import (
     BOARD,
     CELL,
@@ -47,10 +46,9 @@ from train.experiments.probe import (
 )
 from train.metrics.intervals import Curve, curves_figure
 from train.network import NetworkConfig, Variables
-from train.players.names import read_network_name
 from train.players.networks import load_network
 from train.runtime.display import Table
-from train.runtime.errors import UsageError, usage_errors
+from train.runtime.errors import UsageError, check_two_players, usage_errors
 from train.runtime.files import plain_data
 from wallgo_jax.game.rules import PRESETS, Rules
 
@@ -234,7 +232,7 @@ def trained_trunks(work: Work) -> list[Trunk]:
     groups: dict[str, list[Trunk]] = {}
     known: dict[str, str] = {}  # names by their weights
     for name in scale.trunks:
-        check_without_budget(read_network_name(name))
+        check_network(name)
         trunk, config = _load_trunk(name), load_network(name).config
         if (other := known.setdefault(weights_digest(*trunk.weights), name)) != name:
             twice = f"{other} and {name} are the same weights"

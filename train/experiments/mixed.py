@@ -12,8 +12,7 @@ from collections.abc import Mapping, Sequence
 
 import jax
 
-from train.config import RunConfig, config_to_dict
-from train.config.rule_sets import RuleSet, read_rule_sets
+from train.config import RuleSet, RunConfig, config_to_dict, read_rule_sets
 from train.experiments.lib import stats, trainings
 from train.experiments.lib.pages import Report
 from train.experiments.lib.scales import MixedScale

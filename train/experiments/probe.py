@@ -22,8 +22,7 @@ import numpy as np
 
 from train.experiments.corridor_positions import HELD_OUT, TRAINING, Corridors, make_corridors
 from train.learning.frozen_head import fit_head, head_scores
-from train.network import NetworkConfig, Variables
-from train.network.build import channels_of, network_for, observer_for
+from train.network import NetworkConfig, Variables, channels_of, network_for, observer_for
 from train.runtime.host import fetch, in_batches
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import State

@@ -111,8 +111,6 @@ def measure(
     against = pool.entrant_of_name(OPPONENT, rules, heuristics=config.heuristics)
     settings = pool.settings_of(rules, opening_plies=opening_plies, seed=seed)
     cache = ResultsCache(run / CACHE_FILE, settings | {"games": games})
-    if not (run / METRICS_FILE).exists():
-        raise UsageError(f"{run}: has no {METRICS_FILE}, which the minutes are read from")
     earlier, rows = _earlier(run), read_rows(run / METRICS_FILE)
     seconds = [row["selfplay_seconds"] + row["learn_seconds"] for row in rows]
     totals = (earlier.minutes + np.cumsum(seconds) / 60).tolist()

@@ -28,10 +28,9 @@ from train.checkpoints.weights import TrainedNetwork
 from train.data.outcomes import Outcome
 from train.data.replay import Sample
 from train.experiments.lib.pages import Report
-from train.experiments.lib.work import Work
+from train.experiments.lib.work import Work, check_network
 from train.learning.learner import LearnerState, make_learner
-from train.network.build import network_for, observer_for
-from train.players.names import check_without_budget, read_name
+from train.network import network_for, observer_for
 from train.players.networks import load_network
 from train.players.searching import network_player
 from train.runtime.display import Table
@@ -63,7 +62,7 @@ def report(work: Work) -> Report:
     """Solve positions, teach networks, and ask all of them."""
     scale = work.scale.supervised
     for name in scale.players:
-        check_without_budget(read_name(name))
+        check_network(name)
     networks = {name: load_network(name) for name in scale.players}
     first = networks[scale.players[0]]
     rules = first.config.rules

@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from train.config import EvaluationConfig, RunConfig
-from train.config.rule_sets import check_two_players
 from train.experiments.lib import stats, trainings
 from train.experiments.lib.pages import Picture, Report
 from train.experiments.lib.scales import TransferCase, TransferScale
@@ -24,11 +23,11 @@ from train.learning.optimizer import frozen_steps
 from train.loop.run_directory import RESULT_FILE
 from train.metrics.intervals import Curve, curves_figure
 from train.metrics.rows import METRICS_FILE, read_rows
-from train.network.build import network_for
+from train.network import network_for
 from train.players.networks import load_network
 from train.players.registry import make_player
 from train.runtime.display import Table
-from train.runtime.errors import usage_errors
+from train.runtime.errors import check_two_players, usage_errors
 from train.runtime.files import read_json
 
 SCRATCH, WARM, FROZEN = "scratch", "warm", "frozen"

@@ -8,16 +8,8 @@ from pydantic import AfterValidator, Field
 from pydantic.dataclasses import dataclass
 
 from train.functions import CustomLoss, CustomTargets
-from train.runtime.fields import (
-    STRICT,
-    AtLeastOne,
-    BelowOne,
-    Count,
-    NotNegative,
-    Positive,
-    Share,
-    refuse,
-)
+from train.runtime.errors import refuse
+from train.runtime.fields import STRICT, AtLeastOne, BelowOne, Count, NotNegative, Positive, Share
 
 _InnerShare = Annotated[float, Field(gt=0, lt=1)]
 MOST_FROZEN = 10**5

@@ -18,8 +18,7 @@ from train.functions import call_of
 from train.learning.config import LearnerConfig
 from train.learning.losses import Losses, TrainingTargets, losses, make_targets
 from train.learning.optimizer import frozen_steps, keep_frozen, make_optimizer
-from train.network import Network, Output, Variables
-from train.network.build import Observe
+from train.network import Network, Observe, Output, Variables
 from train.runtime.errors import NotFiniteError
 from train.runtime.fields import is_off
 from wallgo_jax.board.geometry import NUM_SYMMETRIES

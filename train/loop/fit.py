@@ -28,8 +28,7 @@ from train.loop.run_loop import OpenRun, Procedure, opened, run_to_end, say_next
 from train.loop.start import first_key
 from train.loop.train_step import TrainState
 from train.metrics.rows import FIT_FORMATS, Row
-from train.network import Variables
-from train.network.build import network_for, observer_for
+from train.network import Variables, network_for, observer_for
 from train.runtime.display import Table
 from train.runtime.errors import UsageError
 from train.runtime.files import read_json, write_json
@@ -202,8 +201,6 @@ def fit(
     directory = runs / config.name
 
     def make() -> Procedure:
-        if not 0 < validation < 1:
-            raise UsageError(f"fit: validation ({validation}) must lie between 0 and 1")
         if config.mix:
             raise UsageError(
                 f"fit: learns games of one rule set, the config lists {len(config.mix)}; --rules "
@@ -211,7 +208,7 @@ def fit(
             )
         data, summary = _read(config, records, validation)
         if resume and ((directory / RECORDS_FILE).exists() or has_checkpoint(directory)):
-            before = _read_summary(directory)
+            before = read_json(directory / RECORDS_FILE)
             for key in ("validation", "games", "sha256"):
                 if before.get(key) != summary[key]:
                     raise UsageError(
@@ -274,15 +271,9 @@ def saved_records(
     Raises:
       UsageError: the directory is not one of `fit`.
     """
-    before = _read_summary(directory)
+    before = read_json(directory / RECORDS_FILE)
     paths = tuple(records) or tuple(map(Path, before.get("paths", [])))
     return paths, before.get("validation", DEFAULT_VALIDATION) if validation is None else validation
-
-
-def _read_summary(directory: Path) -> dict[str, Any]:
-    if not (directory / RECORDS_FILE).exists():
-        raise UsageError(f"{directory}: no run of `fit`: it has no {RECORDS_FILE}")
-    return read_json(directory / RECORDS_FILE)
 
 
 _NAMES = {

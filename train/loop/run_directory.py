@@ -17,13 +17,13 @@ from train.config import (
     config_from_dict,
     config_to_dict,
     read_saved_config,
+    rule_sets_in_words,
 )
-from train.config.rule_sets import rule_sets_in_words
 from train.functions import KEYS, Function
 from train.metrics.rows import METRICS_FILE
 from train.runtime.devices import lost_process_message
 from train.runtime.errors import NotFiniteError, ProcessLostError, UsageError, usage_errors
-from train.runtime.files import CannotWriteError, reason_of, write_json
+from train.runtime.files import CannotWriteError, write_json, writing
 from train.runtime.provenance import provenance
 
 RESULT_FILE = "evaluation.json"
@@ -63,8 +63,6 @@ def check_directory(directory: Path, config: RunConfig, *, resume: bool) -> None
             f"{directory}: cannot resume as {config.name!r}; copy the directory to go on under "
             "another name"
         )
-    if not directory.is_dir():
-        raise UsageError(f"{directory}: nothing to resume: no such directory")
     done = 0
     if has_checkpoint(directory):
         meta = store_lib.read_meta(directory, store_lib.RESUME)
@@ -222,10 +220,8 @@ def _write(directory: Path, files: Mapping[str, Any]) -> None:
         )
     # A run's name opens with no dot, so no other run has this one.
     folder = directory if directory.exists() else directory.with_name(f".{directory.name}")
-    try:
+    with writing(directory):
         folder.mkdir(parents=True, exist_ok=True)
         for name, data in files.items():
             write_json(folder / name, data)
         folder.rename(directory)
-    except OSError as error:
-        raise UsageError(f"{directory}: cannot be made: {reason_of(error)}") from None

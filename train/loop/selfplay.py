@@ -64,8 +64,7 @@ def selfplay_of(
     Args:
       opponent: that of the run, which must have one if the config says so.
     """
-    if (opponent is None) != (not config.selfplay.opponent):
-        raise ValueError("selfplay.opponent is loaded by the caller: see load_opponent")
+    assert (opponent is None) == (not config.selfplay.opponent), "see load_opponent"
     options, has_root_value = config.selfplay, not is_off(config.learner.value_mix)
     reply = None if opponent is None else opponent.report
     if stage == BOOTSTRAP:

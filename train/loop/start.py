@@ -10,8 +10,7 @@ import jax
 from train.checkpoints.exported import is_model, write_model
 from train.checkpoints.transfer import Part, carry_over
 from train.checkpoints.weights import TrainedNetwork
-from train.config import RunConfig, config_to_dict
-from train.config.rule_sets import rule_sets_in_words
+from train.config import RunConfig, config_to_dict, rule_sets_in_words
 from train.loop.run_directory import (
     RESULT_FILE,
     STAGES_FILE,
@@ -20,8 +19,7 @@ from train.loop.run_directory import (
     has_checkpoint,
 )
 from train.metrics.rows import METRICS_FILE, Row, elapsed_seconds, read_rows
-from train.network import Variables
-from train.network.build import network_for
+from train.network import Variables, network_for
 from train.players import registry
 from train.players.basic import Player
 from train.players.networks import load_network, rules_in_words

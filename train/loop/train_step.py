@@ -38,8 +38,7 @@ from train.loop.selfplay import (
     variants_of,
 )
 from train.loop.start import first_key, load_opponent
-from train.network import Variables, cast_weights
-from train.network.build import network_for, observer_for
+from train.network import Variables, cast_weights, network_for, observer_for
 from train.players.basic import Player, make_random_search
 from train.runtime.devices import (
     AXIS,

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from train.runtime.files import replace_bytes, replace_text
+from train.runtime.files import reading, replace_bytes, replace_text
 
 METRICS_FILE = "metrics.jsonl"
 BY_RULES = "by_rules"
@@ -32,11 +32,13 @@ def read_rows(path: Path) -> list[Row]:
     """Read all whole rows; a half-written last line and damaged ones are passed over.
 
     Raises:
-      OSError: the file cannot be read.
+      UsageError: the file cannot be read.
     """
     rows = []
     # A damaged byte costs its row, of which a resumed run tells; it does not stop the reading.
-    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+    with reading(path):
+        text = path.read_text(encoding="utf-8", errors="replace")
+    for line in text.splitlines():
         try:
             row = json.loads(line)
         except json.JSONDecodeError:

@@ -13,7 +13,15 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from train.network.build import Observe as Observe
+    from train.network.build import channels_of as channels_of
+    from train.network.build import network_for as network_for
+    from train.network.build import observer_for as observer_for
+    from train.network.build import read_network as read_network
+    from train.network.config import TRANSFORMER as TRANSFORMER
+    from train.network.config import WALLED as WALLED
     from train.network.config import NetworkConfig as NetworkConfig
+    from train.network.config import parse_blocks as parse_blocks
     from train.network.parts import Part as Part
     from train.network.parts import census as census
     from train.network.parts import count_parameters as count_parameters
@@ -30,7 +38,8 @@ if TYPE_CHECKING:
 
 _NAMES = {
     "parts": ("Part", "census", "count_parameters"),
-    "config": ("NetworkConfig",),
+    "build": ("Observe", "channels_of", "network_for", "observer_for", "read_network"),
+    "config": ("TRANSFORMER", "WALLED", "NetworkConfig", "parse_blocks"),
     "restnet": ("Network", "Output", "Variables", "cast_weights", "compute_dtype", "make_network"),
     "slots": ("MASKED", "POLICY_PLANES", "reply_logits", "slot_logits"),
 }

@@ -8,7 +8,8 @@ from pydantic import AfterValidator
 from pydantic.dataclasses import dataclass
 
 from train.functions import CustomNetwork, CustomPlanes
-from train.runtime.fields import STRICT, AtLeastOne, Count, Positive, refuse
+from train.runtime.errors import refuse
+from train.runtime.fields import STRICT, AtLeastOne, Count, Positive
 from wallgo_jax.planes import check_planes
 
 RESIDUAL, TRANSFORMER, WALLED = "R", "T", "W"

@@ -193,8 +193,6 @@ class ResTNet(nnx.Module):
                 maps.append(weights)
             else:
                 x = block(x, board)
-        if not maps:
-            raise ValueError("a network without T blocks has no attention")
         return jnp.stack(maps, axis=1)
 
     def heads(self) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
 from train.players.basic import Player
-from train.runtime.errors import UsageError
+from train.runtime.errors import UsageError, usage_errors
 
 MOVE_SECONDS = 60.0
 """Time of a move unless said."""
@@ -67,8 +67,8 @@ class Program:
                 # Ctrl-C is for the match: a program that took it, too, would lose all its games.
                 start_new_session=True,
             )
-        except (OSError, ValueError) as error:
-            reason = error.strerror if isinstance(error, OSError) else str(error)
+        except OSError as error:
+            reason = error.strerror or str(error)
             raise UsageError(f"player '{_PREFIX}{command}': cannot be started: {reason}") from None
         self.has_answered = False
         self._requests: queue.Queue[bytes | None] = queue.Queue()
@@ -249,12 +249,8 @@ def make_external_player(command: str, *, seconds: float = MOVE_SECONDS) -> Play
     Raises:
       UsageError: the command is no command.
     """
-    try:
-        words = shlex.split(command)
-    except ValueError as error:
-        raise UsageError(f"player '{_PREFIX}{command}': {str(error).lower()}") from None
-    if not words:
-        raise UsageError(f"player '{_PREFIX}{command}': names no command")
+    with usage_errors(f"player '{_PREFIX}{command}'"):
+        shlex.split(command)
     return Player(f"{_PREFIX}{command}", (), ExternalAct(command, seconds))
 
 

@@ -46,11 +46,11 @@ PLAYER_KINDS = {kind: PlayerKind() for kind in ("random", "greedy", "ethen", "wj
     "pretrained": PlayerKind(MODEL, searches=True),
     EXTERNAL: PlayerKind(COMMAND),
 }
-KINDS = ", ".join(
-    f"{name}{kind.target and f':{kind.target}'}{'[@simulations]' * kind.searches}"
+FORMS = {
+    name: f"{name}{kind.target and f':{kind.target}'}{'[@simulations]' * kind.searches}"
     for name, kind in PLAYER_KINDS.items()
-)
-"""The forms of names, in words."""
+}
+"""The form of a name of each kind, in words."""
 OPTIONS: dict[str, Mapping[str, Any]] = {
     "symmetries": {str(count): count for count in range(1, 9)},
     "opponents": {word: word for word in OPPONENTS},
@@ -132,7 +132,7 @@ def read_name(text: str) -> PlayerName:
       UsageError: there is no such kind or heuristic, its target is missing, it takes no target or
         no simulations, or the name cannot be printed, as records of its games ask.
     """
-    kind, colon, rest = text.partition(":")
+    kind, _, rest = text.partition(":")
     if kind == EXTERNAL and rest.strip() and text.isprintable():
         # The command is everything behind the colon, whatever it holds.
         return PlayerName(text, EXTERNAL, rest)
@@ -144,8 +144,6 @@ def read_name(text: str) -> PlayerName:
         near = difflib.get_close_matches(name.target, PLAYER_KINDS, n=1)
         near = [str(RUNS / text)] if os.path.exists(RUNS / (name.target or text)) else near
         raise _error(text, f"unknown; did you mean {near[0]}?" if near else "unknown")
-    if colon and not PLAYER_KINDS[kind].target:
-        raise _error(text, f"{kind} takes no target")
     return _read_parts(text, kind, rest)
 
 
@@ -180,12 +178,11 @@ def _read_parts(text: str, kind: str, rest: str) -> PlayerName:
     # A path that exists may hold an @ or a ?.
     parts = next((each for each in readings if os.path.exists(each["target"])), readings[-1])
     target, budget, options = (parts.get(part) for part in ("target", "budget", "options"))
-    if allowed.target and not target:
-        raise _error(text, f"names no {allowed.target}")
-    if allowed.target == HEURISTIC and target not in HEURISTIC.split("|"):
-        raise UsageError(f"player {text!r}: no heuristic {target!r}; known heuristics: ethen, wjx")
-    if budget is not None and not allowed.searches:
-        raise _error(text, f"{kind} takes no simulations")
+    is_named = bool(target) if allowed.target else text == kind
+    if allowed.target == HEURISTIC:
+        is_named = target in HEURISTIC.split("|")
+    if not is_named or (budget is not None and not allowed.searches):
+        raise _error(text, f"is not of the form {FORMS[kind]}")
     name = PlayerName(text, kind, target or "")
     if budget is not None:
         name = name._replace(**_read_budget(text, budget))
@@ -235,6 +232,7 @@ def _read_options(text: str, kind: PlayerKind, options: str) -> dict[str, Any]:
 
 def _error(text: str, reason: str) -> UsageError:
     return UsageError(
-        f"player {text!r}: {reason}; known players: {KINDS}; PATH alone is search:PATH, a run, "
-        "RUN/checkpoints/ITERATION or an exported folder; docs/players.md has the options"
+        f"player {text!r}: {reason}; known players: {', '.join(FORMS.values())}; PATH alone is "
+        "search:PATH, a run, RUN/checkpoints/ITERATION or an exported folder; docs/players.md has "
+        "the options"
     )

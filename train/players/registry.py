@@ -33,7 +33,7 @@ from train.players.searching import (
     network_player,
     simulations_in,
 )
-from train.runtime.errors import UsageError
+from train.runtime.errors import UsageError, usage_errors
 from train.runtime.host import fetch
 from train.search.config import SearchConfig
 from train.search.gumbel import rounds_pay_for_one_board
@@ -111,9 +111,8 @@ def make_evaluating_player(
       UsageError: there is no such player, or it has nothing to evaluate positions with.
     """
     read = read_name(name)
-    if read.kind != "heuristic-search" and not read.has_network:
-        allowed = "players with a network or a search"
-        raise UsageError(f"player {name!r}: cannot evaluate positions; allowed: {allowed}")
+    can_evaluate = read.kind == "heuristic-search" or read.has_network
+    _check_kind(read, can_evaluate, "players with a network or a search")
     trained = load_network(read) if read.has_network else None
     player = _make_evaluating(read, trained, None, heuristics=heuristics, transfer=transfer)
     if trained is None:
@@ -224,8 +223,8 @@ def make_teacher(name: str, rules: Rules, *, heuristics: HeuristicsConfig) -> Se
         or it cannot play the rules.
     """
     read = _read_for_selfplay(name)
-    if read.has_network or read.kind == "external":
-        raise UsageError(f"player {name!r}: allowed are players without weights or a program")
+    is_plain = not read.has_network and read.kind != "external"
+    _check_kind(read, is_plain, "players without weights or a program")
     player = make_player(name, rules, heuristics=heuristics)
     if player.evaluate is not None:
         # With noise: without it the games of all boards would be the same.
@@ -253,19 +252,21 @@ def make_frozen_opponent(name: str, rules: Rules, *, kept: Path | None = None) -
         not take the options of the name, or it has learned other rules.
     """
     read = _read_for_selfplay(name)
-    if not read.has_network:
-        raise UsageError(f"player {name!r}: has no weights; allowed: players with a network")
+    _check_kind(read, read.has_network, "players with a network")
     trained = _load(read, rules, kept=kept)
     return _make_evaluating(read, trained._replace(variables=fetch(trained.variables)), rules)
 
 
 def _read_for_selfplay(name: str) -> PlayerName:
     read = read_name(name)
-    if read.seconds is not None:
-        raise UsageError(
-            f"player {name!r}: self-play counts simulations, not seconds, so that a seed repeats it"
-        )
+    _check_kind(read, read.seconds is None, "simulations, not seconds, so that a seed repeats it")
     return read
+
+
+def _check_kind(name: PlayerName, is_allowed: bool, allowed: str) -> None:
+    """Refuse a player that is not of the kinds that are allowed with a UsageError."""
+    if not is_allowed:
+        raise UsageError(f"player {name.text!r}: allowed are {allowed}")
 
 
 def with_named_options(options: SearchConfig, name: PlayerName) -> SearchConfig:
@@ -284,7 +285,5 @@ def with_named_options(options: SearchConfig, name: PlayerName) -> SearchConfig:
         "rounds": name.rounds,
         "player_max_considered_actions": name.considered or None,
     }
-    try:
+    with usage_errors(f"player {name.text!r}"):
         return dataclasses.replace(options, **{k: v for k, v in named.items() if v is not None})
-    except ValueError as error:
-        raise UsageError(f"player {name.text!r}: search.{error}") from None

@@ -15,8 +15,7 @@ import jax.numpy as jnp
 
 from train.checkpoints.weights import TrainedNetwork
 from train.config import RunConfig
-from train.network import NetworkConfig, Output
-from train.network.build import network_for, observer_for
+from train.network import NetworkConfig, Output, network_for, observer_for
 from train.players.basic import Act, Player, act_by
 from train.search.config import MAX_SIMULATIONS, SearchConfig, as_player
 from train.search.evaluator import Evaluator, evaluator_for, make_symmetric_evaluator

@@ -35,8 +35,7 @@ from train.arena.elo import ELO, Ratings, choice_information, expected_score
 from train.arena.openings import OpeningOptions
 from train.arena.result import Counts, MatchResult, count_games
 from train.checkpoints import store
-from train.config import config_to_dict
-from train.config.run import HeuristicsConfig
+from train.config import HeuristicsConfig, config_to_dict
 from train.players import registry
 from train.players.basic import Player
 from train.players.names import read_name
@@ -171,8 +170,6 @@ def entrants_of_run(
     Raises:
       UsageError: the run has no checkpoint, or one cannot play these rules.
     """
-    if not run.is_dir():
-        raise UsageError(f"{run}: no such run directory")
     iterations = store.iterations_of(run)
     if not iterations:
         raise UsageError(f"{run}: no checkpoint here (looked for {store.WEIGHTS}/ITERATION)")
@@ -348,20 +345,17 @@ class _Pool:
 
     def __init__(self, entrants: Sequence[Entrant], results: ResultsCache, seats: int) -> None:
         if len(entrants) < seats:
-            raise UsageError(
-                f"elo: a pool of fewer than {seats} players cannot be rated: each of the {seats} "
-                "seats needs another one"
-            )
+            raise UsageError(f"elo: a pool needs at least {seats} players, one for each seat")
         self._cache, self._seats = results, seats
         self.entrants: dict[str, Entrant] = {}
         self.runs: dict[str, list[str]] = {}
         self._by_identity: dict[str, Entrant] = {}
         for entrant in entrants:
             other = self._by_identity.setdefault(entrant.identity, entrant)
-            if self.entrants.setdefault(entrant.name, entrant) is not entrant:
-                raise UsageError(f"elo: player {entrant.name!r} is in the pool twice")
-            if other is not entrant:
-                raise UsageError(f"elo: {other.name!r} and {entrant.name!r} are the same player")
+            namesake = self.entrants.setdefault(entrant.name, entrant)
+            if namesake is not entrant or other is not entrant:
+                both = f"{other.name!r} and {entrant.name!r}"
+                raise UsageError(f"elo: {both} are the same player, or in the pool twice")
             if entrant.run is not None:
                 self.runs.setdefault(entrant.run, []).append(entrant.name)
 

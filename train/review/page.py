@@ -106,11 +106,15 @@ def compare_siblings(
     Raises:
       UsageError: the game has no such ply, or a stone is placed there.
     """
-    if not 1 <= ply <= len(game.actions):
-        raise UsageError(f"review: --siblings {ply}: the game has plies 1 to {len(game.actions)}")
+    plies = [
+        number
+        for number, action in enumerate(game.actions, start=1)
+        if placement_of(action, grid=game.grid) is None
+    ]
+    if ply not in plies:
+        last = len(game.actions)
+        raise UsageError(f"review: --siblings {ply}: is not one of plies 1 to {last} with a wall")
     played, mover, before = game.actions[ply - 1], game.movers[ply - 1], game.states[ply - 1]
-    if placement_of(played, grid=game.grid) is not None:
-        raise UsageError(f"review: --siblings {ply}: a stone is placed there, without a wall")
     play = decode_play(played)
     first, legal = played - play.side, take_snapshot(before).legal
     walls = [action for action in range(first, first + len(SIDE_WORDS)) if action in legal]

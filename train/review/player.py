@@ -66,12 +66,9 @@ def make_analysis_player(
     read = read_name(name)
     if simulations is not None:
         read = read.with_simulations(simulations)
-    if read.kind not in ("search", "pretrained", "heuristic-search"):
-        raise UsageError(f"player {name!r}: does not search; allowed: {_ALLOWED}")
-    if read.seconds is not None:
-        raise UsageError(
-            f"player {name!r}: an analysis counts simulations, not seconds; write @256"
-        )
+    searches = read.kind in ("search", "pretrained", "heuristic-search")
+    if not searches or read.seconds is not None:
+        raise UsageError(f"player {name!r}: allowed, with simulations, not seconds: {_ALLOWED}")
     player = make_evaluating_player(read.full, transfer=transfer)
     try:
         check_rules(player, rules)

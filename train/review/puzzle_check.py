@@ -13,7 +13,7 @@ from train.data.record_dataset import check_rules
 from train.players.basic import Player
 from train.review.player import search_positions
 from train.review.puzzle_file import Puzzle
-from train.runtime.errors import UsageError
+from train.runtime.errors import UsageError, refuse
 from train.runtime.host import fetch
 from train.search.report import SearchReport
 from train.solver.alphabeta import AlphaBeta
@@ -54,8 +54,8 @@ class PuzzleOptions:
     skipped: Annotated[float, Field(ge=0, lt=1)] = 0.5
 
     def __post_init__(self) -> None:
-        if not (self.shallow < self.deep and self.others < self.wins):
-            raise ValueError("shallow must be below deep, and others below wins")
+        is_sound = self.shallow < self.deep and self.others < self.wins
+        refuse({"shallow must be below deep, and others below wins": not is_sound})
 
 
 Search = Callable[..., list[SearchReport]]

@@ -1,12 +1,17 @@
-"""The errors that the command line shows as a line instead of a traceback."""
+"""The errors that the command line shows as a line instead of a traceback, and checks that several
+doors share."""
 
 import contextlib
 import importlib.util
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     import pydantic
+
+    from wallgo_jax.game.rules import Rules
+
+_T = TypeVar("_T")
 
 
 class UsageError(ValueError):
@@ -44,6 +49,28 @@ def require(use: str, extra: str, *libraries: str) -> None:
     missing = [name for name in libraries if importlib.util.find_spec(name) is None]
     if missing:
         raise UsageError(f"{use} needs {', '.join(missing)}: pip install 'wallgo-jax[{extra}]'")
+
+
+def refuse(conflicts: Mapping[str, bool]) -> None:
+    """Raise a ValueError with the first message whose condition holds: of options that do not go
+    together, which no type says."""
+    for message, holds in conflicts.items():
+        if holds:
+            raise ValueError(message)
+
+
+def distinct(values: tuple[_T, ...]) -> tuple[_T, ...]:
+    """The values, or the records by their names; a ValueError if one stands there twice."""
+    names = [getattr(value, "name", value) for value in values]
+    refuse({"each must be named once": len({*names}) < len(names)})
+    return values
+
+
+def check_two_players(rules: "Rules", what: str) -> None:
+    """Refuse rules for more than two players with a UsageError that begins with what asks for
+    two."""
+    if rules.players != 2:
+        raise UsageError(f"{what}: is for two players, the rules are for {rules.players}")
 
 
 def one_line(text: object) -> str:

@@ -1,11 +1,8 @@
 """Types of options that tables of options check by themselves, and numbers that are arguments."""
 
-from collections.abc import Mapping
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field
-
-_T = TypeVar("_T")
 
 STRICT = ConfigDict(extra="forbid", allow_inf_nan=False)
 """Unknown keys, NaN and infinities are errors."""
@@ -18,21 +15,6 @@ Share = Annotated[float, Field(ge=0, le=1)]
 BelowOne = Annotated[float, Field(ge=0, lt=1)]
 NotNegative = Annotated[float, Field(ge=0)]
 Positive = Annotated[float, Field(gt=0)]
-
-
-def refuse(conflicts: Mapping[str, bool]) -> None:
-    """Raise a ValueError with the first message whose condition holds: of options that do not go
-    together, which no type says."""
-    for message, holds in conflicts.items():
-        if holds:
-            raise ValueError(message)
-
-
-def distinct(values: tuple[_T, ...]) -> tuple[_T, ...]:
-    """The values, or the records by their names; a ValueError if one stands there twice."""
-    names = [getattr(value, "name", value) for value in values]
-    refuse({"each must be named once": len({*names}) < len(names)})
-    return values
 
 
 def is_off(number: Any, off: float = 0) -> bool:

@@ -9,7 +9,8 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from train.functions import CustomSearch
-from train.runtime.fields import STRICT, AtLeastOne, Count, NotNegative, Positive, Share, refuse
+from train.runtime.errors import refuse
+from train.runtime.fields import STRICT, AtLeastOne, Count, NotNegative, Positive, Share
 
 Kind = Literal["gumbel", "puct"]
 Engine = Literal["native", "mctx"]

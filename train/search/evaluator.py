@@ -28,8 +28,15 @@ import jax.numpy as jnp
 import numpy as np
 import pydantic
 
-from train.network import MASKED, Network, NetworkConfig, slot_logits
-from train.network.build import Observe, network_for, observer_for
+from train.network import (
+    MASKED,
+    Network,
+    NetworkConfig,
+    Observe,
+    network_for,
+    observer_for,
+    slot_logits,
+)
 from train.search.tree import Step
 from wallgo_jax import observation
 from wallgo_jax.board.geometry import INVERSE_SYMMETRIES, NUM_SYMMETRIES
@@ -130,8 +137,7 @@ def make_symmetric_evaluator(evaluate: Evaluator, symmetries: int) -> Evaluator:
       evaluate: evaluates the copies.
       symmetries: S, how many of SYMMETRY_ORDER, 1 to 8.
     """
-    if not 1 <= symmetries <= NUM_SYMMETRIES:
-        raise ValueError(f"symmetries ({symmetries}) must be from 1 to {NUM_SYMMETRIES}")
+    assert 1 <= symmetries <= NUM_SYMMETRIES
     if symmetries == 1:
         return evaluate
     there = np.asarray(SYMMETRY_ORDER[:symmetries], np.int32)

@@ -112,8 +112,7 @@ def make_search(
       ValueError: a model with the engine `mctx` or a search that Python passes.
     """
     is_native = config.engine == "native" and not config.custom
-    if model is not None and not is_native:
-        raise ValueError("a model of the opponent needs the search of the engine 'native'")
+    assert model is None or is_native, "a model of the opponent needs the engine 'native'"
     if budgets and (not is_native or (config.rounds and config.kind == "gumbel")):
         searches = [
             make_search(

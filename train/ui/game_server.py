@@ -15,6 +15,7 @@ from train.ui.game_session import OPEN, PLAY, GameSession, PuzzleTask
 from train.ui.game_tree import ClockSettings, GameTree
 from train.ui.machine import PERSON, Machine, Seat
 from train.ui.reviewing import Reviewer
+from wallgo_jax.formats.rules_text import write_rules
 from wallgo_jax.game.rules import Rules
 
 MAX_GAMES = 32
@@ -122,7 +123,7 @@ class GameServer:
                 raise ValueError("load: needs the text of a game")
             rules = saving.read_rules(message.rules) if message.rules else self.default_rules
             return saving.read_game(message.text, self.machine, rules)
-        rules = message.rules or saving.rules_fields(self.default_rules)
+        rules = message.rules or write_rules(self.default_rules)
         fields = message.model_dump(include={"position", "seats", "clock", "mode"})
         return saving.read_copy(fields | {"rules": rules}, self.machine)
 

@@ -81,9 +81,6 @@ class GameSession:
     _alarm: asyncio.TimerHandle | None = None
 
     def __post_init__(self) -> None:
-        players = self.tree.rules.players
-        if len(self.seats) != players:
-            raise ValueError(f"seats: {len(self.seats)} are given, for {players} players")
         self.tip = self.tree.current
 
     # Listeners.

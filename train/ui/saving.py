@@ -13,7 +13,8 @@ from train.ui.game_tree import MAX_NODES, Clocks, ClockSettings, GameTree, Node,
 from train.ui.machine import DEFAULT_LEVEL, PERSON, Machine, Seat
 from wallgo_jax.cli.sources import read_games_of_text
 from wallgo_jax.formats import diagram, records
-from wallgo_jax.game.rules import PRESETS, Rules, name_of, named
+from wallgo_jax.formats.rules_text import write_rules
+from wallgo_jax.game.rules import Rules, named
 from wallgo_jax.game.sizes import in_own_grid
 
 MAX_NAME = 200
@@ -59,12 +60,6 @@ def read_rules(fields: Any) -> Rules:
     return Rules.from_dict(fields) if isinstance(fields, dict) else named(fields)
 
 
-def rules_fields(rules: Rules) -> RulesFields:
-    """Rules as `read_rules` takes them."""
-    name = name_of(rules)
-    return name if name in PRESETS else rules.to_dict()
-
-
 def names_of(session: GameSession) -> tuple[str, ...]:
     """The players' names: those of the game that was loaded, else those of the seats."""
     seats = (seat if seat == PERSON else f"machine ({seat})" for seat in session.seats)
@@ -76,7 +71,7 @@ def write_copy(session: GameSession) -> dict[str, Any]:
     tree, clocks, task = session.tree, session.clocks, session.task
     places = {node: place for place, node in enumerate(tree)}
     return {
-        "rules": rules_fields(tree.rules),
+        "rules": write_rules(tree.rules),
         "position": None if tree.has_start else diagram.draw(tree.root.state),
         "plies": [[places[n.parent], n.action] for n in tree if n.parent is not None],
         "current": places[tree.current],
@@ -109,9 +104,9 @@ def read_copy(fields: Mapping[str, Any], machine: Machine) -> GameSession:
         nodes.append(tree.add(_at(nodes, place), action))
     rivals = PERSON if copy.mode == ANALYSE else DEFAULT_LEVEL
     default = (PERSON, *[rivals] * (players - 1))
-    for counted in (copy.names, copy.left):
+    for counted in (copy.names, copy.left, copy.seats):
         if counted is not None and len(counted) != players:
-            raise ValueError(f"names and left: {players} of each are needed, one a player")
+            raise ValueError(f"names, left and seats: {players} of each are needed, one a player")
     tree.names = copy.names
     tree.current = _at(nodes, copy.tip)
     clocks = copy.clock and Clocks(
@@ -167,7 +162,7 @@ def read_game(text: str, machine: Machine, rules: Rules | None = None) -> GameSe
         new = {"seats": None, "current": fields.get("tip", 0), "mode": ANALYSE}
         return read_copy(fields | new, machine)
     loaded = next(read_games_of_text(text, name="the game", default_rules=rules))
-    copy = {"rules": rules_fields(loaded.game.rules), "plies": fields.get("tree") or []}
+    copy = {"rules": write_rules(loaded.game.rules), "plies": fields.get("tree") or []}
     session = read_copy(copy | {"names": loaded.players, "mode": ANALYSE}, machine)
     for action in loaded.game.actions:
         own = in_own_grid(action, grid=loaded.game.grid, size=loaded.game.rules.size)

@@ -10,8 +10,9 @@ from train.ui.game_server import GameServer
 from train.ui.game_session import OPEN, GameSession, PuzzleTask, ReviewStatus
 from train.ui.game_tree import Node
 from train.ui.machine import DEFAULT_LEVEL, HINT, LEVELS, ZERO, Machine, ratings_of
-from train.ui.saving import read_rules, rules_fields, write_copy
+from train.ui.saving import read_rules, write_copy
 from wallgo_jax.formats import diagram
+from wallgo_jax.formats.rules_text import write_rules
 from wallgo_jax.game.rules import PRESETS, Rules, name_of
 from wallgo_jax.notation import (
     COLOURS,
@@ -149,7 +150,7 @@ def _review(status: ReviewStatus) -> dict[str, Any]:
 def _rules(rules: Rules) -> dict[str, Any]:
     return {
         "name": name_of(rules),
-        "fields": rules_fields(rules),
+        "fields": write_rules(rules),
         "size": rules.size,
         "players": rules.players,
         "stones": rules.stones,

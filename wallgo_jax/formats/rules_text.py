@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from wallgo_jax.formats.near_names import did_you_mean
-from wallgo_jax.game.rules import PRESETS, Rules
+from wallgo_jax.game.rules import PRESETS, Rules, name_of
 
 
 def read_rules(text: str) -> Rules:
@@ -35,6 +35,12 @@ def read_rules(text: str) -> Rules:
             raise ValueError(f"rules: {path}: {str(error).removeprefix('rules: ')}") from None
     missing = "no such file, and " if path.suffix or "/" in text else ""
     raise ValueError(f"rules: {missing}{_unknown_preset(text)}; or a JSON object, or a file")
+
+
+def write_rules(rules: Rules) -> str | dict[str, Any]:
+    """The name of a preset, or the fields of the rules."""
+    name = name_of(rules)
+    return name if name in PRESETS else rules.to_dict()
 
 
 def _unknown_preset(name: str) -> str:

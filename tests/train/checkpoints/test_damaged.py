@@ -112,7 +112,7 @@ DAMAGE = {
     "empty": (lambda folder: (shutil.rmtree(folder), folder.mkdir()), "meta: "),
     "a file": (replace_by_file, "meta: [Errno 20] Not a directory"),
     "foreign": (replace_by_foreign, "meta: "),
-    "an older one": (replace_by_older, "it is of iteration 5"),
+    "an older one": (replace_by_older, "meta: not what was written"),
     "other network": (other_network, "it has float32["),
     "half-written": (
         lambda folder: folder.rename(f"{folder}.orbax-checkpoint-tmp"),

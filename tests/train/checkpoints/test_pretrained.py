@@ -84,7 +84,7 @@ def test_unknown_models(folder):
     assert "'big': unknown; known models: none" in complaint("pretrained:big")
     write(folder)
     assert "'big': unknown; known models: small" in complaint("pretrained:big")
-    assert "names no NAME" in complaint("pretrained:")
+    assert "is not of the form pretrained:NAME" in complaint("pretrained:")
 
 
 def with_other_weights(folder):

@@ -129,7 +129,7 @@ def test_every_form_is_taken(form, places, tmp_path):
     assert (tmp_path / "game.jsonl.json").read_text() == (tmp_path / "game.txt.json").read_text()
 
     # The rules are those that it has learned; others are asked for.
-    assert "3, not" in complaint(command("inspect", "probe", player, "--seeds", "0"))
+    assert "size 3 is below 5" in complaint(command("inspect", "probe", player, "--seeds", "0"))
     words = ["match", player, "random", "--rules", "wallzero-4stone"]
     assert "--transfer" in complaint(command(*words))
 

@@ -186,7 +186,7 @@ NOT_RESUMED = [
     ("--learner.learning_rate 1", "learner.learning_rate"),
     ("--rules.walls 5", "rules.walls"),
     ("--selfplay.boards 8", "selfplay.boards"),
-    ("--name other", "no such directory"),
+    ("--name other", "No such file"),
     ("--iterations 5", "iterations"),
     ("--runs x", "--runs"),
 ]

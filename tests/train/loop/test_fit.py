@@ -125,13 +125,13 @@ def test_a_run_of_self_play_is_no_run_of_fit(games, straight, tmp_path):
     shutil.copytree(straight, tmp_path / CONFIG.name)
     (tmp_path / CONFIG.name / "records.json").unlink()
     said = refusal(fit.fit, CONFIG, [games], tmp_path, validation=0.2, resume=True)
-    assert "no run of `fit`: it has no records.json" in said
+    assert "records.json: cannot be read" in said
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--validation", "1.5"], "validation (1.5) must lie between 0 and 1"),
+        (["--validation", "1.5"], "--validation: Input should be less than 1"),
         (["--resume", "nowhere"], "CONFIG has no effect with --resume"),
     ],
 )

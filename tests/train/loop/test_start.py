@@ -129,7 +129,7 @@ TRIO = '{"size": 3, "players": 3, "stones": 1, "order": [0, 1, 2]}'
         (["--learner.freeze", '["margin=3"]'], "learner.freeze: no group 'margin'; this network "),
         (
             ["--search.prior_boost", '["jump=2"]'],
-            "search: Value error, prior_boost 'jump=2' names no class of ",
+            "search: Value error, prior_boost 'jump=2' is not CLASS=LOGITS with one of ",
         ),
     ],
 )
@@ -226,7 +226,7 @@ def test_wrong_opponents_end_a_run_in_one_line(victim, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name, said in (
         ("nobody", "selfplay.opponent: player 'nobody': unknown; known players: "),
-        ("greedy", "selfplay.opponent: player 'greedy': has no weights"),
+        ("greedy", "selfplay.opponent: player 'greedy': allowed are players with a network"),
         ("pretrained:wallzero-4stone", "learned wallzero-4stone, asked to play custom rules on 3"),
     ):
         words = ["run", tiny.PATH, "--name", "attack", "--selfplay.opponent", name]

@@ -161,7 +161,7 @@ def test_a_full_disk_leaves_no_half_file(tmp_path, monkeypatch, write, name):
         (["nowhere"], "nowhere"),
         (["empty"], "empty/metrics.jsonl"),
         (["new"], "iteration"),
-        (["one", "one"], "twice"),
+        (["one", "one"], "once"),
         (["one", "--out", "x.bmp"], ".png"),
         (["one", "--out", "one/metrics.jsonl/x.png"], "written"),
         (["one", "--csv", "empty"], "empty"),

@@ -215,7 +215,7 @@ def test_each_t_block_has_attention():
         return jax.eval_shape(network.attention, network.shapes, _planes(5, 5))
 
     assert attention_of("TRT").shape == (4, 2, 2, 25, 25)
-    with pytest.raises(ValueError, match="without T blocks"):
+    with pytest.raises(ValueError, match="at least one array"):
         attention_of("R")
 
 

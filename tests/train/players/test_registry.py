@@ -228,13 +228,13 @@ TEACHER = functools.partial(make_teacher, heuristics=HeuristicsConfig())
 @pytest.mark.parametrize(
     ("make", "name", "said"),
     [
-        (make_frozen_opponent, "greedy", "weights"),
+        (make_frozen_opponent, "greedy", "with a network"),
         (make_frozen_opponent, "runs/nobody", "no network here"),
         (make_frozen_opponent, "pretrained:wallzero-4stone@1s", "seconds"),
         (TEACHER, "pretrained:wallzero-4stone", "weights"),
         (TEACHER, "external:echo", "program"),
         (TEACHER, "heuristic-search:wjx@1s", "seconds"),
-        (TEACHER, "heuristic-search:greedy", "'greedy'"),
+        (TEACHER, "heuristic-search:greedy", "of the form"),
         (TEACHER, "exact", "two players"),
     ],
 )

@@ -14,9 +14,10 @@ from train.api.results import RatedPool
 from train.arena import elo
 from train.arena.result import Counts, MatchResult
 from train.config.run import HeuristicsConfig
+from train.metrics import intervals
 from train.metrics.figure import save_figure
 from train.players.basic import Player
-from train.ratings import pool, report
+from train.ratings import pool
 from train.ratings.pool import Entrant
 from train.ratings.results_cache import ResultsCache
 from train.runtime.errors import UsageError
@@ -146,7 +147,7 @@ def test_run_interrupted_too_soon_says_so(tmp_path, seats, stop, games):
 def test_budget_that_connects_nobody_is_refused(tmp_path, seats, budget, said):
     with pytest.raises(UsageError, match=said):
         measure(tmp_path / "games", Play(), budget, seats=seats)
-    with pytest.raises(UsageError, match="a pool of fewer than 3 players"):
+    with pytest.raises(UsageError, match="a pool needs at least 3 players"):
         measure(tmp_path / "games", Play(), 1800, seats=3, players=entrants()[:2])
     twice = [Entrant("a", "same", None), Entrant("b", "same", None)]
     with pytest.raises(UsageError, match="'a' and 'b' are the same player"):
@@ -297,16 +298,16 @@ def test_curve_is_drawn(tmp_path, name):
         for n, elo in ((1, 0), (2, 5), (3, 9))
     ]
     rows.append({"player": name, "run": None, "elo": 0})
-    figure = report.ratings_figure(rows, {"r": name}, title="t", x_label="x")
+    figure = intervals.ratings_figure(rows, {"r": name}, title="t", x_label="x")
     save_figure(figure, path, caption=f"{name} = 0")
     assert path.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
 
 
 def test_labels_are_moved_apart_no_more_than_needed():
-    assert report.spread_labels([0.1, 0.5], 0.1) == pytest.approx([0.1, 0.5])
-    assert report.spread_labels([0.5, 0.5, 0.9], 0.1) == pytest.approx([0.45, 0.55, 0.9])
-    assert report.spread_labels([0.2, 0.22, 0.24], 0.1) == pytest.approx([0.12, 0.22, 0.32])
-    assert report.spread_labels([], 0.1) == []
+    assert intervals.spread_labels([0.1, 0.5], 0.1) == pytest.approx([0.1, 0.5])
+    assert intervals.spread_labels([0.5, 0.5, 0.9], 0.1) == pytest.approx([0.45, 0.55, 0.9])
+    assert intervals.spread_labels([0.2, 0.22, 0.24], 0.1) == pytest.approx([0.12, 0.22, 0.32])
+    assert intervals.spread_labels([], 0.1) == []
 
 
 @pytest.mark.parametrize(("count", "seats"), [(3, 3), (4, 3), (5, 3), (9, 4), (4, 4), (8, 3)])

@@ -113,7 +113,7 @@ def test_siblings_are_the_walls_that_could_be_built(player, game):
     assert [each.is_played for each in found.each].count(True) == 1
     figures = found.to_dict()
     assert figures["step"] == "A1 to A1" and len(figures["walls"]) == len(stays)
-    for ply, reason in ((1, "a stone is placed there"), (9, "plies 1 to 5")):
+    for ply, reason in ((1, "with a wall"), (9, "plies 1 to 5")):
         with pytest.raises(UsageError, match=reason):
             compare_siblings(player, game, ply)
 

@@ -92,7 +92,7 @@ def test_the_mean_is_over_the_copies_each_read_in_its_own_slots():
 def test_one_symmetry_is_the_evaluator_itself():
     assert make_symmetric_evaluator(random_evaluator, 1) is random_evaluator
     for wrong in (0, 9):
-        with pytest.raises(ValueError, match="must be from 1 to 8"):
+        with pytest.raises(AssertionError):
             make_symmetric_evaluator(random_evaluator, wrong)
 
 

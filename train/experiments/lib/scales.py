@@ -10,9 +10,8 @@ from typing import Annotated, Any, ClassVar, Literal, TypeVar
 import pydantic
 from pydantic import AfterValidator, Field
 
-from train.config.rule_sets import check_two_players, read_rule_sets
-from train.runtime.errors import UsageError, usage_errors
-from train.runtime.fields import distinct, refuse
+from train.config.rule_sets import read_rule_sets
+from train.runtime.errors import UsageError, check_two_players, distinct, refuse, usage_errors
 from train.runtime.files import read_toml
 from wallgo_jax.game.rules import Rules, named
 

@@ -26,7 +26,6 @@ from train.config import (
     config_to_dict,
     read_saved_config,
 )
-from train.config.rule_sets import check_two_players
 from train.experiments.lib.scales import TrainingScale
 from train.experiments.lib.stats import MatchCounts
 from train.experiments.lib.work import Work, played_counts
@@ -36,7 +35,7 @@ from train.metrics.rows import METRICS_FILE, elapsed_seconds, read_rows
 from train.players.basic import Player
 from train.players.networks import load_network
 from train.players.registry import make_player
-from train.runtime.errors import UsageError, usage_errors
+from train.runtime.errors import UsageError, check_two_players, usage_errors
 from train.runtime.files import locked, writing
 
 NO_MATCHES = EvaluationConfig(every=0, opponents=(), anchors=())

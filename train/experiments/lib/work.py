@@ -17,7 +17,6 @@ import numpy as np
 from train.arena.match import MatchOptions, play_match, play_meeting
 from train.arena.openings import OpeningOptions, Positions
 from train.arena.result import MatchResult
-from train.config.rule_sets import check_two_players
 from train.data.record_dataset import Examples, RecordedGames, make_examples
 from train.players.basic import Player
 from train.players.names import check_without_budget, read_network_name
@@ -27,6 +26,7 @@ from train.ratings.pool import identity
 from train.review.own_games import play_own_games
 from train.review.player import make_analysis_player
 from train.runtime.devices import machine
+from train.runtime.errors import check_two_players
 from train.runtime.files import read_json, write_lines
 from train.runtime.host import fetch
 from wallgo_jax.formats.records import Record
