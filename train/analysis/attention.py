@@ -12,9 +12,9 @@ T Transformer blocks, H W cells, P players.
 import functools
 import io
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -22,7 +22,6 @@ import numpy as np
 
 from train.analysis import pictures
 from train.analysis.pictures import BoardPicture
-from train.checkpoints.weights import TrainedNetwork
 from train.config.run import HeuristicConfig, HeuristicsConfig
 from train.network import (
     TRANSFORMER,
@@ -115,38 +114,9 @@ def heuristic_ownership(config: HeuristicConfig, state: EnvState | State) -> np.
     return np.stack([(1 + weight) / 2, (1 - weight) / 2, np.zeros((grid, grid), np.float32)])
 
 
-class OwnershipPredictor(NamedTuple):
-    """A network or a heuristic that predicts final owners."""
-
-    name: str
-    source: str
-    rules: Rules | None  # that it has learned, if it learns
-    predict: Callable[[EnvState | State], np.ndarray]  # float32[P + 1, H, W]
-
-
 def named_heuristic(player: str) -> HeuristicConfig | None:
     """The options of a heuristic, if the player's name is one's."""
     return getattr(HeuristicsConfig(), read_name(player).kind, None)
-
-
-def ownership_predictor(player: str) -> OwnershipPredictor:
-    """The predictor of a trained player, or of a heuristic, by its name.
-
-    Raises:
-      UsageError: the player is neither, or cannot be read.
-    """
-    if heuristic := named_heuristic(player):
-        predict = functools.partial(heuristic_ownership, heuristic)
-        return OwnershipPredictor(player, player, None, predict)
-    trained = load_network(player)
-
-    def predict_by_network(state: EnvState | State) -> np.ndarray:
-        _check_players(player, trained, snapshot.one_board(state))
-        return predicted_ownership(trained.config.network, trained.variables, state)
-
-    return OwnershipPredictor(
-        trained.name, trained.source, trained.config.rules, predict_by_network
-    )
 
 
 def true_ownership(state: EnvState | State) -> np.ndarray:
@@ -200,7 +170,7 @@ def draw_attention(
         request = request._replace(default_rules=trained.config.rules)
         state = read_position(request, ply=-1 if ply is None else ply)
         index = parse_cell(cell, grid=_board(state)[0])
-        _check_players(player, trained, state)
+        _check_players(player, trained.config.rules, state)
         blocks = attention_blocks(trained.config.network)
         raw = raw_attention(trained.config.network, trained.variables, state, index)
         picture = pictures.attention_picture(
@@ -221,8 +191,15 @@ def draw_ownership(
     """
     with usage_errors():
         _check_ending(out)
-        predictor = ownership_predictor(player)
-        request = request._replace(default_rules=predictor.rules)
+        if heuristic := named_heuristic(player):
+            name, source, learned = player, player, None
+            predict = functools.partial(heuristic_ownership, heuristic)
+        else:
+            trained = load_network(player)
+            name, source, learned = trained.name, trained.source, trained.config.rules
+            of_network = trained.config.network, trained.variables
+            predict = functools.partial(predicted_ownership, *of_network)
+        request = request._replace(default_rules=learned)
         played = next(read_games(request)).game
         last = len(played.actions)
         refuse(
@@ -233,12 +210,14 @@ def draw_ownership(
             }
         )
         state, final = played.states[ply], played.states[-1]
-        predicted = predictor.predict(state)
+        if learned is not None:
+            _check_players(player, learned, state)
+        predicted = predict(state)
         true = true_ownership(final)
         error = evaluation_error(predicted, true)
-        named = {"error": error, "name": predictor.name, "theme": theme}
+        named = {"error": error, "name": name, "theme": theme}
         picture = pictures.ownership_picture(predicted, true, state, final, **named)
-        facts = {"network": predictor.source, "ply": ply, "error": error}
+        facts = {"network": source, "ply": ply, "error": error}
         _write(out, picture, {**facts, "predicted": predicted, "true": true})
 
 
@@ -278,8 +257,8 @@ def _players(game: State) -> int:
     return game.position.stones.shape[0]
 
 
-def _check_players(player: str, trained: TrainedNetwork, state: State) -> None:
-    learned, shown = trained.config.rules.players, _players(state)
+def _check_players(player: str, rules: Rules, state: State) -> None:
+    learned, shown = rules.players, _players(state)
     if learned != shown:
         raise UsageError(f"{player}: its network is for {learned} players, the game has {shown}")
 
