@@ -70,7 +70,7 @@ def check_two_players(rules: "Rules", what: str) -> None:
     """Refuse rules for more than two players with a UsageError that begins with what asks for
     two."""
     if rules.players != 2:
-        raise UsageError(f"{what}: is for two players, the rules are for {rules.players}")
+        raise UsageError(f"{what}: must be for two players, not {rules.players} players")
 
 
 def one_line(text: object) -> str:
