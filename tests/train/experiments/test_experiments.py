@@ -11,7 +11,6 @@ from rich.console import Console
 import train
 from tests.support.learner import tiny
 from tests.support.learner.commands import command
-from train.api import measures
 from train.experiments import catalogue, mixed
 from train.experiments.catalogue import EXPERIMENTS
 from train.experiments.lib import trainings
@@ -107,8 +106,7 @@ def made(monkeypatch) -> list[int]:
         pictures = [Picture("plot", "what it shows", figure)]
         return Report("Title", [table], {"pieces": pieces}, pictures=pictures)
 
-    for module in (measures, catalogue):
-        monkeypatch.setattr(module, "EXPERIMENTS", EXPERIMENTS | {"size": report})
+    monkeypatch.setattr(catalogue, "EXPERIMENTS", EXPERIMENTS | {"size": report})
     return numbers
 
 
