@@ -222,8 +222,8 @@ def draw_ownership(
 
 
 def _check_ending(out: Path) -> None:
-    said = f"--out {out}: the ending is not one of {', '.join(SUFFIXES)}"
-    refuse({said: out.suffix not in SUFFIXES})
+    if out.suffix not in SUFFIXES:
+        raise ValueError(f"--out {out}: the ending is not one of {', '.join(SUFFIXES)}")
 
 
 @functools.partial(jax.jit, static_argnames="config")

@@ -68,8 +68,8 @@ def match(
         )
         seated = [player.registered for player in fill_seats(entrants, rules)]
         is_drawn = opening.positions is not None and not opening.positions.has_games
-        said = "match: records need openings of games: a diagram has no plies"
-        refuse({said: how.records is not None and is_drawn})
+        if how.records is not None and is_drawn:
+            raise ValueError("match: records need openings of games: a diagram has no plies")
     if test is not None:
         check_two_players(rules, "match: sprt")
     if rules.players > 2:

@@ -18,7 +18,7 @@ from train.bench.timing import Benchmark, BenchRow, take_turns
 from train.bench.trainer import census_of, make_forward_bench
 from train.config import RunConfig
 from train.runtime.devices import Devices, all_devices
-from train.runtime.errors import UsageError, refuse, usage_errors
+from train.runtime.errors import UsageError, usage_errors
 from train.runtime.memory import out_of_memory_message
 from wallgo_jax.game.rules import Rules
 
@@ -134,10 +134,11 @@ class Request:
         check_names("against", self.against, AGAINST)
         with usage_errors("bench"):
             for name, part in ((name, AGAINST[name]) for name in self.against):
-                refuse({f"--against {name!r} is for --what {part}": part not in self.parts})
+                if part not in self.parts:
+                    raise ValueError(f"--against {name!r} is for --what {part}")
             is_capped = self.config.selfplay.full_search_prob != 1
-            said = f"--against {SHARES} needs --selfplay.full_search_prob 1"
-            refuse({said: SHARES in self.against and is_capped})
+            if SHARES in self.against and is_capped:
+                raise ValueError(f"--against {SHARES} needs --selfplay.full_search_prob 1")
 
     def batches_of(self, part: str) -> tuple[int, ...]:
         """The batches of a part, in rising order."""

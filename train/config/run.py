@@ -103,7 +103,8 @@ def _check_sprt(text: str) -> str:
 
 def _check_name(name: str) -> str:
     is_plain = name.isprintable() and Path(name).name == name and not name.startswith(".")
-    refuse({f"{name!r} must be a plain directory name": not name or not is_plain})
+    if not name or not is_plain:
+        raise ValueError(f"{name!r} must be a plain directory name")
     return name
 
 

@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from train.runtime.errors import refuse, usage_errors
+from train.runtime.errors import usage_errors
 
 _Elo = Annotated[float, Field(ge=-2000, le=2000)]
 _Chance = Annotated[float, Field(gt=0, lt=0.5)]
@@ -32,7 +32,8 @@ class Sprt:
     beta: _Chance = 0.05
 
     def __post_init__(self) -> None:
-        refuse({f"elo0 ({self.elo0:g}) must be below elo1 ({self.elo1:g})": self.elo0 >= self.elo1})
+        if self.elo0 >= self.elo1:
+            raise ValueError(f"elo0 ({self.elo0:g}) must be below elo1 ({self.elo1:g})")
 
     @property
     def lower(self) -> float:
@@ -53,6 +54,6 @@ def parse_sprt(text: str) -> Sprt:
     """
     with usage_errors("sprt"):
         numbers = [float(word) for word in text.split(",")]
-        form = f"{text!r} is not ELO0,ELO1 or ELO0,ELO1,ALPHA,BETA, such as 0,20"
-        refuse({form: len(numbers) not in (2, 4)})
+        if len(numbers) not in (2, 4):
+            raise ValueError(f"{text!r} is not ELO0,ELO1 or ELO0,ELO1,ALPHA,BETA, such as 0,20")
         return Sprt(**dict(zip(("elo0", "elo1", "alpha", "beta"), numbers, strict=False)))

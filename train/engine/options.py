@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from train.runtime.errors import UsageError, refuse
+from train.runtime.errors import UsageError
 from train.search.config import MAX_SIMULATIONS
 
 _Count = Annotated[int, Field(ge=1)]
@@ -40,8 +40,8 @@ class EngineOptions:
 
     def __post_init__(self) -> None:
         largest = self.batch_sizes[-1]
-        said = f"trees ({self.trees}) must be at least the largest batch, {largest}"
-        refuse({said: self.trees < largest})
+        if self.trees < largest:
+            raise ValueError(f"trees ({self.trees}) must be at least the largest batch, {largest}")
 
     def for_budget(self, simulations: int | None) -> "EngineOptions":
         """The options with room for answers of a player's budget; None for one of time.

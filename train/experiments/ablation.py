@@ -187,8 +187,8 @@ class AblationOptions(Scale):
 
     def model_post_init(self, context: Any) -> None:
         parts = 2 * len(self.opening_plies)
-        said = f"games must be a multiple of {parts}, as each part has two colours"
-        refuse({said: self.games % parts > 0})
+        if self.games % parts > 0:
+            raise ValueError(f"games must be a multiple of {parts}, as each part has two colours")
 
 
 class ChangeResult(NamedTuple):

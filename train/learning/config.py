@@ -8,7 +8,6 @@ from pydantic import AfterValidator, Field
 from pydantic.dataclasses import dataclass
 
 from train.functions import CustomLoss, CustomTargets
-from train.runtime.errors import refuse
 from train.runtime.fields import STRICT, AtLeastOne, BelowOne, Count, NotNegative, Positive, Share
 
 _InnerShare = Annotated[float, Field(gt=0, lt=1)]
@@ -63,7 +62,8 @@ def _check_freeze(entries: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _check_drops(shares: tuple[float, ...]) -> tuple[float, ...]:
-    refuse({"must be in rising order": list(shares) != sorted(shares)})
+    if list(shares) != sorted(shares):
+        raise ValueError("must be in rising order")
     return shares
 
 
@@ -131,4 +131,5 @@ class LearnerConfig:
 
     def __post_init__(self) -> None:
         is_idle = self.td_steps > 0 and self.value_mix == 0
-        refuse({"td_steps must be 0 where value_mix is 0": is_idle})
+        if is_idle:
+            raise ValueError("td_steps must be 0 where value_mix is 0")

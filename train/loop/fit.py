@@ -208,7 +208,7 @@ def fit(
             )
         data, summary = _read(config, records, validation)
         if resume and ((directory / RECORDS_FILE).exists() or has_checkpoint(directory)):
-            before = read_json(directory / RECORDS_FILE)
+            before = _read_summary(directory)
             for key in ("validation", "games", "sha256"):
                 if before.get(key) != summary[key]:
                     raise UsageError(
@@ -271,9 +271,15 @@ def saved_records(
     Raises:
       UsageError: the directory is not one of `fit`.
     """
-    before = read_json(directory / RECORDS_FILE)
+    before = _read_summary(directory)
     paths = tuple(records) or tuple(map(Path, before.get("paths", [])))
     return paths, before.get("validation", DEFAULT_VALIDATION) if validation is None else validation
+
+
+def _read_summary(directory: Path) -> dict[str, Any]:
+    if not (directory / RECORDS_FILE).exists():
+        raise UsageError(f"{directory}: no run of `fit`: it has no {RECORDS_FILE}")
+    return read_json(directory / RECORDS_FILE)
 
 
 _NAMES = {

@@ -20,7 +20,6 @@ import pydantic
 from pydantic import Field
 
 from train.arena.result import Counts
-from train.runtime.errors import refuse
 from train.runtime.files import append_line, parse_lines, read_json_lines
 
 
@@ -93,7 +92,8 @@ class _Line(_Batch):
     @pydantic.model_validator(mode="after")
     def _fits(self) -> "_Line":
         lengths = {len(self.wins), len(self.spread), *map(len, self.spread)}
-        refuse({"wins and spread do not fit the players": lengths != {len(self.players)}})
+        if lengths != {len(self.players)}:
+            raise ValueError("wins and spread do not fit the players")
         return self
 
 

@@ -13,7 +13,7 @@ from train.data.record_dataset import check_rules
 from train.players.basic import Player
 from train.review.player import search_positions
 from train.review.puzzle_file import Puzzle
-from train.runtime.errors import UsageError, refuse
+from train.runtime.errors import UsageError
 from train.runtime.host import fetch
 from train.search.report import SearchReport
 from train.solver.alphabeta import AlphaBeta
@@ -55,7 +55,8 @@ class PuzzleOptions:
 
     def __post_init__(self) -> None:
         is_sound = self.shallow < self.deep and self.others < self.wins
-        refuse({"shallow must be below deep, and others below wins": not is_sound})
+        if not is_sound:
+            raise ValueError("shallow must be below deep, and others below wins")
 
 
 Search = Callable[..., list[SearchReport]]

@@ -62,7 +62,8 @@ def refuse(conflicts: Mapping[str, bool]) -> None:
 def distinct(values: tuple[_T, ...]) -> tuple[_T, ...]:
     """The values, or the records by their names; a ValueError if one stands there twice."""
     names = [getattr(value, "name", value) for value in values]
-    refuse({"each must be named once": len({*names}) < len(names)})
+    if len({*names}) < len(names):
+        raise ValueError("each must be named once")
     return values
 
 

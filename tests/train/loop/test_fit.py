@@ -125,7 +125,7 @@ def test_a_run_of_self_play_is_no_run_of_fit(games, straight, tmp_path):
     shutil.copytree(straight, tmp_path / CONFIG.name)
     (tmp_path / CONFIG.name / "records.json").unlink()
     said = refusal(fit.fit, CONFIG, [games], tmp_path, validation=0.2, resume=True)
-    assert "records.json: cannot be read" in said
+    assert "no run of `fit`: it has no records.json" in said
 
 
 @pytest.mark.parametrize(

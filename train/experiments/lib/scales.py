@@ -11,7 +11,7 @@ import pydantic
 from pydantic import AfterValidator, Field
 
 from train.config.rule_sets import read_rule_sets
-from train.runtime.errors import UsageError, check_two_players, distinct, refuse, usage_errors
+from train.runtime.errors import UsageError, check_two_players, distinct, usage_errors
 from train.runtime.files import read_toml
 from wallgo_jax.game.rules import Rules, named
 
@@ -25,7 +25,8 @@ def _refuse_keys(config: Mapping[str, Any], *keys: str) -> None:
         table, _, name = key.rpartition(".")
         fields = config.get(table) if table else config
         is_set = isinstance(fields, Mapping) and name in fields
-        refuse({f"config: {key} is set by the experiment: leave it out": is_set})
+        if is_set:
+            raise ValueError(f"config: {key} is set by the experiment: leave it out")
 
 
 def _free_keys(config: dict[str, Any]) -> dict[str, Any]:
@@ -35,7 +36,8 @@ def _free_keys(config: dict[str, Any]) -> dict[str, Any]:
 
 def _rising(values: tuple[int, ...]) -> tuple[int, ...]:
     is_rising = list(values) == sorted(set(values)) and len(values) > 1
-    refuse({"must be two or more rising numbers": not is_rising})
+    if not is_rising:
+        raise ValueError("must be two or more rising numbers")
     return values
 
 
@@ -176,8 +178,8 @@ class PaddingScale(Scale):
     simulations: Count  # of a move
 
     def model_post_init(self, context: Any) -> None:
-        said = f"size ({self.size}) must be below grid ({self.grid})"
-        refuse({said: self.size >= self.grid})
+        if self.size >= self.grid:
+            raise ValueError(f"size ({self.size}) must be below grid ({self.grid})")
 
 
 class CorridorsScale(Scale):
@@ -194,7 +196,8 @@ class CorridorsScale(Scale):
 
     def model_post_init(self, context: Any) -> None:
         has_some = self.trunks + self.blocks + self.untrained
-        refuse({"name at least one trunk or block string": not has_some})
+        if not has_some:
+            raise ValueError("name at least one trunk or block string")
 
 
 class AdversaryScale(TrainingScale):
@@ -224,7 +227,8 @@ class MixedScale(TrainingScale):
         rule_sets, unseen = read_rule_sets(self.rules), Rules.from_dict(self.unseen)
         check_two_players(rule_sets[0].rules, "rules")
         check_two_players(unseen, "unseen")
-        refuse({"unseen must be none of rules": unseen in [each.rules for each in rule_sets]})
+        if unseen in [each.rules for each in rule_sets]:
+            raise ValueError("unseen must be none of rules")
 
 
 class SetupsScale(Scale):
