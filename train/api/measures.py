@@ -16,7 +16,15 @@ from train.analysis import pictures
 from train.analysis.accuracy import Accuracy, Sample
 from train.analysis.describe import Description
 from train.analysis.late_positions import LatePositions, load_late
-from train.api.arguments import SOLVED_RULES, AccuracyArguments, Topic, checked, takes, valid
+from train.api.arguments import (
+    SOLVED_RULES,
+    AccuracyArguments,
+    AtLeastOne,
+    Topic,
+    checked,
+    takes,
+    valid,
+)
 from train.api.configs import Source, make_config
 from train.api.players import AnyPlayer, Player, make_player, rules_for
 from train.api.results import Result
@@ -130,8 +138,9 @@ def describe(
       measure: measure the speed, which takes some seconds.
 
     Raises:
-      UsageError: the target cannot be read.
+      UsageError: the target cannot be read, or the batch is below 1.
     """
+    batch = valid(AtLeastOne, batch=batch)
     if target is None or isinstance(target, RunConfig | Mapping):
         return describe_lib.describe(make_config(target), batch=batch, measure=measure)
     return describe_lib.describe(target, batch=batch, measure=measure)

@@ -250,7 +250,8 @@ def make_external_player(command: str, *, seconds: float = MOVE_SECONDS) -> Play
       UsageError: the command is no command.
     """
     with usage_errors(f"player '{_PREFIX}{command}'"):
-        shlex.split(command)
+        if not shlex.split(command):
+            raise ValueError("names no command")
     return Player(f"{_PREFIX}{command}", (), ExternalAct(command, seconds))
 
 

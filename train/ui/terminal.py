@@ -191,6 +191,8 @@ class _TerminalGame:
             tree = GameTree(session.tree.rules)
             self.session = GameSession(tree, session.seats, self._machine)
         elif name == "save":
+            if not rest:
+                raise ValueError("save: name a file, such as save game.jsonl")
             with open(rest, "w", encoding="utf-8") as file:
                 file.write(saving.write_game(session)[1])
             self._print(f"written: {rest}")

@@ -228,6 +228,7 @@ TEACHER = functools.partial(make_teacher, heuristics=HeuristicsConfig())
 @pytest.mark.parametrize(
     ("make", "name", "said"),
     [
+        (make_player, "external: ", "names no command"),
         (make_frozen_opponent, "greedy", "with a network"),
         (make_frozen_opponent, "runs/nobody", "no network here"),
         (make_frozen_opponent, "pretrained:wallzero-4stone@1s", "seconds"),
@@ -238,7 +239,7 @@ TEACHER = functools.partial(make_teacher, heuristics=HeuristicsConfig())
         (TEACHER, "exact", "two players"),
     ],
 )
-def test_players_that_are_no_opponents_or_teachers_are_refused_in_one_line(make, name, said):
+def test_wrong_names_of_players_opponents_and_teachers_are_refused_in_one_line(make, name, said):
     with pytest.raises(UsageError, match=said) as error:
         make(name, PRESETS["wallzero-4stone"])
     assert "\n" not in str(error.value)

@@ -49,8 +49,9 @@ def typed(monkeypatch, capsys):
 
 def test_a_game_through_a_pipe(typed, tmp_path):
     path = tmp_path / "game.jsonl"
-    out = typed(f"D4\nB6\nhint\neval\nmoves\nback\nsave {path}\nquit\n")
+    out = typed(f"D4\nB6\nhint\neval\nmoves\nback\nsave\nsave {path}\nquit\n")
     assert "Red already stands on B6" in out
+    assert "save: name a file" in out
     assert "moves, the most visited first:" in out
     assert "Blue 50%, 1 visit" in out
     assert "Red 50%, Blue 50%" in out
