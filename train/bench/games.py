@@ -86,7 +86,8 @@ def make_bench(game: BenchGame, boards: int, devices: Devices) -> Benchmark:
 
     def amounts(plies: int, sums: dict[str, float]) -> dict[str, float]:
         claimed = boards * plies
-        assert claimed % 2**32 == sums["plies"], f"{game.name}: {sums['plies']} plies were played"
+        if claimed % 2**32 != sums["plies"]:
+            raise RuntimeError(f"{game.name}: {sums['plies']} plies were played, not {claimed}")
         return sums | {"plies": claimed}
 
     fresh = jax.jit(game.first)(jax.random.key(9))

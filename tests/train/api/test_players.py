@@ -209,13 +209,13 @@ BOTH, TRIO = ["random", "greedy"], "playwallgo-3p"
         (lambda: train.make_config(3), "path"),
         (lambda: train.make_config(None, ["seed"]), "dict"),
         (lambda: train.use_functions(search=lambda: 0), "name"),
-        (lambda: train.use_functions(loss=3), r"learner\.custom_loss"),
+        (lambda: train.use_functions(loss=3), "loss: Input should be callable"),
         (lambda: train.use_functions(network=max), "pair"),
         (lambda: train.play(level="weak"), "beginner"),
         (lambda: train.play(colour="Green"), "Blue"),
         (lambda: train.play(rules="chess"), "chess"),
         (lambda: train.play(player="random"), "random"),
-        (lambda: train.play(player="heuristic-search:wjx@512"), "levels"),
+        (lambda: train.play(player="heuristic-search:wjx@512"), "without simulations"),
     ],
 )
 def test_wrong_input_is_one_line(call, word):

@@ -83,7 +83,7 @@ REFUSED = [
     (f"{CALIBRATE} --card", "has no network"),
     ("review C3 --player wjx", "search"),
     ("review C3 --player heuristic-search:wjx@1s", "seconds"),
-    ("play --player heuristic-search:wjx@512", "levels"),
+    ("play --player heuristic-search:wjx@512", "without simulations"),
     # Rules.
     ("match random random --rules wallzero", "wallzero-empty?"),
     ("match random random --rules '{\"size\": 3'", "line"),
