@@ -34,7 +34,7 @@ from train.network import (
 from train.players.heuristics import cell_weights
 from train.players.names import read_name
 from train.players.networks import load_network
-from train.runtime.errors import UsageError, refuse, usage_errors
+from train.runtime.errors import UsageError, usage_errors
 from train.runtime.files import replace_bytes
 from train.runtime.host import fetch
 from train.search.report import owners_by_player
@@ -202,13 +202,13 @@ def draw_ownership(
         request = request._replace(default_rules=learned)
         played = next(read_games(request)).game
         last = len(played.actions)
-        refuse(
-            {
+        if not played.is_over:
+            raise ValueError(
                 f"{request.source}: the game has not ended after {last} plies; ownership is "
-                "compared with the end of a game": not played.is_over,
-                f"--ply {ply}: the game has plies 0 to {last}": ply not in range(last + 1),
-            }
-        )
+                "compared with the end of a game"
+            )
+        if not 0 <= ply <= last:
+            raise ValueError(f"--ply {ply}: the game has plies 0 to {last}")
         state, final = played.states[ply], played.states[-1]
         if learned is not None:
             _check_players(player, learned, state)

@@ -33,7 +33,7 @@ from train.arena.tournament import Score, TournamentMatch
 from train.config.sprt import parse_sprt
 from train.ratings.pool import MAX_BATCH
 from train.runtime.display import Display
-from train.runtime.errors import UsageError, check_two_players, refuse, usage_errors
+from train.runtime.errors import UsageError, check_two_players, usage_errors
 from train.runtime.host import callback_errors
 from train.runtime.interrupts import Follower, Shown, follow
 from wallgo_jax.game.rules import Rules
@@ -157,16 +157,11 @@ def tournament(
     entrants = players_of(valid(Players, players=players), how)
     rules, names = entrants[0].rules, [player.name for player in entrants]
     seats, registered = rules.players, [player.registered for player in entrants]
-    is_elimination = how.form == ELIMINATION
     with usage_errors("tournament"):
-        refuse(
-            {
-                "heats are of 2 or more, before an elimination": (
-                    how.heats == 1 or (how.heats > 0 and not is_elimination)
-                ),
-                f"only a round robin has tables of {seats}": is_elimination and seats > 2,
-            }
-        )
+        if how.heats == 1 or (how.heats and how.form != ELIMINATION):
+            raise ValueError("heats are of 2 or more, before an elimination")
+        if how.form == ELIMINATION and seats > 2:
+            raise ValueError(f"only a round robin has tables of {seats}")
         check_opening(rules, how.opening_plies)
         tournament_lib.check_entrants(names, seats)
         match_lib.check_players(registered, rules)

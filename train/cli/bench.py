@@ -13,7 +13,7 @@ from pydantic import Field, FiniteFloat
 from train.cli import options
 from train.cli.options import AtLeastOne, ConfigFile, Count, arg
 from train.config import RunConfig, read_config
-from train.runtime.errors import refuse, usage_errors
+from train.runtime.errors import UsageError
 from train.runtime.interrupts import EXIT_INTERRUPTED
 
 if TYPE_CHECKING:
@@ -104,14 +104,11 @@ class Bench:
                 own = f"--trained {self.trained}" if self.trained else f"--what {ENGINE}"
                 given = [*filter(None, [self.config and str(self.config)]), *overrides]
                 has_own = name == ENGINE or self.trained is not None
-                with usage_errors("bench"):
-                    refuse(
-                        {
-                            f"--what {name} is done alone": len(names) > 1,
-                            f"{own} has its own config: leave out {' '.join(given)}": (
-                                has_own and bool(given)
-                            ),
-                        }
+                if len(names) > 1:
+                    raise UsageError(f"bench: --what {name} is done alone")
+                if has_own and given:
+                    raise UsageError(
+                        f"bench: {own} has its own config: leave out {' '.join(given)}"
                     )
                 return measure(config)
         return self._measure(config, overrides)

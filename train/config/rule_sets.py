@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import pydantic
 from pydantic.dataclasses import dataclass
 
-from train.runtime.errors import message_of, refuse
+from train.runtime.errors import message_of
 from train.runtime.fields import STRICT
 from wallgo_jax.formats.rules_text import read_rules, write_rules
 from wallgo_jax.game.rules import PRESETS, Rules, name_of, named
@@ -77,14 +77,12 @@ def _named(entry: RuleSet, before: Sequence[RuleSet]) -> RuleSet:
     """The entry with a name of its own, and rules that no entry before it has."""
     names, place = [other.name for other in before], f"entry {len(before) + 1}"
     for other in before:
-        rules, players = entry.rules, other.rules.players
-        refuse(
-            {
-                f"{place} has the rules of {other.name} again": rules == other.rules,
-                f"{place} is not for {players} players, as {other.name}": rules.players != players,
-                f"{place} has the name of another, {other.name!r}": entry.name == other.name,
-            }
-        )
+        if entry.rules == other.rules:
+            raise ValueError(f"{place} has the rules of {other.name} again")
+        if entry.rules.players != other.rules.players:
+            raise ValueError(f"{place} is not for {other.rules.players} players, as {other.name}")
+        if entry.name == other.name:
+            raise ValueError(f"{place} has the name of another, {other.name!r}")
     usual = _usual_name(entry.rules)
     name, number = entry.name or usual, 2
     while name in names:

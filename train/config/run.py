@@ -16,7 +16,6 @@ from train.config.sprt import parse_sprt
 from train.data.config import ReplayConfig, SelfPlayConfig
 from train.learning.config import LearnerConfig, parse_freeze
 from train.network.config import NetworkConfig
-from train.runtime.errors import refuse
 from train.runtime.fields import MAX_WHOLE, STRICT, AtLeastOne, Count, Seed, Share
 from train.search.config import MAX_SIMULATIONS, SearchConfig
 from wallgo_jax.board.geometry import MAX_GRID
@@ -58,16 +57,10 @@ class HeuristicConfig:
     scale: _Scale = 10.0
 
     def __post_init__(self) -> None:
-        is_over, is_under = (
-            self.semi_sure_own > self.sure_own,
-            self.semi_sure_other < self.sure_other,
-        )
-        refuse(
-            {
-                "semi_sure_own must be from 0 to sure_own": is_over,
-                "semi_sure_other must be from sure_other to 0": is_under,
-            }
-        )
+        if self.semi_sure_own > self.sure_own:
+            raise ValueError("semi_sure_own must be from 0 to sure_own")
+        if self.semi_sure_other < self.sure_other:
+            raise ValueError("semi_sure_other must be from sure_other to 0")
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -282,7 +275,8 @@ class RunConfig:
         if isinstance(self.rules, tuple):  # a list of rule sets, which only a new config has
             object.__setattr__(self, "mix", self.rules if len(self.rules) > 1 else ())
             object.__setattr__(self, "rules", self.rules[0].rules)
-        refuse(dict.fromkeys(self._conflicts(), True))
+        for conflict in self._conflicts():
+            raise ValueError(conflict)
 
     def _conflicts(self) -> Iterator[str]:
         """What is wrong between keys, and what is allowed."""

@@ -5,7 +5,6 @@ from typing import Annotated, Literal
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from train.runtime.errors import refuse
 from train.runtime.fields import STRICT, AtLeastOne, Count, Positive, Share
 
 
@@ -78,17 +77,13 @@ class SelfPlayConfig:
     opponent: str = ""
 
     def __post_init__(self) -> None:
-        has_opening, last = self.opening_plies > 0 or self.setup_prob > 0, self.final_temperature
-        refuse(
-            {
-                "random_opening_prob must be 0 where opening_plies and setup_prob are 0": (
-                    self.random_opening_prob > 0 and not has_opening
-                ),
-                f"temperature must be 0 or at least final_temperature ({last:g})": (
-                    0 < self.temperature < last
-                ),
-            }
-        )
+        if self.random_opening_prob > 0 and self.opening_plies == 0 and self.setup_prob == 0:
+            raise ValueError(
+                "random_opening_prob must be 0 where opening_plies and setup_prob are 0"
+            )
+        last = self.final_temperature
+        if 0 < self.temperature < last:
+            raise ValueError(f"temperature must be 0 or at least final_temperature ({last:g})")
 
 
 @dataclass(frozen=True, config=STRICT)

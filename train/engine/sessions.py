@@ -19,7 +19,7 @@ from train.engine.programs import Programs
 from train.engine.searcher import GamePosition, Search, Searcher, Session, begin_game, play_moves
 from train.players.basic import Player
 from train.players.registry import check_rules
-from train.runtime.errors import UsageError, refuse, usage_errors
+from train.runtime.errors import UsageError
 from train.search.report import SearchReport
 from wallgo_jax.game.rules import Rules, name_of
 from wallgo_jax.game.state import sizes_of
@@ -191,12 +191,9 @@ class Sessions:
 
     def _check_budget(self, simulations: int | None, seconds: float | None) -> None:
         most = self.options.nodes - 1
-        with usage_errors("budget"):
-            refuse(
-                {
-                    "say simulations or seconds, not both": None not in (simulations, seconds),
-                    f"{simulations} simulations are not from 0 to {most}, the room of a tree": (
-                        simulations is not None and not 0 <= simulations <= most
-                    ),
-                }
+        if None not in (simulations, seconds):
+            raise UsageError("budget: say simulations or seconds, not both")
+        if simulations is not None and not 0 <= simulations <= most:
+            raise UsageError(
+                f"budget: {simulations} simulations are not from 0 to {most}, the room of a tree"
             )

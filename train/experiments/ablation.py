@@ -51,7 +51,6 @@ from train.runtime.errors import (
     UsageError,
     check_two_players,
     distinct,
-    refuse,
     usage_errors,
 )
 from train.runtime.files import check_writable, locked, read_toml
@@ -130,15 +129,13 @@ def read_changes(path: Path, only: Sequence[str] = ()) -> tuple[Change, ...]:
     changes = {BASE: Change(BASE, base, "", about, tuple(_lines(fields)), {})}
     for entry in listed.change:
         where, against = f"{path}: change {entry.name!r}", entry.against
-        is_late, allowed = against not in changes, ", ".join(changes)
-        with usage_errors(where):
-            refuse(
-                {
-                    "the name is taken": entry.name in changes,
-                    f"against {against!r} is not earlier; allowed: {allowed}": is_late,
-                    "changes nothing": not entry.keys,
-                }
-            )
+        if entry.name in changes:
+            raise UsageError(f"{where}: the name is taken")
+        if against not in changes:
+            allowed = ", ".join(changes)
+            raise UsageError(f"{where}: against {against!r} is not earlier; allowed: {allowed}")
+        if not entry.keys:
+            raise UsageError(f"{where}: changes nothing")
         merged = trainings.merge_tables(config_to_dict(base), entry.keys)
         config, keys = config_from_dict(merged, where=where), tuple(_lines(entry.keys))
         changes[entry.name] = Change(entry.name, config, against, entry.about, keys, {})

@@ -32,7 +32,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from train.runtime.devices import broadcast_boards
-from train.runtime.errors import check_two_players, refuse
+from train.runtime.errors import check_two_players
 from train.runtime.files import write_lines
 from train.runtime.host import fetch
 from wallgo_jax.board import bitboard
@@ -89,15 +89,13 @@ def make_corridors(
     """
     size, built = rules.size, rules.size**2 - 2 * rules.size + 2  # edges off a tree, and the cut
     check_two_players(rules, "corridors")
-    refuse(
-        {
-            f"corridors: size {size} is below {MIN_SIZE}": size < MIN_SIZE,
+    if size < MIN_SIZE:
+        raise ValueError(f"corridors: size {size} is below {MIN_SIZE}")
+    if rules.walls is not None and 2 * rules.walls <= built:
+        raise ValueError(
             f"corridors: a maze of size {size} takes {built} walls, more than two players with "
-            f"{rules.walls} each build before the end": (
-                rules.walls is not None and 2 * rules.walls <= built
-            ),
-        }
-    )
+            f"{rules.walls} each build before the end"
+        )
     drawn: set[bytes] = set()
     rng = np.random.default_rng(seed)
     pairs: list[_Pair] = []

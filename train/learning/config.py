@@ -130,6 +130,5 @@ class LearnerConfig:
     freeze: Annotated[tuple[str, ...], AfterValidator(_check_freeze)] = ()
 
     def __post_init__(self) -> None:
-        is_idle = self.td_steps > 0 and self.value_mix == 0
-        if is_idle:
+        if self.td_steps > 0 and self.value_mix == 0:
             raise ValueError("td_steps must be 0 where value_mix is 0")

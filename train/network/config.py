@@ -8,7 +8,6 @@ from pydantic import AfterValidator
 from pydantic.dataclasses import dataclass
 
 from train.functions import CustomNetwork, CustomPlanes
-from train.runtime.errors import refuse
 from train.runtime.fields import STRICT, AtLeastOne, Count, Positive
 from wallgo_jax.planes import check_planes
 
@@ -120,7 +119,8 @@ class NetworkConfig:
     playable: bool = False
 
     def __post_init__(self) -> None:
-        refuse(dict.fromkeys(self._conflicts(parse_blocks(self.blocks)), True))
+        for conflict in self._conflicts(parse_blocks(self.blocks)):
+            raise ValueError(conflict)
 
     def _conflicts(self, blocks: str) -> Iterator[str]:
         """What is not allowed, in words."""

@@ -91,8 +91,7 @@ class _Line(_Batch):
 
     @pydantic.model_validator(mode="after")
     def _fits(self) -> "_Line":
-        lengths = {len(self.wins), len(self.spread), *map(len, self.spread)}
-        if lengths != {len(self.players)}:
+        if {len(self.wins), len(self.spread), *map(len, self.spread)} != {len(self.players)}:
             raise ValueError("wins and spread do not fit the players")
         return self
 

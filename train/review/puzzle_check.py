@@ -54,8 +54,7 @@ class PuzzleOptions:
     skipped: Annotated[float, Field(ge=0, lt=1)] = 0.5
 
     def __post_init__(self) -> None:
-        is_sound = self.shallow < self.deep and self.others < self.wins
-        if not is_sound:
+        if not (self.shallow < self.deep and self.others < self.wins):
             raise ValueError("shallow must be below deep, and others below wins")
 
 

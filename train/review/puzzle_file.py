@@ -23,7 +23,6 @@ from pydantic import BeforeValidator, Field, InstanceOf, PlainSerializer, TypeAd
 from pydantic.dataclasses import dataclass
 
 from train.runtime import files
-from train.runtime.errors import refuse
 from train.search.report import canonical_move
 from wallgo_jax.formats import records
 from wallgo_jax.formats.records import Record
@@ -111,12 +110,10 @@ def check_puzzle(puzzle: Puzzle) -> None:
     snapshot = take_snapshot(records.replay(puzzle.record).states[-1])
     if puzzle.solution not in snapshot.legal:
         raise ValueError(f"solution: {illegality(snapshot, puzzle.solution)}")
-    refuse(
-        {
-            "the solution is the only legal move: no puzzle": len(snapshot.legal) < 2,
-            "line: does not begin with the solution": puzzle.line[:1] != (puzzle.solution,),
-        }
-    )
+    if len(snapshot.legal) < 2:
+        raise ValueError("the solution is the only legal move: no puzzle")
+    if puzzle.line[:1] != (puzzle.solution,):
+        raise ValueError("line: does not begin with the solution")
 
 
 def read_puzzles(path: Path, *, check: Callable[[Puzzle], None] = check_puzzle) -> list[Puzzle]:

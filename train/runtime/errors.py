@@ -3,7 +3,7 @@ doors share."""
 
 import contextlib
 import importlib.util
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
@@ -49,14 +49,6 @@ def require(use: str, extra: str, *libraries: str) -> None:
     missing = [name for name in libraries if importlib.util.find_spec(name) is None]
     if missing:
         raise UsageError(f"{use} needs {', '.join(missing)}: pip install 'wallgo-jax[{extra}]'")
-
-
-def refuse(conflicts: Mapping[str, bool]) -> None:
-    """Raise a ValueError with the first message whose condition holds: of options that do not go
-    together, which no type says."""
-    for message, holds in conflicts.items():
-        if holds:
-            raise ValueError(message)
 
 
 def distinct(values: tuple[_T, ...]) -> tuple[_T, ...]:

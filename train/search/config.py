@@ -9,7 +9,6 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from train.functions import CustomSearch
-from train.runtime.errors import refuse
 from train.runtime.fields import STRICT, AtLeastOne, Count, NotNegative, Positive, Share
 
 Kind = Literal["gumbel", "puct"]
@@ -108,27 +107,32 @@ class SearchConfig:
     custom: CustomSearch = ""
 
     def __post_init__(self) -> None:
+        for conflict, holds in self._conflicts().items():
+            if holds:
+                raise ValueError(conflict)
+
+    def _conflicts(self) -> dict[str, bool]:
+        """Combinations of options that are refused, with the reasons."""
         is_mctx, has_rounds = self.engine == "mctx", self.rounds and self.kind == "gumbel"
         is_maxn, has_boosts = self.opponents == "maxn", bool(parse_boosts(self.prior_boost))
-        refuse(
-            {
-                "opponents must be 'paranoid' for engine 'mctx', whose trees keep one value a "
-                "node": is_maxn and is_mctx,
-                "rounds must be false for opponents 'maxn'": is_maxn and has_rounds,
-                "rounds must be false for engine 'mctx'": has_rounds and is_mctx,
-                f"c_init must be at least {_LEAST_MCTX_C_INIT} for engine 'mctx', whose noise else "
-                "chooses illegal slots": (
-                    is_mctx and self.kind == "puct" and self.c_init < _LEAST_MCTX_C_INIT
-                ),
-                "temperature must be 0 or from 0.01 to 100": 0 < self.temperature < 0.01,
-                "first_simulations must be at most simulations": (
-                    self.first_simulations > self.simulations
-                ),
-                "prior_boost must be empty for a search that Python passes": (
-                    has_boosts and bool(self.custom)
-                ),
-            }
-        )
+        return {
+            "opponents must be 'paranoid' for engine 'mctx', whose trees keep one value a node": (
+                is_maxn and is_mctx
+            ),
+            "rounds must be false for opponents 'maxn'": is_maxn and has_rounds,
+            "rounds must be false for engine 'mctx'": has_rounds and is_mctx,
+            f"c_init must be at least {_LEAST_MCTX_C_INIT} for engine 'mctx', whose noise else "
+            "chooses illegal slots": (
+                is_mctx and self.kind == "puct" and self.c_init < _LEAST_MCTX_C_INIT
+            ),
+            "temperature must be 0 or from 0.01 to 100": 0 < self.temperature < 0.01,
+            "first_simulations must be at most simulations": (
+                self.first_simulations > self.simulations
+            ),
+            "prior_boost must be empty for a search that Python passes": (
+                has_boosts and bool(self.custom)
+            ),
+        }
 
 
 def parse_boosts(words: Sequence[str]) -> dict[str, float]:

@@ -24,8 +24,7 @@ def _refuse_keys(config: Mapping[str, Any], *keys: str) -> None:
     for key in keys:
         table, _, name = key.rpartition(".")
         fields = config.get(table) if table else config
-        is_set = isinstance(fields, Mapping) and name in fields
-        if is_set:
+        if isinstance(fields, Mapping) and name in fields:
             raise ValueError(f"config: {key} is set by the experiment: leave it out")
 
 
@@ -35,8 +34,7 @@ def _free_keys(config: dict[str, Any]) -> dict[str, Any]:
 
 
 def _rising(values: tuple[int, ...]) -> tuple[int, ...]:
-    is_rising = list(values) == sorted(set(values)) and len(values) > 1
-    if not is_rising:
+    if list(values) != sorted(set(values)) or len(values) < 2:
         raise ValueError("must be two or more rising numbers")
     return values
 
@@ -195,8 +193,7 @@ class CorridorsScale(Scale):
     heads: Annotated[int, Field(ge=2)]  # of each training, each with questions of its own
 
     def model_post_init(self, context: Any) -> None:
-        has_some = self.trunks + self.blocks + self.untrained
-        if not has_some:
+        if not self.trunks + self.blocks + self.untrained:
             raise ValueError("name at least one trunk or block string")
 
 
