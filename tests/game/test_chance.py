@@ -60,7 +60,7 @@ def is_uniform(counts: np.ndarray) -> bool:
 @pytest.mark.parametrize("name", MASKS)
 def test_choice_is_legal_and_uniform(draw, name):
     mask = mask_of(name)
-    chosen = np.asarray(draw(jax.random.bits(jax.random.key(17), (DRAWS,)), mask))
+    chosen = np.asarray(draw(jax.random.bits(jax.random.key(17), (DRAWS,), jnp.uint32), mask))
     assert chosen.dtype == np.int32
     assert mask[chosen].all()
     counts = np.bincount(chosen, minlength=len(mask))[mask]
@@ -79,7 +79,7 @@ def test_each_bit_has_its_share_of_the_numbers(density):
 
 
 def test_empty_sets_give_the_stated_place():
-    bits, nothing = jax.random.bits(jax.random.key(1), (8,)), np.zeros(40, bool)
+    bits, nothing = jax.random.bits(jax.random.key(1), (8,), jnp.uint32), np.zeros(40, bool)
     assert _choose(bits, nothing).tolist() == [0] * 8
     assert choose_bit(bits, nothing).tolist() == [63] * 8  # the last bit of two words
 
