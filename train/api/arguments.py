@@ -60,6 +60,7 @@ Topic = Literal[
     "corridors",
     "adversary",
     "mixed",
+    "ppo",
     "setups",
     "exact",
     "supervised",

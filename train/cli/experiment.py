@@ -49,13 +49,13 @@ class Experiment:
     what: Annotated[Positional[Topic], arg("WHAT")]
     """features: plane sets trained and matched; blocks: residual, Transformer and walled blocks
     trained and matched; size: how large the game is; balance: who wins, and openings; mobility:
-    reachability control and passing; footing: equal time, many simulations, what a doubling is
-    worth; transfer: warm starts against training from nothing; padding: small boards inside a large
-    grid; corridors: what frozen trunks know of far corridors; adversary: adversaries trained
-    against frozen victims; mixed: one network for several rule sets, and specialists; setups: how
-    the stones should be placed; exact: who wins small boards; supervised: what keeps a network from
-    exact play. ablation: changes of a config; levels: Elo of the levels of `play`; calibrate: win
-    chances of a player (each with --help)."""
+    reachability control and passing; footing: what a doubling of simulations is worth; transfer:
+    warm starts against training from nothing; padding: small boards inside a large grid; corridors:
+    what frozen trunks know of far corridors; adversary: adversaries trained against frozen victims;
+    mixed: one network for several rule sets, and specialists; ppo: training without search; setups:
+    how the stones should be placed; exact: who wins small boards; supervised: what keeps a network
+    from exact play. ablation: changes of a config; levels: Elo of the levels of `play`; calibrate:
+    win chances of a player (each with --help)."""
     config: Annotated[File, arg(hint="(default: the scale of a CPU)")] = None
     """TOML file with the scale (configs/study/)."""
     out: Annotated[Path, arg("FOLDER")] = _OUT

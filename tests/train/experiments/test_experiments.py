@@ -160,9 +160,6 @@ SMALL = {
     "footing": {
         "doublings": [1, 2],
         "doubling_games": 2,
-        "opponents": ["heuristic-search:wjx"],
-        "budgets": ["1"],
-        "games": 2,
         "considering": [SHIPPED],
         "considered": [2],
         "considered_simulations": [2],
@@ -185,6 +182,12 @@ SMALL = {
         "config": {key: value for key, value in CONFIG.items() if key != "rules"},
     },
     "mixed": TRAININGS | {"config": {"network": CONFIG["network"]}, "minutes": 0.01},
+    "ppo": TRAININGS
+    | {
+        "variants": [{"name": "pool", "pool_every": 1, "config": {"selfplay": {"plies": 5}}}],
+        "changes": {"selfplay": {"full_search_prob": 1.0}},
+        "iterations": 3,
+    },
     "setups": {
         "players": [SHIPPED, f"{SHIPPED}-v1"],
         "beam": [1, 2],

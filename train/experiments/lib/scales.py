@@ -128,15 +128,11 @@ class MobilityScale(Scale):
 
 
 class FootingScale(Scale):
-    """Search budgets: equal time, many simulations, a player with fewer simulations, a player that
-    considers fewer actions."""
+    """Search budgets: a player with fewer simulations, a player that considers fewer actions."""
 
     player: Name  # a network
     doublings: Annotated[Counts, AfterValidator(_rising)]  # simulations, matched with the next
     doubling_games: Pairs  # of each of these matches
-    opponents: SomeNames  # other players, without a budget
-    budgets: SomeNames  # of both sides, such as `64`, `2000` or `0.1s`
-    games: Pairs  # of each match with an opponent
     considering: tuple[Name, ...]  # players without a budget that are matched with themselves
     considered: tuple[Plies, ...]  # actions that they consider; 0 for what they choose
     considered_simulations: Counts  # of both sides
@@ -228,6 +224,33 @@ class MixedScale(TrainingScale):
             raise ValueError("unseen must be none of rules")
 
 
+class PpoVariant(Scale):
+    """A training without search; an entry of a list, so what it leaves out is said here."""
+
+    name: Name
+    config: Keys = Field(default_factory=dict)  # changes of the config of all variants
+    pool_every: Plies = 0  # iterations from one policy of the pool to the next; 0 for no pool
+
+
+class PpoScale(TrainingScale):
+    """Trainings without search against those of the config."""
+
+    variants: Annotated[tuple[PpoVariant, ...], Field(min_length=1), AfterValidator(distinct)]
+    changes: Keys  # of the config, in all variants
+    iterations: Count  # of each variant, for about the minutes of the config's
+    epochs: Count  # steps learn from each ply so many times
+    clip: Annotated[float, Field(gt=0, lt=1)]  # of the ratio of chances, from 1
+    entropy: Annotated[float, Field(ge=0, allow_inf_nan=False)]  # weight of its bonus
+    trace: Annotated[float, Field(ge=0, le=1)]  # λ of the returns
+
+    def model_post_init(self, context: Any) -> None:
+        super().model_post_init(context)
+        for changes in (self.changes, *(each.config for each in self.variants)):
+            _refuse_keys(
+                changes, *(f"learner.{key}" for key in ("symmetry", "value_mix", "weights"))
+            )
+
+
 class SetupsScale(Scale):
     """Values of setups by networks, games from the best ones, and a book of balanced ones.
 
@@ -286,6 +309,7 @@ class Scales(Scale):
     corridors: CorridorsScale
     adversary: AdversaryScale
     mixed: MixedScale
+    ppo: PpoScale
     setups: SetupsScale
     exact: ExactScale
     supervised: SupervisedScale

@@ -228,8 +228,9 @@ def train_variant(work: Work, variant: Variant, seed: int, settings: Mapping[str
 
 
 def player_of(work: Work, trained: Trained, simulations: int) -> str:
-    """The name of a training's player."""
-    return f"search:{work.runs / trained.run}@{simulations}"
+    """The name of a training's player; without simulations its raw policy plays."""
+    run = work.runs / trained.run
+    return f"search:{run}@{simulations}" if simulations else f"net:{run}"
 
 
 def round_robin(
