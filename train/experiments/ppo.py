@@ -26,7 +26,7 @@ import numpy as np
 from train.checkpoints.exported import write_model
 from train.config import RunConfig
 from train.data.replay import Sample, Trajectory
-from train.data.selfplay import Boards, first_boards, make_selfplay
+from train.data.selfplay import Boards, first_boards, make_selfplay, stagger
 from train.experiments.lib import stats, trainings
 from train.experiments.lib.pages import Report
 from train.experiments.lib.scales import PpoScale, PpoVariant
@@ -37,6 +37,7 @@ from train.functions import tell
 from train.learning.learner import LearnerState, check_finite, make_learner
 from train.learning.losses import TrainingTargets
 from train.loop.selfplay import variants_of
+from train.loop.start import first_key
 from train.network import Output, network_for, observer_for, slot_logits
 from train.players.searching import RAW_POLICY
 from train.runtime.display import Table
@@ -49,6 +50,8 @@ SEARCHING = "searching"
 """The variant that trains as the config says."""
 _SET = {"symmetry": False, "value_mix": 1.0, "weights": {"policy": 0.0, "ownership": 0.0}}
 """Options of the learner: no turn changes the chance of a slot, and values learn returns."""
+_STAGGER = 48
+"""The most random plies of a board before the first iteration, about a game."""
 _NEWEST = 0.5
 """Chance that the opponent of a variant with a pool has the weights that learn."""
 
@@ -69,16 +72,19 @@ def report(work: Work) -> Report:
     scale, where = work.scale.ppo, "ppo: config"
     base = trainings.base_config(scale, where=where)
     ways = {each.name: _variant(base, scale, each) for each in scale.variants}
-    trained = trainings.train_all(work, [Variant(SEARCHING, base)], seeds=scale.seeds)
+    searching = Variant(SEARCHING, base)
+    trained = trainings.train_all(work, [searching], seeds=scale.seeds)
     for variant, options in ways.values():
         seeds = range(scale.seeds)
         trained[variant.name] = [_train(work, variant, options, seed) for seed in seeds]
-    variants = [Variant(SEARCHING, base), *(variant for variant, _ in ways.values())]
-    raw = dict.fromkeys(trained, RAW_POLICY)
-    meetings = {
-        "raw policies": trainings.round_robin(work, variants, trained, scale, simulations=raw),
-        f"{scale.simulations} simulations": trainings.round_robin(work, variants, trained, scale),
-    }
+    meetings: dict[str, list[MatchCounts]] = {}
+    for kind, simulations in (("raw", RAW_POLICY), ("searching", scale.simulations)):
+        budgets = dict.fromkeys(trained, simulations)
+        meetings[kind] = [
+            trainings.meet(work, (variant, searching), trained, seed, scale, simulations=budgets)
+            for variant, _ in ways.values()
+            for seed in range(scale.seeds)
+        ]
     interval = stats.interval_head(scale.seeds)
     heads = ["training", "minutes", "games"]
     heads += [cell for kind in meetings for cell in (f"{kind}, % won", interval)]
@@ -93,7 +99,7 @@ def report(work: Work) -> Report:
 
 def _against(meetings: Sequence[MatchCounts], name: str) -> tuple[str, str]:
     """Two cells: what a variant wins against the one that searches."""
-    met = [each for each in meetings if {*each[:2]} == {SEARCHING, name}]
+    met = [each for each in meetings if each.first == name]
     return stats.mean_rate(met, name).cells() if met else ("", "")
 
 
@@ -129,7 +135,7 @@ def _learn(
     seconds of compiling, games and positions."""
     programs = Programs(config, options)
     key, rng = jax.random.key(seed), np.random.default_rng(seed)
-    state, boards = programs.first(key)
+    state, boards = programs.first(seed)
     pool = [fetch(state.variables)]
     began = time.perf_counter()
     play = jax.jit(programs.play, donate_argnums=2)
@@ -184,10 +190,11 @@ class Programs:
             opponent=draw if self._has_pool else None,
         )
 
-    def first(self, key: jax.Array) -> tuple[LearnerState, Boards]:
-        """Random weights, and boards before their first ply."""
-        variant = jax.tree.map(jnp.asarray, self._variant)
+    def first(self, seed: int) -> tuple[LearnerState, Boards]:
+        """The random weights that a run of the seed begins with, and boards in games under way."""
+        variant, key = jax.tree.map(jnp.asarray, self._variant), first_key(seed)
         boards = first_boards(variant, has_opponent=self._has_pool)
+        boards = stagger(variant, boards, key, plies=_STAGGER)
         return self._learner.init(self._network.init(key)), boards
 
     def batches(self, rng: np.random.Generator) -> np.ndarray:

@@ -141,11 +141,14 @@ class FootingScale(Scale):
     opening_plies: Plies  # random plies that games start with
 
 
+FileName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][\w.+-]*$")]
+
+
 class TransferCase(Scale):
     """A training that begins with the weights of another one; an entry of a list, so what it leaves
     out is said here."""
 
-    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][\w.+-]*$")]  # for files
+    name: FileName
     source: str = ""  # a network; empty to train one, with each seed
     source_config: Keys = Field(default_factory=dict)  # changes of that training
     config: Keys = Field(default_factory=dict)  # changes of the training proper
@@ -227,7 +230,7 @@ class MixedScale(TrainingScale):
 class PpoVariant(Scale):
     """A training without search; an entry of a list, so what it leaves out is said here."""
 
-    name: Name
+    name: FileName
     config: Keys = Field(default_factory=dict)  # changes of the config of all variants
     pool_every: Plies = 0  # iterations from one policy of the pool to the next; 0 for no pool
 
