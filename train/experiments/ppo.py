@@ -41,6 +41,7 @@ from train.loop.start import first_key
 from train.network import Output, network_for, observer_for, slot_logits
 from train.players.searching import RAW_POLICY
 from train.runtime.display import Table
+from train.runtime.errors import UsageError
 from train.runtime.host import fetch
 from train.search.evaluator import Evaluator, WithOpponentVariables, evaluator_for
 from train.search.search import Search, SearchResult
@@ -48,8 +49,17 @@ from wallgo_jax.game.state import State
 
 SEARCHING = "searching"
 """The variant that trains as the config says."""
-_SET = {"symmetry": False, "value_mix": 1.0, "weights": {"policy": 0.0, "ownership": 0.0}}
-"""Options of the learner: no turn changes the chance of a slot, and values learn returns."""
+_SET = {
+    "learner": {
+        "symmetry": False,
+        "value_mix": 1.0,
+        "td_steps": 0,
+        "weights": {"policy": 0.0, "ownership": 0.0},
+    },
+    "selfplay": {"temperature": 0.0, "opponent": ""},
+}
+"""Keys of the config: no turn and no temperature changes the chance of a slot, and values learn
+returns."""
 _STAGGER = 48
 """The most random plies of a board before the first iteration, about a game."""
 _NEWEST = 0.5
@@ -106,8 +116,14 @@ def _against(meetings: Sequence[MatchCounts], name: str) -> tuple[str, str]:
 def _variant(base: RunConfig, scale: PpoScale, each: PpoVariant) -> tuple[Variant, Options]:
     """A variant of the scale, and what decides its training besides its config."""
     config = base
-    for changes in (scale.changes, each.config, {"learner": _SET}):
+    for changes in (scale.changes, each.config, _SET):
         config = trainings.changed_config(config, changes, where=f"ppo: {each.name}")
+    plies, batch = config.selfplay.boards * config.selfplay.plies, config.learner.batch
+    if batch > plies:
+        raise UsageError(
+            f"ppo: {each.name}: learner.batch ({batch}) must be at most the positions of an "
+            f"iteration ({plies})"
+        )
     shared = {key: getattr(scale, key) for key in Options._fields[:-1]}
     options = Options(**shared, pool_every=each.pool_every)
     return Variant(each.name, config, made_by=options._asdict()), options

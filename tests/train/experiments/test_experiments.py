@@ -48,6 +48,7 @@ SHIPPED, OF_THREE = "pretrained:wallzero-4stone", {"rules": "playwallgo-3p"}
         ({"features": {"config": {"network": {"blocks": "R"}}}}, "set"),
         ({"transfer": {"cases": [{"name": "a"}, {"name": "a"}]}}, "once"),
         ({"mixed": {"unseen": THREE}}, "unseen"),
+        ({"ppo": {"changes": {"learner": {"value_mix": 0.5}}}}, "value_mix"),
     ],
 )
 def test_wrong_scales_are_refused_in_one_line(fields, word):
@@ -71,6 +72,7 @@ def test_scales_change_keys_of_that_of_a_cpu():
         ("blocks", {"opening_plies": 500}, "opening_plies"),
         ("transfer", {"cases": [{"name": "b", "source": "pretrained:nobody"}]}, "nobody"),
         ("transfer", {"cases": [{"name": "a", "freeze": ["nose=1"]}]}, "nose"),
+        ("ppo", {"changes": {"learner": {"batch": 9000}}}, "batch"),
         ("transfer", {"cases": [{"name": "a", "source_config": OF_THREE}]}, "two players"),
         ("balance", {"players": ["random"]}, "network"),
         ("adversary", {"blocks": [], "victims": ["net:a"]}, "searches"),

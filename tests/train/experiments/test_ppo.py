@@ -106,8 +106,8 @@ def test_the_gain_is_clipped_and_then_teaches_nothing(ratio, advantage, gain):
 @pytest.mark.parametrize("pool_every", [0, 5])
 def test_it_learns(pool_every):
     """Its raw policy beats random play, which is what it began as."""
-    config = tiny.config("--selfplay.boards", "64", "--selfplay.plies", "16")
-    config = changed_config(config, {"learner": ppo._SET | {"batch": 128}}, where="")
+    words = ["--selfplay.boards", "64", "--selfplay.plies", "16", "--learner.batch", "128"]
+    config = changed_config(tiny.config(*words), ppo._SET, where="")
     options = OPTIONS._replace(entropy=0.01, pool_every=pool_every)
     state, (_, _, games, positions) = ppo._learn(config, options, 0, lambda done: None)
     assert games > 1000 and positions == options.iterations * 64 * 16
