@@ -114,4 +114,4 @@ def test_it_learns(pool_every):
     raw = network_player("raw", state.player, config, tiny.RULES)
     players = raw, make_player("random", tiny.RULES)
     result = play_match(players, tiny.RULES, MatchOptions(200, 200), key=jax.random.key(0))
-    assert result.wins > 150
+    assert result.wins > 125
