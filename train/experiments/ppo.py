@@ -10,7 +10,7 @@ A player that moves twice running keeps the sign of its returns.
 Variants may begin games in the middle (`selfplay.opening_plies`) and may play an older policy,
 drawn from a pool, which has one of the two sides and teaches values alone. Nothing teaches owners.
 
-B boards, T plies of an iteration, N = T B, A slots.
+B boards, T plies, N positions, A slots.
 """
 
 import dataclasses
@@ -225,8 +225,8 @@ class Programs:
         """Play T plies on boards [B].
 
         Returns:
-          The boards as they stand, the plies as samples [N], see `ppo_loss`, and how many games
-          ended, int32.
+          The boards as they stand, the plies as samples [N], N = T B, see `ppo_loss`, and how many
+          games ended, int32.
         """
         variant = jax.tree.map(jnp.asarray, self._variant)
         both = WithOpponentVariables(variables, opponent) if self._has_pool else variables
