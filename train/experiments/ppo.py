@@ -32,7 +32,7 @@ from train.experiments.lib.pages import Report
 from train.experiments.lib.scales import PpoScale, PpoVariant
 from train.experiments.lib.stats import MatchCounts
 from train.experiments.lib.trainings import Trained, Variant
-from train.experiments.lib.work import Work
+from train.experiments.lib.work import Task, Work
 from train.functions import tell
 from train.learning.learner import LearnerState, check_finite, make_learner
 from train.learning.losses import TrainingTargets
@@ -145,7 +145,7 @@ def _train(work: Work, variant: Variant, options: Options, seed: int) -> Trained
 
 
 def _learn(
-    config: RunConfig, options: Options, seed: int, on_progress: Any
+    config: RunConfig, options: Options, seed: int, on_progress: Task
 ) -> tuple[LearnerState, list[float]]:
     """Train from random weights; returns the learner's last state and seconds without compiling,
     seconds of compiling, games and positions."""
