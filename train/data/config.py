@@ -50,8 +50,9 @@ class SelfPlayConfig:
         the width of the board.
       bootstrap_iterations: first iterations, played by `bootstrap_player` in place of the search
         [iterations].
-      bootstrap_player: a player that needs no weights [player]. Its moves are learned, or its
-        search's policies if it searches.
+      bootstrap_player: a player without weights, or a search of weights that come with the package
+        or that `export` wrote [player]. Its moves are learned, or its search's policies if it
+        searches: a larger or stronger network teaches a smaller one.
       opponent: a trained player that has all seats but one of each game and learns nothing; empty
         for the learner in all seats [player]. Its own searches have the budget that its name says.
         The learner's search follows its raw policy where it is to move, and only the learner's

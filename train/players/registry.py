@@ -6,8 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import jax
+
 from train.checkpoints import weights
-from train.checkpoints.exported import calibration_of_card
+from train.checkpoints.exported import calibration_of_card, is_model
 from train.checkpoints.weights import TrainedNetwork
 from train.config.run import HeuristicsConfig
 from train.network import cast_weights
@@ -25,7 +27,7 @@ from train.players.heuristics import (
     make_two_ply_player,
 )
 from train.players.names import PlayerName, check_without_budget, read_name
-from train.players.networks import load_network, refuse_other_rules
+from train.players.networks import load_network, model_of, refuse_other_rules
 from train.players.searching import (
     PROBE,
     RAW_POLICY,
@@ -210,8 +212,8 @@ same time is the same number for them."""
 
 
 def make_teacher(name: str, rules: Rules, *, heuristics: HeuristicsConfig) -> Search:
-    """Make a player without weights into a search, which keeps the noise of self-play if it has
-    any.
+    """Make a player that does not learn into a search, which keeps the noise of self-play if it has
+    any; a trained one has the search of its run.
 
     Args:
       name: `kind[:target][@simulations]`, see `train.players.names`.
@@ -219,21 +221,33 @@ def make_teacher(name: str, rules: Rules, *, heuristics: HeuristicsConfig) -> Se
       heuristics: weights of `ethen` and `wjx`.
 
     Raises:
-      UsageError: there is no such player, it needs weights, is a program or has time for a budget,
-        or it cannot play the rules.
+      UsageError: there is no such player, it is a program, a raw policy or a run, whose weights may
+        change, or has time for a budget or several symmetries, or it cannot play the rules.
     """
     read = _read_for_selfplay(name)
-    is_plain = not read.has_network and read.kind != "external"
-    _check_kind(read, is_plain, "players without weights or a program")
-    player = make_player(name, rules, heuristics=heuristics)
+    _check_kind(read, _can_teach(read), "players without weights, and searches of exported weights")
+    if read.has_network:
+        with jax.ensure_compile_time_eval():  # Self-play may be traced just now.
+            player = make_frozen_opponent(name, rules)
+    else:
+        player = make_player(name, rules, heuristics=heuristics)
     if player.evaluate is not None:
         # With noise: without it the games of all boards would be the same.
-        options = SearchConfig(simulations=read.budget)
+        own = SearchConfig() if player.trained is None else player.trained.config.search
+        options = dataclasses.replace(own, simulations=read.budget, first_simulations=0)
         if read.considered:
             options = dataclasses.replace(options, max_considered_actions=read.considered)
-        return make_search(player.evaluate, with_named_options(options, read), explores=True)
-    report = player.report or make_move_search(player.act)
+        report = make_search(player.evaluate, with_named_options(options, read), explores=True)
+    else:
+        report = player.report or make_move_search(player.act)
     return lambda variables, states, key: report(player.variables, states, key)
+
+
+def _can_teach(name: PlayerName) -> bool:
+    if not name.has_network:
+        return name.kind != "external"
+    is_search = name.kind != "net" and name.symmetries == 1
+    return is_search and (model_of(name) is not None or is_model(Path(name.target)))
 
 
 def make_frozen_opponent(name: str, rules: Rules, *, kept: Path | None = None) -> Player:

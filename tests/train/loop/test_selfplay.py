@@ -99,7 +99,7 @@ def test_the_bootstrap_is_the_player_that_the_config_names():
 @pytest.mark.parametrize(
     ("player", "said"),
     [
-        ("pretrained:wallzero-4stone", "player 'pretrained:wallzero-4stone': allowed are play"),
+        ("net:runs/a", "player 'net:runs/a': allowed are players without weights, and searches"),
         ("wjy", "player 'wjy': unknown; did you mean wjx?"),
     ],
 )

@@ -16,6 +16,7 @@ import pytest
 from tests.support.learner import tiny
 from tests.support.learner.saved import save_run
 from train import functions
+from train.checkpoints.exported import write_model
 from train.checkpoints.store import save_checkpoint
 from train.config import config_to_dict
 from train.config.run import HeuristicConfig, HeuristicsConfig
@@ -23,6 +24,7 @@ from train.network.build import network_for
 from train.players import registry
 from train.players.basic import act_by
 from train.players.names import read_name
+from train.players.networks import load_network
 from train.players.registry import (
     make_evaluating_player,
     make_frozen_opponent,
@@ -32,6 +34,8 @@ from train.players.registry import (
 from train.players.searching import PROBE, simulations_in
 from train.runtime.errors import UsageError
 from train.search.config import MAX_SIMULATIONS, SearchConfig
+from train.search.evaluator import evaluator_for
+from train.search.search import make_search
 from wallgo_jax.game import actions
 from wallgo_jax.game.rules import PRESETS, Rules
 
@@ -232,8 +236,10 @@ TEACHER = functools.partial(make_teacher, heuristics=HeuristicsConfig())
         (make_frozen_opponent, "greedy", "with a network"),
         (make_frozen_opponent, "runs/nobody", "no network here"),
         (make_frozen_opponent, "pretrained:wallzero-4stone@1s", "seconds"),
-        (TEACHER, "pretrained:wallzero-4stone", "weights"),
-        (TEACHER, "external:echo", "program"),
+        (TEACHER, "net:pretrained:wallzero-4stone", "exported weights"),
+        (TEACHER, "pretrained:wallzero-4stone@4?symmetries=8", "exported weights"),
+        (TEACHER, "runs/a@4", "exported weights"),
+        (TEACHER, "external:echo", "without weights"),
         (TEACHER, "heuristic-search:wjx@1s", "seconds"),
         (TEACHER, "heuristic-search:greedy", "of the form"),
         (TEACHER, "exact", "two players"),
@@ -280,6 +286,21 @@ def test_kept_weights_stand_for_those_of_the_name(run, tmp_path):
 
 
 # As searches that self-play begins with.
+
+
+def test_exported_weights_teach_by_the_search_of_their_run(run, states, tmp_path):
+    """The learner's variables are not read, and the weights are found also where it is traced."""
+    trained, key = load_network(str(run)), jax.random.key(1)
+    write_model(tmp_path / "teacher", trained.variables, trained.config, {})
+    name = f"{tmp_path / 'teacher'}@4"
+    found = jax.jit(lambda states, key: TEACHER(name, tiny.RULES)(None, states, key))(states, key)
+    options = dataclasses.replace(trained.config.search, simulations=4)
+    evaluate = evaluator_for(trained.config.network, tiny.RULES)
+    search = jax.jit(make_search(evaluate, options, explores=True))
+    expected = search(trained.variables, states, key)
+    np.testing.assert_array_equal(found.slot, expected.slot)
+    np.testing.assert_allclose(found.policy, expected.policy, rtol=1e-5)
+    assert found.policy.std() > 0
 
 
 @pytest.mark.parametrize(
