@@ -318,7 +318,7 @@ def training_lines(rows: Sequence[Row]) -> list[str]:
     if games := sum(row["games"] for row in stage):
         length = sum(row["games"] * (row["mean_length"] or 0) for row in stage) / games
         search = last["simulations"]
-        name = f"stage of {search} simulations" if search else "bootstrap, which does not search"
+        name = f"stage of {search} simulations" if search else "bootstrap"
         lines.append(
             f"a million games of {length:.1f} plies, at {speed:,.0f} positions a second in the "
             f"{name}: {MILLION * length / speed / 3600:.3g} hours"

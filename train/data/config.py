@@ -51,8 +51,8 @@ class SelfPlayConfig:
       bootstrap_iterations: first iterations, played by `bootstrap_player` in place of the search
         [iterations].
       bootstrap_player: a player without weights, or a search of weights that come with the package
-        or that `export` wrote [player]. Its moves are learned, or its search's policies if it
-        searches: a larger or stronger network teaches a smaller one.
+        or that `export` wrote, in a folder that stays as it is [player]. Its moves are learned, or
+        its search's policies if it searches: a stronger network teaches a weaker one.
       opponent: a trained player that has all seats but one of each game and learns nothing; empty
         for the learner in all seats [player]. Its own searches have the budget that its name says.
         The learner's search follows its raw policy where it is to move, and only the learner's
