@@ -30,10 +30,10 @@ PRINTED = [
     (f"show {SMALL_MOVES} --grid 5", "The board lies in a grid of 5."),
     ("show '1. R C3 2. B D4' --rules hkoi", "Ply 2: Blue to place"),  # no files' endings
     ("show '1. C3\n2. D4' --rules hkoi", "Ply 2: Blue to place"),
-    (f"replay {CODE}", " 9. R G1->G2:down"),
-    (f"replay {CODE}", "Ply 52: over, Red won.\nTerritory: Red 26, Blue 11.\n"),
+    (f"replay '{CODE}'", " 9. R G1->G2:down"),
+    (f"replay '{CODE}'", "Ply 52: over, Red won.\nTerritory: Red 26, Blue 11.\n"),
     (f"replay {SMALL_MOVES} --watch --seconds 0.02", "over, Blue won."),
-    (f"convert {GAMES} --to moves --game 62", "# wallzero-empty\n  1. R "),
+    (f"convert '{GAMES}' --to moves --game 62", "# wallzero-empty\n  1. R "),
 ]
 """Commands, and what they print among other things."""
 
