@@ -90,8 +90,16 @@ class State:
 
 
 def compiled(method: Any) -> Any:
-    """Compile a method once for all equal envs; inside another program it leaves no call."""
-    return functools.partial(jax.jit, static_argnums=0, inline=True)(method)
+    """Compile a method once for all equal envs; inside another program it leaves no call.
+
+    The method gets JAX arrays, also where `jit` is switched off and so converts none.
+    """
+
+    @functools.wraps(method)
+    def take_arrays(self: Any, *arguments: Any) -> Any:
+        return method(self, *jax.tree.map(jnp.asarray, arguments))
+
+    return functools.partial(jax.jit, static_argnums=0, inline=True)(take_arrays)
 
 
 class WallGo:
