@@ -30,6 +30,7 @@ import pydantic
 from train.data.record_dataset import RecordedGames, check_rules, make_examples
 from train.runtime import files
 from train.runtime.errors import UsageError
+from train.runtime.fields import Count, Seed, Whole
 from train.runtime.host import fetch, in_batches
 from train.solver.boards import LOSS
 from wallgo_jax.formats import records
@@ -49,21 +50,21 @@ def _slots(mask: str) -> list[int]:
 class LatePosition(NamedTuple):
     """One proven position of a game."""
 
-    ply: int  # plies before it
-    value: Annotated[int, pydantic.Field(ge=-1, le=1)]  # for the player to move
+    ply: Count  # plies before it
+    value: Annotated[Whole, pydantic.Field(ge=-1, le=1)]  # for the player to move
     best: Annotated[  # the plays that keep it
         tuple[int, ...], pydantic.Field(min_length=1), pydantic.BeforeValidator(_slots)
     ]
-    margin: int | None = None  # cells that best play leads by at the end, if it was proven
-    margins: tuple[int, ...] | None = None  # after each legal play, if all were proven
+    margin: Whole | None = None  # cells that best play leads by at the end, if it was proven
+    margins: tuple[Whole, ...] | None = None  # after each legal play, if all were proven
 
 
 class TakeOptions(NamedTuple):
     """Options of taking positions from games."""
 
-    per_game: int  # positions tried in each game
-    max_plies_left: int  # most plies before the end of a game that a position is taken from
-    seed: int  # decides which positions are tried
+    per_game: Count  # positions tried in each game
+    max_plies_left: Count  # most plies before the end of a game that a position is taken from
+    seed: Seed  # decides which positions are tried
 
 
 class LateGame(NamedTuple):
@@ -107,9 +108,9 @@ class _Fields(pydantic.BaseModel):
     """The keys of a line that a record does not have."""
 
     late: tuple[LatePosition, ...]
-    refused: tuple[int, ...] = ()
-    unclear: tuple[int, ...] = ()
-    node_limit: int = 0
+    refused: tuple[Count, ...] = ()
+    unclear: tuple[Count, ...] = ()
+    node_limit: Count = 0
     options: TakeOptions | None = None
 
 
@@ -151,7 +152,7 @@ def spread(
     games: Sequence[LateGame],
     most: int,
     *,
-    seed: int = 0,
+    seed: Seed = 0,
     preferred: Container[tuple[int, int]] = (),
 ) -> list[LateGame]:
     """The games with at most `most` proven positions in all, spread evenly over plies left.

@@ -15,7 +15,7 @@ import tyro
 from pydantic import Field
 
 from train.runtime.errors import usage_errors
-from train.runtime.fields import AtLeastOne, Count, Seed
+from train.runtime.fields import AtLeastOne, Count, Real, Seed, Whole
 from train.search.config import MAX_SIMULATIONS
 from wallgo_jax.cli.parsing import Flag
 
@@ -44,8 +44,8 @@ def arg(metavar: str | None = None, hint: str | None = None) -> Any:
 File = Annotated[Path | None, arg("FILE", "")]
 Read = Annotated[File, READ]
 Written = Annotated[File, WRITTEN]
-Simulations = Annotated[int, Field(ge=0, le=MAX_SIMULATIONS)]
-Games = Annotated[int, Field(ge=1, le=2**30)]
+Simulations = Annotated[Whole, Field(ge=0, le=MAX_SIMULATIONS)]
+Games = Annotated[Whole, Field(ge=1, le=2**30)]
 """The most that a match can count in int32, each opening in every seating."""
 Players = Annotated[list[Any], Field(min_length=2)]
 Topic = Literal[
@@ -139,7 +139,7 @@ class GameArguments(PlayerArguments):
     """Random plies that all games of an opening start with."""
     transfer: Flag = False
     """Let networks play rules that they were not trained on."""
-    move_seconds: Annotated[float, Field(ge=0.001, le=3600, allow_inf_nan=False)] = 60.0
+    move_seconds: Annotated[Real, Field(ge=0.001, le=3600, allow_inf_nan=False)] = 60.0
     """Seconds that a program (external:COMMAND) may take for a move; else it loses the game."""
 
 
@@ -180,7 +180,7 @@ class EloArguments(GameArguments):
     """Options of a pool of rated players."""
 
     games: Games = 40
-    minutes: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 10.0
+    minutes: Annotated[Real, Field(gt=0, allow_inf_nan=False)] = 10.0
     """Minutes to play for, but at least the games that connect all players: one pairing for each
     player but one. Once the first is played, a line says how long they take. Each call plays on for
     as long."""
@@ -190,7 +190,7 @@ class EloArguments(GameArguments):
     """Games in all, kept ones included, however long they take."""
     simulations: Simulations = 64
     """Simulations a move of checkpoints and exported folders; 0 for their raw policy."""
-    checkpoints: Annotated[Literal[0] | Annotated[int, Field(ge=2)], arg("INT")] = 0
+    checkpoints: Annotated[Literal[0] | Annotated[Whole, Field(ge=2)], arg("INT")] = 0
     """Most checkpoints of a run to rate, evenly spread; 0 for all."""
     zero: Annotated[str | None, arg("PLAYER")] = None
     """Player whose rating is 0; an empty name for a mean of 0. By default the first that is no

@@ -16,6 +16,7 @@ from train.data.whole_games import make_whole_games
 from train.players.basic import make_move_search
 from train.runtime.display import to_dataframe
 from train.runtime.errors import UsageError
+from train.runtime.fields import Whole
 from train.runtime.files import writing
 from train.runtime.host import callback_errors
 from train.runtime.interrupts import Shown, follow
@@ -139,7 +140,7 @@ def selfplay(
       UsageError: a player, the rules or a number is not allowed.
     """
     player = make_player(player, rules)
-    valid(Annotated[int, Field(ge=1, le=MAX_GAMES)], games=games)
+    valid(Annotated[Whole, Field(ge=1, le=MAX_GAMES)], games=games)
     valid(Count, opening_plies=opening_plies)
     if simulations is not None and not explores:
         raise UsageError(

@@ -8,19 +8,19 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import Field, FiniteFloat
+from pydantic import Field
 
 from train.cli import options
 from train.cli.options import AtLeastOne, ConfigFile, Count, arg
 from train.config import RunConfig, read_config
 from train.runtime.errors import UsageError
+from train.runtime.fields import Positive, Real
 from train.runtime.interrupts import EXIT_INTERRUPTED
 
 if TYPE_CHECKING:
     from train.bench.suite import Figures, Request
     from train.ratings.pool import Entrant
 
-_Positive = Annotated[FiniteFloat, Field(gt=0)]
 RUNS = Path("runs")
 STRENGTH, ENGINE, COMPILE = ALONE = ("strength", "engine", "compile")
 """What is measured alone."""
@@ -60,7 +60,7 @@ class Bench:
     """Simulations a move of the searches outside self-play."""
     repeats: Annotated[AtLeastOne, options.without("what=strength", "what=compile")] = 5
     """Timed runs of each measurement; their median is reported."""
-    seconds: Annotated[_Positive, options.without("what=strength", "what=compile")] = 0.3
+    seconds: Annotated[Positive, options.without("what=strength", "what=compile")] = 0.3
     """Shortest time of a timed run, in seconds."""
     json: options.Json = None
     plot: Annotated[options.Picture, options.without("report"), _TIMED] = None
@@ -70,9 +70,7 @@ class Bench:
     to 262144."""
     report: Annotated[Path | None, arg("FOLDER", "")] = None
     """Directory for a report: everything is measured, and the config is trained for a while."""
-    minutes: Annotated[_Positive | None, arg("FLOAT", "(default: 5)"), options.only("report")] = (
-        None
-    )
+    minutes: Annotated[Positive | None, arg("FLOAT", "(default: 5)"), options.only("report")] = None
     """Report: minutes of training after compiling; on a CPU without it three iterations."""
     trained: Annotated[Path | None, arg("RUN", ""), _OF_STRENGTH] = None
     """Strength: a run whose kept checkpoints are measured, in place of training one."""
@@ -84,7 +82,7 @@ class Bench:
     """Engine: who answers, with the simulations of an answer."""
     sessions: Annotated[str, _OF_ENGINE] = "1,16,256"
     """Engine: numbers of sessions that ask at the same time."""
-    plies_a_game: Annotated[FiniteFloat, Field(ge=1), _OF_COMPILE] = 50.0
+    plies_a_game: Annotated[Real, Field(ge=1), _OF_COMPILE] = 50.0
     """Compile: mean length of a game, in plies."""
     target: Annotated[str, arg("DEVICE", ""), _OF_COMPILE] = ""
     """Compile: h100, h200, or a TPU with its chips, such as v5e:1x1, v6e:1x1, v5p:2x2x1."""

@@ -21,6 +21,7 @@ from train.cli.options import File, Seed, WeightsFile, arg
 from train.config import SHIPPED, read_config
 from train.engine.options import EngineOptions
 from train.runtime.errors import require, usage_errors
+from train.runtime.fields import Whole
 from train.runtime.interrupts import leave
 from wallgo_jax.cli.parsing import Flag
 from wallgo_jax.game.rules import Rules, name_of
@@ -43,7 +44,7 @@ class Play:
     """Rules of the first game: preset's name, JSON object, or file (JSON or TOML)."""
     player: Annotated[str, arg("PLAYER", "(default: the rules' own)")] = ""
     """The machine: a player that searches, as docs/players.md names it, without simulations."""
-    port: Annotated[int, Field(ge=0, le=65535), options.without("terminal")] = 8642
+    port: Annotated[Whole, Field(ge=0, le=65535), options.without("terminal")] = 8642
     """Port at 127.0.0.1; 0 for any that is free."""
     no_browser: Annotated[Flag, options.without("terminal")] = False
     """Print the page's address, but open no browser."""
@@ -100,11 +101,11 @@ class Engine:
     can have all rules of the same sizes (board, players, stones)."""
     batch: str = "1,8,64,256"
     """Numbers of sessions that are searched in one batch; each is compiled at the start."""
-    trees: int = 256
+    trees: Whole = 256
     """Sessions whose trees are kept."""
-    nodes: int = 0
+    nodes: Whole = 0
     """Room of a tree; 0 for four times the budget, at least 1024."""
-    chunk: int = 16
+    chunk: Whole = 16
     """Simulations after which waiting sessions join a batch."""
     fresh: Flag = False
     """Search each position anew, without the tree of the moves before, as players of a match do."""

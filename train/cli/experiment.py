@@ -17,6 +17,7 @@ from train.cli import options
 from train.cli.options import WRITTEN, File, Positional, RandomSeed, arg
 from train.cli.review import Calibrate
 from train.config import SHIPPED
+from train.runtime.fields import Real, Whole
 from train.runtime.interrupts import EXIT_INTERRUPTED, interrupts
 from wallgo_jax.cli.parsing import Flag, Program
 
@@ -97,17 +98,17 @@ class Ablation:
     """Changes to compare; without it, all of the list."""
     screening: Flag = False
     """One seed and five minutes, to see what is worth six."""
-    minutes: Annotated[float | None, arg("FLOAT", "(default: 10)")] = None
+    minutes: Annotated[Real | None, arg("FLOAT", "(default: 10)")] = None
     """Minutes of each training, compiling apart; turned into iterations once for each change."""
-    seeds: Annotated[int | None, arg("INT", "(default: 6)")] = None
+    seeds: Annotated[Whole | None, arg("INT", "(default: 6)")] = None
     """Number of paired seeds; fewer than six are called screening."""
-    first_seed: int = 0
+    first_seed: Whole = 0
     """The first of the seeds; the others follow it."""
-    games: int = 200
+    games: Whole = 200
     """Games of each seed's match, shared among the opening plies."""
-    simulations: int = 64
+    simulations: Whole = 64
     """Simulations a move in the matches."""
-    opening_plies: tuple[int, ...] = (2, 6)
+    opening_plies: tuple[Whole, ...] = (2, 6)
     """Numbers of random plies that the games of a match start with."""
 
     def run(self) -> int:
@@ -147,11 +148,11 @@ class Levels:
 
     player: options.ShippedPlayer = SHIPPED
     """A network, as docs/players.md names it, without simulations."""
-    games: int = 40
+    games: Whole = 40
     """Games each time that a pairing is chosen, half of them with each colour."""
-    budget: int = 3200
+    budget: Whole = 3200
     """Games in all, kept ones included."""
-    opening_plies: int = 2
+    opening_plies: Whole = 2
     """Random plies that both games of a pair start with."""
     seed: RandomSeed = 0
     cache: Annotated[Path, arg("FILE"), WRITTEN] = Path("out/levels-games.jsonl")

@@ -33,6 +33,7 @@ from train.cli.options import (
 )
 from train.config import SHIPPED
 from train.runtime.errors import UsageError
+from train.runtime.fields import Real
 from train.runtime.files import names_of_runs
 from wallgo_jax.cli.parsing import Flag
 
@@ -162,7 +163,7 @@ class Elo(Shared, EloArguments):
         arg("[RUN|PLAYER ...]", "(default: the anchors alone)"),
     ] = ()
     """Run directories, each for all its checkpoints, and other players (docs/players.md)."""
-    minutes: Annotated[float, options.without("budget")] = EloArguments.minutes
+    minutes: Annotated[Real, options.without("budget")] = EloArguments.minutes
     anchors: Annotated[tuple[str, ...], arg("PLAYER ...")] = ANCHORS
     """Players that every pool has, the weakest first."""
     zero: Annotated[str, arg("PLAYER")] = "random"  # type: ignore[assignment]

@@ -13,13 +13,14 @@ from train.cli import options
 from train.cli.options import READ, WRITTEN, AtLeastOne, Positional, RandomSeed, Seed, arg
 from train.config import SHIPPED
 from train.runtime.errors import UsageError, distinct, usage_errors
+from train.runtime.fields import Whole
 from wallgo_jax.cli.parsing import Program
 
 if TYPE_CHECKING:
     from wallgo_jax.cli.sources import SourceRequest
 
 Theme = Literal["light", "dark"]
-_Pairs = Annotated[int, Field(ge=2, multiple_of=2)]
+_Pairs = Annotated[Whole, Field(ge=2, multiple_of=2)]
 _SOME = Field(min_length=1)
 
 
@@ -90,7 +91,7 @@ class Attention(_Drawing):
 
     cell: Annotated[str, arg("CELL")]
     """Cell whose attention is drawn, such as C3."""
-    ply: int = -1
+    ply: Whole = -1
     """Plies of the game to play before the network looks; -1 for all."""
 
     def run(self) -> int:
@@ -113,7 +114,7 @@ class Ownership(_Drawing):
         "ownership wjx game.jsonl --ply 20 --out out/wjx.svg",
     )
 
-    ply: int
+    ply: Whole
     """Plies of the finished game to play before the network looks."""
 
     def run(self) -> int:
@@ -171,7 +172,7 @@ class Probe:
     ] = (SHIPPED,)
     """Trained players, as in docs/players.md; each network is asked with new weights, too."""
     rules: options.RulesText = ""
-    count_train: Annotated[int, Field(ge=10, multiple_of=2)] = 8000
+    count_train: Annotated[Whole, Field(ge=10, multiple_of=2)] = 8000
     """Positions that a head learns from, for each seed."""
     count_test: _Pairs = 4000
     """Positions that it is asked about, for each seed: corridors of other shapes."""

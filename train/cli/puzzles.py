@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 from train.cli import options
 from train.cli.options import READ, AtLeastOne, Count, File, RandomSeed, Written, arg
 from train.runtime.errors import UsageError, usage_errors
+from train.runtime.fields import Real, Whole
 
 if TYPE_CHECKING:
     from train.data.record_dataset import RecordedGames
@@ -64,17 +65,17 @@ class Puzzles:
     search of 16 times the simulations."""
     count: Annotated[AtLeastOne, _FINDING] = 50
     """Puzzles to keep, spread over difficulties."""
-    shallow: Annotated[int, _FINDING] = 16
+    shallow: Annotated[Whole, _FINDING] = 16
     """Simulations of the search that says level."""
-    deep: int = 512
+    deep: Whole = 512
     """Simulations of the search that says that one move wins; 16 times as many confirm it."""
-    level: Annotated[float, _FINDING] = 0.2
+    level: Annotated[Real, _FINDING] = 0.2
     """How far from an even chance a level position may be."""
-    wins: float = 0.8
+    wins: Real = 0.8
     """Least win chance of the solution."""
-    others: float = 0.6
+    others: Real = 0.6
     """Most win chance of the best other move."""
-    skipped: Annotated[float, _FINDING] = 0.5
+    skipped: Annotated[Real, _FINDING] = 0.5
     """Share of each game that is left out at its beginning, where one move seldom decides."""
     own_games: Annotated[AtLeastOne, _OF_OWN_GAMES] = 5000
     """Most games that the player plays against itself where no file is given."""

@@ -12,6 +12,7 @@ from train.cli import options
 from train.cli.options import READ, WRITTEN, Count, Positional, RandomSeed, Read, Written, arg
 from train.config import SHIPPED
 from train.runtime.errors import UsageError
+from train.runtime.fields import Whole
 from wallgo_jax.cli.parsing import Flag
 
 Theme = Literal["auto", "light", "dark"]
@@ -49,7 +50,7 @@ class Review:
     calibration: Read = None
     """File that `experiment calibrate --json` wrote, in place of the calibration in the model's
     card."""
-    siblings: Annotated[int | None, arg("PLY", "")] = None
+    siblings: Annotated[Whole | None, arg("PLY", "")] = None
     """Ply whose step is compared with each of its walls."""
     out: Annotated[Path, arg("FILE"), WRITTEN] = Path("out/review.html")
     """Page to write."""
@@ -103,13 +104,13 @@ class Calibrate:
     games: Annotated[tuple[Path, ...], arg("FILE", "(default: it plays against itself)"), READ] = ()
     """Record files of finished games."""
     rules: options.RulesText = ""
-    own_games: Annotated[int, options.without("games"), Field(ge=2)] = 400
+    own_games: Annotated[Whole, options.without("games"), Field(ge=2)] = 400
     """Games that it plays against itself where no file is given."""
-    own_simulations: Annotated[int, options.without("games"), Field(ge=2)] = 32
+    own_simulations: Annotated[Whole, options.without("games"), Field(ge=2)] = 32
     """Simulations of a move in those games."""
     opening_plies: Annotated[Count, options.without("games")] = 4
     """Random plies that each of those games begins with."""
-    positions: Annotated[int, Field(ge=2)] = 4000
+    positions: Annotated[Whole, Field(ge=2)] = 4000
     """Positions that are searched, drawn from all games."""
     seed: RandomSeed = 0
     card: Flag = False

@@ -16,6 +16,7 @@ from train.cli import options
 from train.cli.options import ConfigFile, Positional, Written, arg, without
 from train.config import CONFIG_FILE, RunConfig, change_config, read_config, read_saved_config
 from train.runtime.errors import UsageError, distinct
+from train.runtime.fields import Real
 from train.runtime.files import names_of_runs
 from train.runtime.interrupts import EXIT_INTERRUPTED
 from wallgo_jax.cli.parsing import Flag
@@ -86,7 +87,7 @@ class Fit:
     records: Annotated[tuple[Path, ...], arg("RECORD [RECORD ...]", "")] = ()
     """Record files to learn from; a run that goes on looks where they were when it began."""
     validation: Annotated[
-        Annotated[float, Field(gt=0, lt=1)] | None, arg("FLOAT", "(default: 0.1)")
+        Annotated[Real, Field(gt=0, lt=1)] | None, arg("FLOAT", "(default: 0.1)")
     ] = None
     """Share of the games that is held out, from 0 to 1."""
     resume: _RunDirectory = None

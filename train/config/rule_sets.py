@@ -11,7 +11,7 @@ import pydantic
 from pydantic.dataclasses import dataclass
 
 from train.runtime.errors import message_of
-from train.runtime.fields import STRICT
+from train.runtime.fields import STRICT, Real
 from wallgo_jax.formats.rules_text import read_rules, write_rules
 from wallgo_jax.game.rules import PRESETS, Rules, name_of, named
 
@@ -40,7 +40,7 @@ class RuleSet:
     """
 
     rules: Annotated[Rules, pydantic.PlainValidator(read_any_rules)]
-    weight: Annotated[float, pydantic.Field(ge=0.001, le=1_000_000)] = 1.0
+    weight: Annotated[Real, pydantic.Field(ge=0.001, le=1_000_000)] = 1.0
     name: Annotated[str, pydantic.Field(pattern=rf"^({_NAME})?$")] = ""
 
 

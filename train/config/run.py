@@ -16,13 +16,13 @@ from train.config.sprt import parse_sprt
 from train.data.config import ReplayConfig, SelfPlayConfig
 from train.learning.config import LearnerConfig, parse_freeze
 from train.network.config import NetworkConfig
-from train.runtime.fields import MAX_WHOLE, STRICT, AtLeastOne, Count, Seed, Share
+from train.runtime.fields import MAX_WHOLE, STRICT, AtLeastOne, Count, Real, Seed, Share, Whole
 from train.search.config import MAX_SIMULATIONS, SearchConfig
 from wallgo_jax.board.geometry import MAX_GRID
 from wallgo_jax.game.rules import PRESETS, Rules
 
-_Cost = Annotated[float, Field(ge=-1, le=0)]
-_Scale = Annotated[float, Field(ge=0.001, le=1000)]
+_Cost = Annotated[Real, Field(ge=-1, le=0)]
+_Scale = Annotated[Real, Field(ge=0.001, le=1000)]
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -49,7 +49,7 @@ class HeuristicConfig:
     sure_other: _Cost = -0.85
     semi_sure_own: Share = 0.8
     semi_sure_other: _Cost = -0.75
-    boundary: Annotated[int, Field(ge=1, le=20)] = 6
+    boundary: Annotated[Whole, Field(ge=1, le=20)] = 6
     guess_weight: Share = 0.9
     stones_block: bool = False
     top_k: AtLeastOne = 5
@@ -84,8 +84,8 @@ CONFIG_FILE = "config.json"
 """File of a run directory that holds the run's config."""
 OWN_FIELD = "mix"
 """Field of `RunConfig` that is no key: `rules` says the same."""
-_Even = Annotated[int, Field(ge=2, le=MAX_WHOLE, multiple_of=2)]
-_Games = Annotated[int, Field(ge=2, le=2**30, multiple_of=2)]
+_Even = Annotated[Whole, Field(ge=2, le=MAX_WHOLE, multiple_of=2)]
+_Games = Annotated[Whole, Field(ge=2, le=2**30, multiple_of=2)]
 
 
 def _check_sprt(text: str) -> str:
@@ -95,7 +95,7 @@ def _check_sprt(text: str) -> str:
 
 
 def _check_name(name: str) -> str:
-    is_plain = name.isprintable() and Path(name).name == name and not name.startswith(".")
+    is_plain = name.isprintable() and Path(name).name == name.strip() and not name.startswith(".")
     if not name or not is_plain:
         raise ValueError(f"{name!r} must be a plain directory name")
     return name
@@ -130,7 +130,7 @@ class EvaluationConfig:
     sprt: Annotated[str, AfterValidator(_check_sprt)] = ""
     final_games: _Games = 400
     batch: _Even = 100
-    simulations: Annotated[int, Field(ge=1, le=MAX_SIMULATIONS)] = 16
+    simulations: Annotated[Whole, Field(ge=1, le=MAX_SIMULATIONS)] = 16
     opening_plies: Count = 0
     players_place: bool = False
 
@@ -196,7 +196,7 @@ class RunConfig:
     seed: Seed = 0
     iterations: AtLeastOne = 50
     rules: RulesField = PRESETS["wallzero-4stone"]
-    grid: Annotated[int, Field(ge=0, le=MAX_GRID)] = 0
+    grid: Annotated[Whole, Field(ge=0, le=MAX_GRID)] = 0
     start_weights: str = ""
     init_from: str = ""
     deterministic: bool = False

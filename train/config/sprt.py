@@ -7,9 +7,10 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from train.runtime.errors import usage_errors
+from train.runtime.fields import Real
 
-_Elo = Annotated[float, Field(ge=-2000, le=2000)]
-_Chance = Annotated[float, Field(gt=0, lt=0.5)]
+_Elo = Annotated[Real, Field(ge=-2000, le=2000)]
+_Chance = Annotated[Real, Field(gt=0, lt=0.5)]
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from train.runtime.fields import STRICT, AtLeastOne, Count, Positive, Share
+from train.runtime.fields import STRICT, AtLeastOne, Count, Positive, Real, Share
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -61,7 +61,7 @@ class SelfPlayConfig:
 
     boards: AtLeastOne = 256
     plies: AtLeastOne = 32
-    full_search_prob: Annotated[float, Field(gt=0, le=1)] = 1.0
+    full_search_prob: Annotated[Real, Field(gt=0, le=1)] = 1.0
     cheap_simulations: AtLeastOne = 4
     cheap_policy_weight: Share = 0.0
     policy_surprise_weight: Share = 0.0
@@ -70,8 +70,8 @@ class SelfPlayConfig:
     opening_prob: Share = 1.0
     opening_plies: Count = 0
     random_opening_prob: Share = 0.0
-    temperature: Annotated[float, Field(ge=0, le=100)] = 0.0
-    final_temperature: Annotated[float, Field(ge=0.01, le=100)] = 0.2
+    temperature: Annotated[Real, Field(ge=0, le=100)] = 0.0
+    final_temperature: Annotated[Real, Field(ge=0.01, le=100)] = 0.2
     temperature_halflife: Positive = 7.0
     bootstrap_iterations: Count = 0
     bootstrap_player: str = "greedy"

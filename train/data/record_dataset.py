@@ -111,8 +111,11 @@ def _replayed(
     filled = chosen[np.arange(_GAMES_AT_ONCE) % len(chosen)]
     table = np.full((_GAMES_AT_ONCE, plies), NO_ACTION, np.int32)
     for row, game in enumerate(filled):
-        played = recorded.records[game].actions[:plies]
-        table[row, : len(played)] = played
+        record = recorded.records[game]
+        played = record.actions[:plies]
+        table[row, : len(played)] = [
+            actions.in_int32(action, grid=record.rules.size) for action in played
+        ]
     some = jax.tree.map(lambda x: x[filled], variant)
     outcome, over, position, slot = fetch(_replay(some, table.T))
     for row, game in enumerate(chosen):

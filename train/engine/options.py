@@ -7,9 +7,9 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from train.runtime.errors import UsageError
+from train.runtime.fields import AtLeastOne, Seed, Whole
 from train.search.config import MAX_SIMULATIONS
 
-_Count = Annotated[int, Field(ge=1)]
 _LEAST, _OF_TIME = 1024, 4096
 """Nodes of a tree where nothing is said: at least, and of players whose budget is time."""
 
@@ -31,12 +31,12 @@ class EngineOptions:
       seed: of moves that are drawn with a temperature.
     """
 
-    batch_sizes: Annotated[tuple[_Count, ...], Field(min_length=1)] = (1, 8, 64, 256)
-    chunk: _Count = 16
-    nodes: Literal[0] | Annotated[int, Field(ge=2, le=MAX_SIMULATIONS + 1)] = 0
-    trees: int = 256
+    batch_sizes: Annotated[tuple[AtLeastOne, ...], Field(min_length=1)] = (1, 8, 64, 256)
+    chunk: AtLeastOne = 16
+    nodes: Literal[0] | Annotated[Whole, Field(ge=2, le=MAX_SIMULATIONS + 1)] = 0
+    trees: Whole = 256
     keeps_trees: bool = True
-    seed: int = 0
+    seed: Seed = 0
 
     def __post_init__(self) -> None:
         largest = self.batch_sizes[-1]

@@ -22,6 +22,7 @@ from train.engine.searcher import GamePosition
 from train.engine.sessions import Sessions
 from train.players.names import MAX_SECONDS
 from train.runtime.errors import UsageError, message_of, one_line, usage_errors
+from train.runtime.fields import Real, Whole
 from train.search.report import SearchReport, canonical_move
 from wallgo_jax.game import rules as rules_lib
 from wallgo_jax.game.rules import Rules, name_of
@@ -36,7 +37,7 @@ MAX_ERROR = 400
 
 Response = dict[str, Any]
 
-_Seconds = Annotated[float | None, Field(gt=0, le=MAX_SECONDS, allow_inf_nan=False)]
+_Seconds = Annotated[Real | None, Field(gt=0, le=MAX_SECONDS, allow_inf_nan=False)]
 
 _LOG = logging.getLogger(__name__)
 
@@ -52,22 +53,22 @@ class _Start(_Request):
     type: Literal["start_game_session"]
     rules: str | dict[str, Any] | None = None
     moves: list[str] = []
-    simulations: int | None = None
+    simulations: Whole | None = None
     seconds: _Seconds = None
 
 
 class _Evaluate(_Request):
     type: Literal["evaluate_position"]
-    expectedPly: int | None = None  # noqa: N815
-    simulations: int | None = None
+    expectedPly: Whole | None = None  # noqa: N815
+    simulations: Whole | None = None
     seconds: _Seconds = None
-    temperature: Annotated[float | None, Field(ge=0, le=100)] = None
+    temperature: Annotated[Real | None, Field(ge=0, le=100)] = None
     details: bool = False
 
 
 class _Apply(_Request):
     type: Literal["apply_move"]
-    expectedPly: int | None = None  # noqa: N815
+    expectedPly: Whole | None = None  # noqa: N815
     move: str
 
 

@@ -53,6 +53,7 @@ from train.runtime.errors import (
     distinct,
     usage_errors,
 )
+from train.runtime.fields import Real, Whole
 from train.runtime.files import check_writable, locked, read_toml
 
 BASE = "base"
@@ -173,14 +174,14 @@ _HEADS += ("minutes", "compiling")
 class AblationOptions(Scale):
     """Terms of a comparison of changes."""
 
-    minutes: Annotated[float, Field(gt=0, allow_inf_nan=False)]  # of each training alone
+    minutes: Annotated[Real, Field(gt=0, allow_inf_nan=False)]  # of each training alone
     seeds: Count  # paired ones
     games: Pairs  # of each seed's match, shared among `opening_plies`
     simulations: Count  # of a move in the matches
     opening_plies: Annotated[  # random plies that games start with, the same for all changes
         tuple[Plies, ...], Field(min_length=1), AfterValidator(distinct)
     ]
-    first_seed: Annotated[int, Field(ge=0, le=2**30)] = 0  # the others follow it
+    first_seed: Annotated[Whole, Field(ge=0, le=2**30)] = 0  # the others follow it
 
     def model_post_init(self, context: Any) -> None:
         parts = 2 * len(self.opening_plies)

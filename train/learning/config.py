@@ -8,9 +8,17 @@ from pydantic import AfterValidator, Field
 from pydantic.dataclasses import dataclass
 
 from train.functions import CustomLoss, CustomTargets
-from train.runtime.fields import STRICT, AtLeastOne, BelowOne, Count, NotNegative, Positive, Share
+from train.runtime.fields import (
+    STRICT,
+    AtLeastOne,
+    BelowOne,
+    Count,
+    NotNegative,
+    Positive,
+    Share,
+)
 
-_InnerShare = Annotated[float, Field(gt=0, lt=1)]
+_InnerShare = Annotated[BelowOne, Field(gt=0)]
 MOST_FROZEN = 10**5
 """The most iterations for which a group can be frozen, so that its steps can be counted."""
 

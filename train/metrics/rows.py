@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from train.runtime.fields import MAX_WHOLE
 from train.runtime.files import reading, replace_bytes, replace_text
 
 METRICS_FILE = "metrics.jsonl"
@@ -41,9 +42,10 @@ def read_rows(path: Path) -> list[Row]:
     for line in text.splitlines():
         try:
             row = json.loads(line)
-        except json.JSONDecodeError:
+        except (ValueError, RecursionError):
             continue
-        if isinstance(row, dict) and isinstance(row.get("iteration"), int):
+        iteration = row.get("iteration") if isinstance(row, dict) else None
+        if isinstance(iteration, int) and 0 <= iteration <= MAX_WHOLE:
             rows.append(row)
     return rows
 

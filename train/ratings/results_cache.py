@@ -20,6 +20,7 @@ import pydantic
 from pydantic import Field
 
 from train.arena.result import Counts
+from train.runtime.fields import Count
 from train.runtime.files import append_line, parse_lines, read_json_lines
 
 
@@ -64,7 +65,6 @@ class ResultsCache:
         append_line(self._path, json.dumps(line))
 
 
-_Count = Annotated[int, Field(ge=0)]
 _Number = Annotated[float, Field(allow_inf_nan=False)]
 
 
@@ -73,7 +73,7 @@ class _Batch(pydantic.BaseModel):
 
     model_config = pydantic.ConfigDict(strict=True)
     settings: Any
-    batch: _Count
+    batch: Count
 
 
 class _Line(_Batch):
@@ -81,7 +81,7 @@ class _Line(_Batch):
 
     players: Annotated[tuple[str, ...], Field(min_length=2)]
     wins: tuple[Annotated[_Number, Field(ge=0)], ...]
-    openings: _Count
+    openings: Count
     spread: tuple[tuple[_Number, ...], ...]
 
     @property
@@ -101,7 +101,7 @@ class _PairsLine(_Batch):
 
     first: str
     second: str
-    pairs: Annotated[tuple[_Count, ...], Field(min_length=5, max_length=5)]
+    pairs: Annotated[tuple[Count, ...], Field(min_length=5, max_length=5)]
 
     @property
     def counts(self) -> Counts:

@@ -14,6 +14,7 @@ from train.players.basic import Player
 from train.review.player import search_positions
 from train.review.puzzle_file import Puzzle
 from train.runtime.errors import UsageError
+from train.runtime.fields import Real, Whole
 from train.runtime.host import fetch
 from train.search.report import SearchReport
 from train.solver.alphabeta import AlphaBeta
@@ -46,12 +47,12 @@ class PuzzleOptions:
       skipped: share of each game that is left out at its beginning, where one move seldom decides.
     """
 
-    shallow: Annotated[int, Field(ge=1)] = 16
-    deep: int = 512
-    level: Annotated[float, Field(gt=0, lt=0.5)] = 0.2
-    wins: Annotated[float, Field(lt=1)] = 0.8
-    others: Annotated[float, Field(gt=0)] = 0.6
-    skipped: Annotated[float, Field(ge=0, lt=1)] = 0.5
+    shallow: Annotated[Whole, Field(ge=1)] = 16
+    deep: Whole = 512
+    level: Annotated[Real, Field(gt=0, lt=0.5)] = 0.2
+    wins: Annotated[Real, Field(lt=1)] = 0.8
+    others: Annotated[Real, Field(gt=0)] = 0.6
+    skipped: Annotated[Real, Field(ge=0, lt=1)] = 0.5
 
     def __post_init__(self) -> None:
         if not (self.shallow < self.deep and self.others < self.wins):

@@ -23,6 +23,7 @@ from pydantic import BeforeValidator, Field, InstanceOf, PlainSerializer, TypeAd
 from pydantic.dataclasses import dataclass
 
 from train.runtime import files
+from train.runtime.fields import Real, Whole
 from train.search.report import canonical_move
 from wallgo_jax.formats import records
 from wallgo_jax.formats.records import Record
@@ -35,16 +36,20 @@ MAX_DIFFICULTY = 5
 
 
 def _read_move(move: Any, info: Any) -> Any:
-    return parse_action(move, grid=info.context).action if isinstance(move, str) else move
+    if isinstance(move, str):
+        return parse_action(move, grid=info.context).action
+    if isinstance(move, int) and info.context is not None:
+        canonical_move(move, grid=info.context)  # refuses one that the grid does not have
+    return move
 
 
 def _write_move(action: int, info: Any) -> str:
     return canonical_move(action, grid=info.context)
 
 
-Move = Annotated[int, BeforeValidator(_read_move), PlainSerializer(_write_move)]
+Move = Annotated[Whole, BeforeValidator(_read_move), PlainSerializer(_write_move)]
 """A public action, a move in notation in a file; the context is the grid."""
-Chance = Annotated[float, PlainSerializer(lambda chance: round(chance, 3))]
+Chance = Annotated[Real, PlainSerializer(lambda chance: round(chance, 3))]
 
 
 @dataclass(frozen=True)
@@ -70,7 +75,7 @@ class Puzzle:
     record: InstanceOf[Record]
     solution: Move
     line: tuple[Move, ...]
-    difficulty: Annotated[int, Field(ge=1, le=MAX_DIFFICULTY)]
+    difficulty: Annotated[Whole, Field(ge=1, le=MAX_DIFFICULTY)]
     win_chance: WinChances
     played: Move | None
     found_by: str

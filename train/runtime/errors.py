@@ -4,7 +4,7 @@ doors share."""
 import contextlib
 import importlib.util
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     import pydantic
@@ -31,9 +31,16 @@ def validation_errors(error: "pydantic.ValidationError") -> str:
     lines = []
     for each in error.errors(include_url=False):
         key = "".join(f"{part}." for part in each["loc"]).removesuffix(".")
-        given = "" if each["type"] == "value_error" else f" (got {repr(each['input'])[:80]})"
+        given = "" if each["type"] == "value_error" else f" (got {_shown(each['input'])})"
         lines.append(f"{key}: {each['msg']}{given}" if key else f"{each['msg']}{given}")
     return one_line("; ".join(lines))
+
+
+def _shown(value: Any) -> str:
+    try:
+        return repr(value)[:80]
+    except ValueError:  # Python writes no whole number of more than 4300 digits
+        return f"a {type(value).__name__} too long to write"
 
 
 def message_of(error: Exception) -> str:

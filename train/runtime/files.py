@@ -149,7 +149,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 def _parse(path: Path, kind: str, parse: Callable[[str], Any]) -> Any:
     try:
         return parse(read_text(path))
-    except (RecursionError, json.JSONDecodeError, tomllib.TOMLDecodeError) as error:
+    except (RecursionError, ValueError) as error:  # ValueErrors of numbers of 4300 digits, too
         raise UsageError(f"{path}: cannot be read: not {kind}: {one_line(error)}") from None
 
 

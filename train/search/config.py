@@ -9,7 +9,16 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from train.functions import CustomSearch
-from train.runtime.fields import STRICT, AtLeastOne, Count, NotNegative, Positive, Share
+from train.runtime.fields import (
+    STRICT,
+    AtLeastOne,
+    Count,
+    NotNegative,
+    Positive,
+    Real,
+    Share,
+    Whole,
+)
 
 Kind = Literal["gumbel", "puct"]
 Engine = Literal["native", "mctx"]
@@ -82,7 +91,7 @@ class SearchConfig:
         (`docs/api.md`).
     """
 
-    simulations: Annotated[int, Field(ge=1, le=MAX_SIMULATIONS)] = 16
+    simulations: Annotated[Whole, Field(ge=1, le=MAX_SIMULATIONS)] = 16
     max_considered_actions: AtLeastOne = 16
     player_max_considered_actions: Count = 0
     kind: Kind = "gumbel"
@@ -97,8 +106,8 @@ class SearchConfig:
     c_init: NotNegative = 1.25
     c_base: Positive = 19652.0
     dirichlet_fraction: Share = 0.25
-    dirichlet_alpha: Annotated[float, Field(ge=1e-3, le=1e3)] = 0.17
-    temperature: Annotated[float, Field(ge=0, le=100)] = 1.0
+    dirichlet_alpha: Annotated[Real, Field(ge=1e-3, le=1e3)] = 0.17
+    temperature: Annotated[Real, Field(ge=0, le=100)] = 1.0
     temperature_plies: Count = 0
     first_simulations: Count = 0
     rounds: bool = False

@@ -20,13 +20,12 @@ B boards, S symmetries, A slots, P players.
 
 import functools
 from collections.abc import Callable
-from typing import Annotated, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pydantic
 
 from train.network import (
     MASKED,
@@ -37,6 +36,7 @@ from train.network import (
     observer_for,
     slot_logits,
 )
+from train.runtime.fields import Count, Positive
 from train.search.tree import Step
 from wallgo_jax import observation
 from wallgo_jax.board.geometry import INVERSE_SYMMETRIES, NUM_SYMMETRIES
@@ -260,7 +260,6 @@ def discount_of(mover: jax.Array, after: Position, root: jax.Array) -> jax.Array
 
 
 _EDGE = 1e-6
-_Factor = Annotated[float, pydantic.Field(gt=0, allow_inf_nan=False)]
 
 
 class Calibration(NamedTuple):
@@ -269,9 +268,9 @@ class Calibration(NamedTuple):
     One factor and no offset: the chances of the two sides add up to 1.
     """
 
-    network: _Factor = 1.0  # of the network's own values
-    search: _Factor = 1.0  # of values after a search
-    simulations: int | None = None  # of the search that was fitted; None where nothing was
+    network: Positive = 1.0  # of the network's own values
+    search: Positive = 1.0  # of values after a search
+    simulations: Count | None = None  # of the search that was fitted; None where nothing was
 
     def chance(self, value: Any, *, players: int, is_searched: bool = True) -> np.ndarray:
         """The chance to win of values from one side; see `win_chance`."""

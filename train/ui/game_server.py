@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, Field
 
 from train.review.puzzle_file import Puzzle
+from train.runtime.fields import Whole
 from train.ui import saving
 from train.ui.game_session import OPEN, PLAY, GameSession, PuzzleTask
 from train.ui.game_tree import ClockSettings, GameTree
@@ -39,7 +40,7 @@ class Message(BaseModel):
     seats: tuple[Seat, ...] | None = None
     clock: ClockSettings | None = None
     mode: saving.Mode = PLAY
-    node: Annotated[int | None, Field(strict=True)] = None
+    node: Annotated[Whole | None, Field(strict=True)] = None
     move: Annotated[str, Field(max_length=40)] = ""
     text: str = ""
     puzzle: str = ""

@@ -11,6 +11,7 @@ from typing import Annotated, NamedTuple
 from pydantic import Field
 
 from train.engine.searcher import GamePosition, begin_game
+from train.runtime.fields import Real
 from train.runtime.host import fetch
 from train.search.report import SearchReport
 from wallgo_jax.game.rules import Rules
@@ -22,8 +23,8 @@ from wallgo_jax.view.snapshot import Snapshot, take_snapshot
 class ClockSettings(NamedTuple):
     """Time of each player, as a page may choose it."""
 
-    minutes: Annotated[float, Field(strict=True, ge=0.1, le=180)]
-    increment: Annotated[float, Field(strict=True, ge=0, le=180)] = 0.0  # seconds
+    minutes: Annotated[Real, Field(strict=True, ge=0.1, le=180)]
+    increment: Annotated[Real, Field(strict=True, ge=0, le=180)] = 0.0  # seconds
 
 
 @dataclasses.dataclass(eq=False)

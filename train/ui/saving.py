@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, Field
 
+from train.runtime.fields import Real, Whole
 from train.ui.game_session import ANALYSE, PLAY, GameSession
 from train.ui.game_tree import MAX_NODES, Clocks, ClockSettings, GameTree, Node, path_to
 from train.ui.machine import DEFAULT_LEVEL, PERSON, Machine, Seat
@@ -23,10 +24,10 @@ RulesFields = str | dict[str, Any]
 """A preset's name, or the fields of `Rules`."""
 Mode = Literal["play", "analyse"]
 _DIAGRAM = re.compile(rf"(\s|#.*\n)*({'|'.join(diagram.KEYS)})\s*:")
-_Place = Annotated[int, Field(strict=True, ge=0)]
+_Place = Annotated[Whole, Field(strict=True, ge=0)]
 _Plies = Annotated[list[tuple[_Place, int]], Field(max_length=MAX_NODES - 1)]
 _Name = Annotated[str, AfterValidator(lambda name: name[:MAX_NAME])]
-_Seconds = Annotated[float, Field(ge=0, le=1e6)]
+_Seconds = Annotated[Real, Field(ge=0, le=1e6)]
 
 
 class SessionCopy(BaseModel):

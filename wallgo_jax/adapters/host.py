@@ -8,9 +8,9 @@ import operator
 from typing import Any
 
 import jax
-import numpy as np
 
 from wallgo_jax.env import State, WallGo
+from wallgo_jax.game import actions
 
 
 def start(env: WallGo) -> State:
@@ -34,8 +34,7 @@ def read_action(action: Any) -> int:
 
 def play(env: WallGo, state: State, action: int) -> State:
     """Play a public action, illegal where it is out of range; the state's arrays are NumPy's."""
-    known = action if 0 <= action < env.num_actions else -1
-    return jax.device_get(_step(env, state, np.int32(known)))
+    return jax.device_get(_step(env, state, actions.in_int32(action, grid=env.grid)))
 
 
 @functools.partial(jax.jit, static_argnums=0)

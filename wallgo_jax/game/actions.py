@@ -288,6 +288,13 @@ def _concatenate_at(strings: list[tuple[list[jax.Array], jax.Array]], words: int
     return total
 
 
+def in_int32(action: int, *, grid: int) -> np.int32:
+    """A public action that may be any whole number, in 32 bits: one that is out of range stays so,
+    and is never NO_ACTION."""
+    count = num_actions(grid)
+    return np.int32(action if 0 <= action < count else count)
+
+
 def slot_of_action(state: State, action: jax.Array) -> jax.Array:
     """int32: the slot of a public action, legal or not.
 

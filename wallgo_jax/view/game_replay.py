@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import jax
-import numpy as np
 
 from wallgo_jax import display
 from wallgo_jax.board.geometry import MAX_GRID
@@ -100,9 +99,7 @@ def play_action(state: State, action: int) -> tuple[State, tuple[float, ...]]:
     Raises:
       ValueError: the action is not allowed, and why.
     """
-    # An id may be any number; one beyond int32 is as illegal as NO_ACTION.
-    is_known = 0 <= action < actions_lib.num_actions(state.grid)
-    played = np.int32(action if is_known else actions_lib.NO_ACTION)
+    played = actions_lib.in_int32(action, grid=state.grid)
     after, rewards, legal = jax.device_get(_step(state, played))
     if not legal:
         raise ValueError(illegality(take_snapshot(state), action))

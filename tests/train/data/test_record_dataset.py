@@ -156,6 +156,8 @@ def test_what_cannot_be_learned_is_refused(games, tmp_path):
     for line, word in (
         ("{", "line 2"),
         ({"actions": [*actions_of[:3], 1, *actions_of[4:]]}, "ply 4"),
+        ({"actions": [*actions_of[:3], -1, *actions_of[3:]]}, "ply 4"),
+        ({"actions": [*actions_of[:3], 99999999999, *actions_of[4:]]}, "ply 4"),
         ({"result": [0.25, -0.25]}, "result"),
         ({"actions": actions_of[:-1]}, "game 2"),
         ({"actions": [*actions_of, actions_of[-1]]}, "game 2"),

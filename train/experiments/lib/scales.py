@@ -12,6 +12,7 @@ from pydantic import AfterValidator, Field
 
 from train.config.rule_sets import read_rule_sets
 from train.runtime.errors import UsageError, check_two_players, distinct, usage_errors
+from train.runtime.fields import Real, Whole
 from train.runtime.files import read_toml
 from wallgo_jax.game.rules import Rules, named
 
@@ -45,12 +46,12 @@ def _preset_for_two(name: str) -> str:
     return name
 
 
-Count = Annotated[int, Field(ge=1)]
-Pairs = Annotated[int, Field(ge=2, multiple_of=2)]
-Plies = Annotated[int, Field(ge=0)]
+Count = Annotated[Whole, Field(ge=1)]
+Pairs = Annotated[Whole, Field(ge=2, multiple_of=2)]
+Plies = Annotated[Whole, Field(ge=0)]
 Keys = Annotated[dict[str, Any], AfterValidator(_free_keys)]
-Games = Annotated[int, Field(ge=2)]
-Questions = Annotated[int, Field(ge=10, multiple_of=2)]
+Games = Annotated[Whole, Field(ge=2)]
+Questions = Annotated[Whole, Field(ge=10, multiple_of=2)]
 Name = Annotated[str, Field(min_length=1)]
 Preset = Annotated[str, AfterValidator(lambda name: named(name) and name)]
 PresetForTwo = Annotated[str, AfterValidator(_preset_for_two)]
@@ -168,9 +169,9 @@ class PaddingScale(Scale):
     """Small boards inside a large grid, by the plane of playable cells or by walls alone."""
 
     players: Players  # those without the plane of playable cells see walls alone
-    size: Annotated[int, Field(ge=3)]  # side of the small board
-    stones: Annotated[int, Field(ge=1, le=4)]  # a player, on the small board
-    grid: Annotated[int, Field(le=9)]  # side of the large grid
+    size: Annotated[Whole, Field(ge=3)]  # side of the small board
+    stones: Annotated[Whole, Field(ge=1, le=4)]  # a player, on the small board
+    grid: Annotated[Whole, Field(le=9)]  # side of the large grid
     games: Games  # random games whose positions are shown, and games that are played
     simulations: Count  # of a move
 
@@ -189,7 +190,7 @@ class CorridorsScale(Scale):
     questions: Questions  # positions that a head learns from
     held_out: Questions  # positions that it is asked about
     min_distance: Count  # least steps from the queried stone to an enemy
-    heads: Annotated[int, Field(ge=2)]  # of each training, each with questions of its own
+    heads: Annotated[Whole, Field(ge=2)]  # of each training, each with questions of its own
 
     def model_post_init(self, context: Any) -> None:
         if not self.trunks + self.blocks + self.untrained:
@@ -214,7 +215,7 @@ class MixedScale(TrainingScale):
 
     SETS = ("rules", "iterations", "grid")
     rules: Annotated[tuple[Any, ...], Field(min_length=2)]  # as a run's key `rules` lists them
-    minutes: Annotated[float, Field(gt=0, allow_inf_nan=False)]  # of each specialist
+    minutes: Annotated[Real, Field(gt=0, allow_inf_nan=False)]  # of each specialist
     unseen: dict[str, Any]  # a table of rules that no training has
     opponents: SomeNames  # players that need no weights, met with the unseen rules
 
@@ -242,9 +243,9 @@ class PpoScale(TrainingScale):
     changes: Keys  # of the config, in all variants
     iterations: Count  # of each variant, for about the minutes of the config's
     epochs: Count  # steps learn from each ply so many times
-    clip: Annotated[float, Field(gt=0, lt=1)]  # of the ratio of chances, from 1
-    entropy: Annotated[float, Field(ge=0, allow_inf_nan=False)]  # weight of its bonus
-    trace: Annotated[float, Field(ge=0, le=1)]  # λ of the returns
+    clip: Annotated[Real, Field(gt=0, lt=1)]  # of the ratio of chances, from 1
+    entropy: Annotated[Real, Field(ge=0, allow_inf_nan=False)]  # weight of its bonus
+    trace: Annotated[Real, Field(ge=0, le=1)]  # λ of the returns
 
     def model_post_init(self, context: Any) -> None:
         super().model_post_init(context)
@@ -272,7 +273,7 @@ class SetupsScale(Scale):
     book: Count  # setups of the book
     book_games: Games  # from each of them
     game_simulations: Count  # of a move in games
-    temperature: Annotated[float, Field(ge=0, allow_inf_nan=False)]  # of a move in games
+    temperature: Annotated[Real, Field(ge=0, allow_inf_nan=False)]  # of a move in games
 
 
 class ExactScale(Scale):
@@ -281,7 +282,7 @@ class ExactScale(Scale):
     boards: Annotated[tuple[dict[str, Any], ...], Field(min_length=1)]  # tables of rules
     node_limit: Count  # of one question to alpha-beta search
     asked: Annotated[tuple[Literal["draw", "win"], ...], AfterValidator(distinct)]  # of larger ones
-    minutes: Annotated[float, Field(gt=0, allow_inf_nan=False)]  # of one question to proof numbers
+    minutes: Annotated[Real, Field(gt=0, allow_inf_nan=False)]  # of one question to proof numbers
     entries: Count  # of their table, at 24 bytes each
 
 
@@ -300,7 +301,7 @@ class SupervisedScale(Scale):
 class Scales(Scale):
     """The scale of each experiment."""
 
-    seed: Annotated[int, Field(ge=0, lt=2**31)]  # decides openings and noise
+    seed: Annotated[Whole, Field(ge=0, lt=2**31)]  # decides openings and noise
     features: FeaturesScale
     blocks: BlocksScale
     size: SizeScale
