@@ -122,8 +122,8 @@ def _seconds_of(entrants: Sequence[Entrant]) -> dict[str, Any]:
     """The time of a program's moves, which decides games, where it is not the default. Games of
     pools without a program do not depend on it."""
     programs = [each.player for each in entrants if each.player and is_external(each.player)]
-    seconds = {program.act.seconds for program in programs} - {MOVE_SECONDS}  # type: ignore
-    return {"move_seconds": seconds.pop()} if seconds else {}
+    seconds = sorted({program.act.seconds for program in programs} - {MOVE_SECONDS})  # type: ignore
+    return {"move_seconds": seconds[0] if len(seconds) == 1 else seconds} if seconds else {}
 
 
 class _Batches:

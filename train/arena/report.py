@@ -133,9 +133,10 @@ def game_records(result: MatchResult) -> Iterator[Record]:
 
 def read_matches(paths: Sequence[Path]) -> tuple[list[MatchResult], int]:
     """Read the finished games of files as matches, one for each rule set and group of players, from
-    the side of the player with the most games in all.
+    the side of the player with the most games in all, of several the one that was read first.
 
-    Players without a name are called by their colours.
+    Players without a name are called by their colours; where all have the same name, it comes
+    before the colour.
 
     Returns:
       the matches, and the number of games that are not over and count in none.
@@ -153,15 +154,23 @@ def read_matches(paths: Sequence[Path]) -> tuple[list[MatchResult], int]:
             if not each.game.is_over:
                 unfinished += 1
                 continue
-            names = each.players or COLOURS[: each.game.rules.players]
-            games_of.update(set(names))
+            names = _distinct(each.players or COLOURS[: each.game.rules.players])
+            # In the order of play: that of a set changes from process to process.
+            games_of.update([*dict.fromkeys(names)])
             group = groups.setdefault((each.game.rules, frozenset(names)), [])
-            group.append(each._replace(players=tuple(names)))
+            group.append(each._replace(players=names))
     ranks = {name: rank for rank, (name, _) in enumerate(games_of.most_common())}
     return [
         _match_of(rules, sorted(names, key=lambda name: ranks[name]), games)
         for (rules, names), games in groups.items()
     ], unfinished
+
+
+def _distinct(names: Sequence[str]) -> tuple[str, ...]:
+    """The names, behind which stands the colour where one player has all seats."""
+    if len({*names}) > 1:
+        return tuple(names)
+    return tuple(f"{name} as {colour}" for name, colour in zip(names, COLOURS, strict=False))
 
 
 def _match_of(rules: Rules, names: list[str], loaded: Sequence[LoadedGame]) -> MatchResult:
