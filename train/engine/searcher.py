@@ -147,7 +147,8 @@ class Search:
     most: int = 0  # simulations, to which a budget of time may grow
     considered: int = 0  # actions, by `most`: they stay where the budget grows
     done: int = 0  # simulations
-    began: float = 0.0  # seconds, as `time.perf_counter` gives them
+    asked: float = 0.0  # seconds, as `time.perf_counter` gives them
+    ends: float = math.inf  # seconds, of a budget of time
 
     @property
     def dues(self) -> tuple[int, ...]:
@@ -156,8 +157,8 @@ class Search:
 
     @property
     def seconds_left(self) -> float:
-        """Of its budget of time; without end where simulations are the budget."""
-        return (self.seconds or math.inf) - (time.perf_counter() - self.began)
+        """Of its share of the time; without end where simulations are the budget."""
+        return self.ends - time.perf_counter()
 
     def plan_anew(self, seconds: float) -> None:
         """Let a search by time end when its time does, where a simulation takes this many seconds.
@@ -198,6 +199,7 @@ class Searcher:
 
     def submit(self, search: Search) -> "Future[SearchReport]":
         """Ask; the answer comes through the future."""
+        search.asked = time.perf_counter()
         self._inbox.put(search)
         return search.future
 
@@ -264,9 +266,12 @@ class Searcher:
         return next((row for row, last in rows if last and last.session is session), None)
 
     def _begin_searches(self) -> None:
-        """Move waiting searches into the free rows of the batch."""
+        """Move waiting searches into the free rows of the batch. Where those by time are more than
+        it has room for, each gets a share of the time, so that the last is answered in time too."""
         self._active = [search for search in self._active if not search.future.cancelled()]
         room = self._programs.sizes()[-1] - len(self._active)
+        timed = sum(search.seconds is not None for search in self._waiting)
+        turns = max(math.ceil(timed / max(room, 1)), 1)
         busy = {search.session for search in self._active}
         begun: list[Search] = []
         left: list[Search] = []
@@ -277,12 +282,15 @@ class Searcher:
             if search.position.result is not None:
                 report = report_finished_game(search.position.state, search.position.result)
                 self._answer(search, report)
-            elif search.session in busy or len(begun) == room:
+            elif search.session in busy:
+                search.asked = time.perf_counter()  # its own answer before it takes no time of it
+                left.append(search)
+            elif len(begun) == room:
                 left.append(search)
             else:
                 busy.add(search.session)
                 paths.append(self._place(search, {s.row for s in [*self._active, *begun]}))
-                self._set_budget(search, len(self._active) + len(begun) + 1)
+                self._set_budget(search, len(self._active) + len(begun) + 1, turns)
                 begun.append(search)
         self._waiting = left
         if not begun:
@@ -309,19 +317,21 @@ class Searcher:
         is_own = search.session.rules.players == 2 or root.player == position.player
         return path if is_after and is_own else None
 
-    def _set_budget(self, search: Search, batch: int) -> None:
-        """Set the simulations of a search that begins in a batch."""
+    def _set_budget(self, search: Search, batch: int, turns: int) -> None:
+        """Set the simulations of a search that begins in a batch, the first of some turns."""
         if search.seconds is None:
             search.budget = search.most = search.simulations or 0
         else:
             # Half of a tree, so that the other half can be kept.
             half = self._options.nodes // 2
+            now = time.perf_counter()
             seconds = self._seconds[self._programs.size_for(batch)]
-            search.budget = max(1, min(int(search.seconds / max(seconds, 1e-9)), half))
+            share = max(search.asked + search.seconds - now, 0.0) / turns
+            search.ends = now + share
+            search.budget = max(1, min(int(share / max(seconds, 1e-9)), half))
             search.most = min(_GROWTH * search.budget, half)
         considered = considered_actions(self._player.search, search.most)
         search.considered = min(search.position.legal, considered)
-        search.began = time.perf_counter()
 
     def _search_on(self) -> None:
         """Search the batch on by a chunk, and answer those whose budget is used up."""

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
-from tests.support.learner.engines import LEAD, OWNERS, two_players
+from tests.support.learner.engines import LEAD, OWNERS, three_players, two_players
+from train.engine import searcher
 from train.runtime.errors import UsageError
 from wallgo_jax.game.actions import NO_ACTION
 
@@ -62,9 +63,25 @@ def test_a_tree_without_room_begins_anew(sessions):
 def test_a_budget_of_time_grows_when_simulations_turn_out_to_be_fast(sessions, monkeypatch):
     name = sessions.open()
     monkeypatch.setattr(sessions._searcher, "_seconds", {1: 1.0, 32: 32.0})
-    assert sessions.ask(name, seconds=8).result().simulations == 32, "not 8: half of 64 nodes"
+    assert sessions.ask(name, seconds=9).result().simulations == 32, "not 8: half of 64 nodes"
     monkeypatch.setattr(sessions._searcher, "_seconds", {1: 1.0, 32: 32.0})
     assert sessions.ask(name, simulations=8).result().simulations == 8
+
+
+def test_sessions_that_wait_for_one_another_share_the_time(monkeypatch):
+    """Of this engine, which searches one at a time."""
+    sessions = three_players()
+    names = [sessions.open() for _ in range(4)]
+    monkeypatch.setattr(searcher, "_GATHERING", 0.1)
+    found = []
+    for together in (names[:1], names):
+        monkeypatch.setattr(sessions._searcher, "_seconds", {1: 1.0})
+        asked = [sessions.ask(name, seconds=9) for name in together]
+        found.append([one.result().simulations for one in asked])
+    for name in names:
+        sessions.close(name)
+    assert found[0] == [32], "grown from 8 to half of the 64 nodes"
+    assert found[1][0] <= 8, "at most grown from 2"
 
 
 def test_an_answer_that_is_cancelled_is_not_searched(sessions):

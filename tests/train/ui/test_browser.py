@@ -77,7 +77,10 @@ def test_picks_are_undone_moves_taken_back_and_stones_dragged(open_page):
 def test_by_keyboard_alone(open_page):
     page = open_page()
     start(page, "person", "person")
-    page.keyboard.press("b")  # The middle cell, D4.
+    for letter in ("b", "B"):  # The middle cell, D4; the second as with Caps Lock on.
+        page.evaluate("document.activeElement.blur()")
+        page.keyboard.press(letter)
+        assert page.evaluate("document.activeElement.dataset.cell") == "24"
     for key in ("ArrowUp", "Enter", "Enter"):
         page.keyboard.press(key)
     assert wait_for_moves(page, 1) == ["D3"]

@@ -338,9 +338,11 @@ const keys = {
 document.addEventListener("keydown", (event) => {
   const typing = /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName);
   if (typing || document.querySelector("dialog[open]") || !app.view || editor.isOpen) return;
-  if (!(event.key in keys) || event.altKey || event.ctrlKey || event.metaKey) return;
+  // With Caps Lock on a letter comes as a capital.
+  const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+  if (!(key in keys) || event.altKey || event.ctrlKey || event.metaKey) return;
   event.preventDefault();
-  keys[event.key]();
+  keys[key]();
 });
 
 $("#error").addEventListener("click", hush);
