@@ -10,13 +10,13 @@ import json
 import math
 import os
 import socket
-import sys
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
 from train.runtime.errors import UsageError, message_of, one_line
+from train.runtime.showing import tell
 from wallgo_jax.formats.files import UNREADABLE, write_whole
 
 _T = TypeVar("_T")
@@ -276,7 +276,7 @@ def locked(directory: Path) -> Iterator[None]:
                     break  # else its holder has removed it
             now = datetime.datetime.now().astimezone().isoformat(sep=" ", timespec="seconds")
             file.truncate(0)
-            file.write(f"process {os.getpid()} on {socket.gethostname()} since {now}")
+            file.write(f"{_holder()}{now}")
             file.flush()
         try:
             yield
@@ -287,16 +287,27 @@ def locked(directory: Path) -> Iterator[None]:
                     path.parent.rmdir()  # of a run that never began; stays where there is anything
 
 
+def _holder() -> str:
+    """How this process's line in a lock's file begins."""
+    return f"process {os.getpid()} on {socket.gethostname()} since "
+
+
 def _lock(file: IO[str], directory: Path) -> None:
     """Lock an open file."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         file.seek(0)
+        holder = file.read()
+        if holder.startswith(_holder()):
+            raise UsageError(
+                f"{directory}: in use by this process ({holder}), where a run is open: "
+                "`run.close()` saves it and leaves the directory"
+            ) from None
         raise UsageError(
-            f"{directory}: in use by {file.read() or 'another process'}; wait for it or stop it, "
+            f"{directory}: in use by {holder or 'another process'}; wait for it or stop it, "
             "or choose another --name"
         ) from None
     except OSError as error:
         reason = reason_of(error)
-        print(f"{directory}: cannot be locked ({reason}): start no second run", file=sys.stderr)
+        tell(f"{directory}: cannot be locked ({reason}): start no second run")

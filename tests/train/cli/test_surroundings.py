@@ -1,5 +1,6 @@
 """Machines and folders off the beaten path: nothing is lost there, and no traceback is shown."""
 
+import contextlib
 import io
 import os
 import subprocess
@@ -12,7 +13,8 @@ import pytest
 
 from tests.support import compiling
 from tests.support.learner import tiny
-from tests.support.learner.commands import command
+from tests.support.learner.commands import CONFIG, command
+from train.__main__ import main
 from train.config import read_config
 from train.runtime import devices
 from wallgo_jax.cli.parsing import open_missing_streams
@@ -71,6 +73,36 @@ def test_a_config_may_begin_with_a_byte_order_mark(tmp_path):
     path = tmp_path / "config.toml"
     path.write_bytes(b"\xef\xbb\xbfiterations = 3\n")
     assert read_config(path).iterations == 3
+
+
+FULL = "No space left on device"
+
+
+def test_a_log_on_a_full_disk_costs_no_iteration(tmp_path, monkeypatch, capsys):
+    words = ["run", tiny.PATH, "--iterations", 2, "--checkpoint.every", 100, "--runs", tmp_path]
+    with contextlib.suppress(OSError), open("/dev/full", "w") as full:
+        monkeypatch.setattr(sys, "stdout", full)
+        assert main([str(word) for word in words]) == 0
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == f"/dev/full: cannot be written: {FULL}; what it does not take is shown here"
+    assert [line.partition(":")[0] for line in lines if line.startswith("iteration")] == [
+        *("iteration 1", "iteration 2")
+    ]
+    assert {path.name for path in (tmp_path / "tiny" / "resume").iterdir()} == {"2"}
+
+
+def test_files_next_to_the_weights_cost_no_final_match(copy):
+    directory, names = copy / CONFIG.name, ("game.jsonl", "evaluation.json")
+    for name in names:
+        (directory / name).unlink()
+        (directory / name).mkdir()
+    said = command("run", "--resume", directory)
+    assert said.code == 2 and "against random" in said.out and "results: " in said.out
+    game, matches = said.err.splitlines()
+    reason = "cannot be written: Is a directory"
+    assert game.startswith(f"{directory / names[0]}: ") and game.endswith("goes on without it")
+    goes_on = f"python -m train run --resume {directory}"
+    assert matches == f"{directory / names[1]}: {reason}; to write it: {goes_on}"
 
 
 @pytest.mark.parametrize("platform", ["foo", "cuda"])

@@ -11,7 +11,7 @@ from tests.support.learner import tiny
 from tests.support.learner.commands import command, complaint, read_scalars
 from train.config import config_to_dict
 from train.metrics.rows import METRICS_FILE, read_rows
-from train.metrics.writer import MetricsWriter
+from train.metrics.writer import MetricsWriter, TensorBoardFile, WandbRun
 from train.runtime.errors import UsageError
 
 ROW = {
@@ -109,6 +109,31 @@ def test_a_service_that_refuses_is_one_line(told, tmp_path):
     sys.modules["wandb"].init = refuse
     with pytest.raises(UsageError, match=r"^tracking\.wandb: no key$"):
         write(tmp_path, [], config=config_to_dict(tiny.config("--tracking.wandb", "walls")))
+
+
+@pytest.mark.parametrize("mirror", ["tensorboard", "wandb"])
+def test_a_mirror_that_fails_costs_its_own_rows_alone(told, tmp_path, monkeypatch, capsys, mirror):
+    kind = {"tensorboard": TensorBoardFile, "wandb": WandbRun}[mirror]
+
+    close = kind.close
+
+    def fail(self, *row):
+        if not row:
+            close(self)
+        raise OSError(28, "No space left on device")
+
+    writer = write(tmp_path, [1], config=config_to_dict(tiny.config("--tracking.wandb", "walls")))
+    for name in ("write", "close"):
+        monkeypatch.setattr(kind, name, fail)
+    for number in (2, 3):
+        writer.write({"iteration": number, **ROW})
+    writer.close()
+    assert [row["iteration"] for row in read_rows(tmp_path / METRICS_FILE)] == [1, 2, 3]
+    steps = {"tensorboard": set(read_scalars(tmp_path)["loss/total"])}
+    steps["wandb"] = {entry[0] for entry in told if isinstance(entry[0], int)}
+    assert steps.pop(mirror) == {1} and [*steps.values()] == [{1, 2, 3}]
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.endswith(f"{mirror}: No space left on device; no rows from iteration 2 on go there")
 
 
 def test_without_the_package_the_extra_is_named(tmp_path, monkeypatch):

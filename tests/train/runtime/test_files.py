@@ -131,8 +131,9 @@ def test_only_one_holds_it_and_it_leaves_nothing(tmp_path):
         with files.locked(tmp_path / "runs" / "b"):
             pass
     assert re.fullmatch(
-        rf"{directory}: in use by process {os.getpid()} on \S+ since \d{{4}}-\d\d-\d\d "
-        r"\d\d:\d\d:\d\d\S*; wait for it or stop it, or choose another --name",
+        rf"{directory}: in use by this process \(process {os.getpid()} on \S+ since "
+        r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\S*\), where a run is open: `run\.close\(\)` saves it "
+        "and leaves the directory",
         str(raised.value),
     )
     assert list(tmp_path.iterdir()) == []
@@ -150,7 +151,7 @@ def test_a_killed_process_holds_nothing(tmp_path):
         assert other.stdout is not None
         assert other.stdout.readline() == "held\n"
         with (
-            pytest.raises(UsageError, match=f"in use by process {other.pid} on"),
+            pytest.raises(UsageError, match=f"in use by process {other.pid} on .*; wait for it"),
             files.locked(directory),
         ):
             pass
