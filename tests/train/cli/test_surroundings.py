@@ -1,6 +1,7 @@
 """Machines and folders off the beaten path: nothing is lost there, and no traceback is shown."""
 
 import contextlib
+import errno
 import io
 import os
 import subprocess
@@ -13,11 +14,14 @@ import pytest
 
 from tests.support import compiling
 from tests.support.learner import tiny
-from tests.support.learner.commands import CONFIG, command
+from tests.support.learner.commands import CONFIG, RULES, command
 from train.__main__ import main
 from train.config import read_config
-from train.runtime import devices
+from train.ratings import results_cache
+from train.runtime import devices, files
+from train.runtime.files import CannotWriteError
 from wallgo_jax.cli.parsing import open_missing_streams
+from wallgo_jax.formats import records
 
 
 @pytest.fixture
@@ -116,3 +120,36 @@ def test_a_platform_that_is_not_there_is_told_in_a_line(tmp_path, platform):
     assert done.stderr.startswith("error: ") and done.stderr.count("\n") == 1
     assert platform in done.stderr
     assert not os.listdir(tmp_path)
+
+
+OF_PLAYERS = ["--rules", RULES, "--opening-plies", 0]
+ENDS_WITH_FILES = {
+    "match": ["match", "random", "greedy", *OF_PLAYERS, "--games", 4, "--records", "x.jsonl"],
+    "tournament": [
+        *("tournament", "random", "greedy", *OF_PLAYERS, "--games", 2, "--records", "x.jsonl")
+    ],
+    "elo": [
+        *("elo", "--anchors", "random", "greedy", *OF_PLAYERS, "--games", 4, "--budget", 8),
+        *("--cache", "x.jsonl", "--png", "x.png"),
+    ],
+}
+
+
+@pytest.mark.parametrize("name", ENDS_WITH_FILES)
+def test_a_full_disk_costs_no_result(name, monkeypatch, plays):
+    def fail(path, content):
+        raise OSError(errno.ENOSPC, FULL, str(path))
+
+    def refuse(path, line):
+        raise CannotWriteError(f"{path}: cannot be written: {FULL}")
+
+    for module in (files, records):
+        monkeypatch.setattr(module, "write_whole", fail)
+    monkeypatch.setattr(results_cache, "append_line", refuse)
+    words = [*ENDS_WITH_FILES[name], "--json", "x.json"]
+    said = command(*words)
+    assert said.code == 2 and "greedy" in said.out and "written: " not in said.out
+    told = dict(line.split(": ", 1) for line in said.err.splitlines())
+    assert set(told) == {str(word) for word in words if str(word).startswith("x.")}
+    for line in told.values():
+        assert line.startswith(f"cannot be written: {FULL}; ")
