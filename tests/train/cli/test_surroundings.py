@@ -20,6 +20,7 @@ from train.config import read_config
 from train.ratings import results_cache
 from train.runtime import devices, files
 from train.runtime.files import CannotWriteError
+from wallgo_jax.cli import docstrings
 from wallgo_jax.cli.parsing import open_missing_streams
 from wallgo_jax.formats import records
 
@@ -120,6 +121,29 @@ def test_a_platform_that_is_not_there_is_told_in_a_line(tmp_path, platform):
     assert done.stderr.startswith("error: ") and done.stderr.count("\n") == 1
     assert platform in done.stderr
     assert not os.listdir(tmp_path)
+
+
+WITHOUT_DOCSTRINGS = """
+import sys
+from train.__main__ import main
+from wallgo_jax.cli import docstrings
+assert False, "asserts are on"
+for line in sys.argv[1:]:
+    main(line.split())
+print(docstrings.docstring_of(docstrings))
+"""
+
+
+def test_docstrings_that_are_data_are_there_without_them(monkeypatch):
+    """`python -OO` drops docstrings and asserts."""
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = ["config", "config --toml", "--help", "run --help", "experiment ablation --help"]
+    words = [sys.executable, "-OO", "-c", WITHOUT_DOCSTRINGS, *lines]
+    environment = compiling.environment() | {"COLUMNS": "80"}
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    shown = "".join(command(*line.split()).out for line in lines)
+    assert done.stdout == f"{shown}{docstrings.__doc__}\n"
 
 
 OF_PLAYERS = ["--rules", RULES, "--opening-plies", 0]

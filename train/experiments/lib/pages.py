@@ -54,9 +54,9 @@ class Report:
         return Group(*self.tables, *map(Text, self.text))
 
 
-def paragraphs(docstring: str | None) -> list[str]:
+def paragraphs(docstring: str) -> list[str]:
     """The paragraphs of a module's docstring, without the legend of its shapes."""
-    parts = (docstring or "").strip().split("\n\n")
+    parts = docstring.strip().split("\n\n") if docstring else []
     parts = [part for part in parts if not _LEGEND.fullmatch(part)]
     return [each if each.startswith("- ") else " ".join(each.split()) for each in parts]
 
