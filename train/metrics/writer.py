@@ -6,18 +6,36 @@ import importlib.util
 import json
 import os
 import secrets
+import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
-
-from tensorboardX.event_file_writer import EventsWriter
-from tensorboardX.proto import event_pb2, summary_pb2
 
 from train.metrics.rows import METRICS_FILE, Row, flat_figures, keep_rows, sum_of
 from train.runtime.errors import UsageError, one_line
 from train.runtime.files import read_json, write_json, writing
 from train.runtime.showing import tell_error
+
+
+@contextlib.contextmanager
+def _missing(library: str) -> Iterator[None]:
+    """Within it a library is not found, unless it is imported already."""
+    if library in sys.modules:
+        yield
+        return
+    modules: dict[str, Any] = sys.modules
+    modules[library] = None
+    try:
+        yield
+    finally:
+        del modules[library]
+
+
+# For one annotation it would import PyTorch, which takes 3.5 seconds and 512 MiB where it is there.
+with _missing("torch"):
+    from tensorboardX.event_file_writer import EventsWriter
+    from tensorboardX.proto import event_pb2, summary_pb2
 
 _GROUPS = {
     "selfplay": (

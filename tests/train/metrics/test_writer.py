@@ -2,11 +2,14 @@
 
 import importlib
 import json
+import os
+import subprocess
 import sys
 from types import SimpleNamespace
 
 import pytest
 
+from tests.support import compiling
 from tests.support.learner import tiny
 from tests.support.learner.commands import command, complaint, read_scalars
 from train.config import config_to_dict
@@ -141,6 +144,21 @@ def test_without_the_package_the_extra_is_named(tmp_path, monkeypatch):
     said = command("run", tiny.PATH, "--runs", tmp_path, "--tracking.wandb", "walls")
     assert "wallgo-jax[wandb]" in complaint(said)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_no_run_imports_pytorch(tmp_path):
+    (tmp_path / "torch.py").write_text("class Tensor: pass")
+    code = "import sys, train.metrics.writer; print('torch' in sys.modules); import torch"
+    environment = compiling.environment()
+    path = os.pathsep.join([str(tmp_path), environment.get("PYTHONPATH", "")])
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=environment | {"PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "False\n"
 
 
 def write_rows(path, rows, *, end=""):
