@@ -60,16 +60,29 @@ def reading(path: Path | str) -> Iterator[None]:
 
 
 def reason_of(error: OSError) -> str:
-    """The system's words for an error."""
+    """The system's words for an error, or that no relative path can be found."""
+    if isinstance(error, FileNotFoundError) and not _has_working_folder():
+        return "the working folder was deleted: change to another one"
     return error.strerror or one_line(error) or type(error).__name__
 
 
 def complaint_of(error: OSError) -> str | None:
     """A line for an error whose reason lies with the machine or the path, else None."""
+    if isinstance(error, FileNotFoundError) and not _has_working_folder():
+        return reason_of(error)
     if error.errno not in _EXPECTED:
         return None
     where = f"{error.filename}: " if error.filename else ""
     return f"{where}cannot be read or written: {reason_of(error)}"
+
+
+def _has_working_folder() -> bool:
+    """Whether the folder that relative paths begin from is there."""
+    try:
+        os.getcwd()
+    except OSError:
+        return False
+    return True
 
 
 def disk_error(error: BaseException | None) -> str | None:
@@ -263,7 +276,8 @@ def locked(directory: Path) -> Iterator[None]:
     Raises:
       UsageError: another process holds it, or the file cannot be made.
     """
-    target = directory.resolve()
+    with writing(directory):
+        target = directory.resolve()
     path = target.with_name(f".{target.name}.lock")
     is_new = not path.parent.exists()
     with contextlib.ExitStack() as stack:

@@ -69,7 +69,7 @@ def sparing_output() -> Iterator["Output"]:
         sys.stdout, sys.stderr, _unwritten = out, err, before
 
 
-def spared(stream: Any) -> "Output":
+def spared(stream: Any) -> Any:
     """A stream as an `Output`, which it may be already."""
     return stream if isinstance(stream, Output) else Output(stream)
 

@@ -142,6 +142,22 @@ def test_only_one_holds_it_and_it_leaves_nothing(tmp_path):
     assert list((tmp_path / "runs").iterdir()) == [directory]
 
 
+def test_a_deleted_working_folder_is_told(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    told = "the working folder was deleted: change to another one"
+    with pytest.raises(UsageError, match=f"a: cannot be written: {told}"):
+        with files.locked(Path("a")):
+            pass
+    with pytest.raises(FileNotFoundError) as raised:
+        Path("a").resolve()
+    assert files.complaint_of(raised.value) == told
+    monkeypatch.chdir(tmp_path)
+    assert files.complaint_of(raised.value) is None
+
+
 def test_a_killed_process_holds_nothing(tmp_path):
     directory = tmp_path / "a"
     other = subprocess.Popen(
