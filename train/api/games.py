@@ -34,8 +34,10 @@ from train.config.sprt import parse_sprt
 from train.ratings.pool import MAX_BATCH
 from train.runtime.display import Display
 from train.runtime.errors import UsageError, check_two_players, usage_errors
+from train.runtime.files import check_writable
 from train.runtime.host import callback_errors
 from train.runtime.interrupts import Follower, Shown, follow
+from train.runtime.showing import sparing
 from wallgo_jax.game.rules import Rules
 
 
@@ -74,6 +76,8 @@ def match(
         check_two_players(rules, "match: sprt")
     if rules.players > 2:
         _check_named_once(given, entrants)
+    if how.records is not None:
+        check_writable(Path(how.records))
     title = (" against " if rules.players == 2 else " · ").join(each.name for each in seated)
     total = games_of(seated, how.games)
     with follow(progress, title, total, answer="the games that are over are kept") as work:
@@ -100,7 +104,8 @@ def match(
         is_interrupted=work.should_stop(),
     )
     if how.records is not None:
-        played.write(how.records)
+        with sparing(how.records, "the result stands"):
+            played.write(how.records)
     return played
 
 
@@ -165,6 +170,8 @@ def tournament(
         check_opening(rules, how.opening_plies)
         tournament_lib.check_entrants(names, seats)
         match_lib.check_players(registered, rules)
+    if how.records is not None:
+        check_writable(Path(how.records))
     each, size = games_of(registered[:seats], how.games), how.heats
     expected = math.comb(len(names), seats)
     if how.form == ELIMINATION:
@@ -234,7 +241,10 @@ class _Meetings:
         self.before[frozenset(names)] += openings
         result = PlayedMatch(**vars(played))
         if self.how.records is not None:
-            result.write(self.how.records, append=bool(self.results))
+            with sparing(
+                self.how.records, "the tournament goes on, and some games are missing there"
+            ):
+                result.write(self.how.records, append=bool(self.results))
         self.results.append(result)
         scores = tournament_lib.scores_of(played)
         self.met.append(TournamentMatch("stopped", len(self.met) + 1, names, scores, None))

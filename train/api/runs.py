@@ -39,6 +39,7 @@ from train.runtime.errors import UsageError
 from train.runtime.fields import AtLeastOne
 from train.runtime.host import fetch
 from train.runtime.interrupts import interrupts
+from train.runtime.showing import sparing
 from wallgo_jax.view.game_replay import Game, replay_actions
 
 RUNS = "runs"
@@ -365,7 +366,8 @@ def _drawn(run: Run, every: int) -> Iterator[Row]:
     handle = None
     for row in run:
         if row["iteration"] % every == 0 or row["iteration"] == run.config.iterations:
-            handle = _draw(run, handle)
+            with sparing("the curves", "the run goes on"):
+                handle = _draw(run, handle)
         yield row
 
 

@@ -10,7 +10,6 @@ takes the newest checkpoint that is whole. One process writes at a time.
 
 import dataclasses
 import shutil
-import sys
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,6 +27,7 @@ from train.checkpoints.checkpoint import (
 from train.config import BEST, CheckpointConfig, EvaluationConfig
 from train.network import Variables
 from train.runtime.errors import UsageError
+from train.runtime.showing import tell
 
 WEIGHTS, RESUME = "checkpoints", "resume"
 _RESUME_KEEP = 2  # a damaged one does not lose the run
@@ -234,7 +234,7 @@ def _read(
             complaints.append(f"{path}: cannot be read: {error}")
             continue
         for complaint in () if is_quiet else complaints:
-            print(f"{complaint}; taking iteration {number}", file=sys.stderr)
+            tell(f"{complaint}; taking iteration {number}")
         return result
     if not complaints:
         raise UsageError(f"{directory}: no checkpoint here (looked for {kind}/ITERATION)")

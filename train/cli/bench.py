@@ -16,6 +16,7 @@ from train.config import RunConfig, read_config
 from train.runtime.errors import UsageError
 from train.runtime.fields import Positive, Real
 from train.runtime.interrupts import EXIT_INTERRUPTED
+from train.runtime.showing import sparing
 
 if TYPE_CHECKING:
     from train.bench.suite import Figures, Request
@@ -125,10 +126,11 @@ class Bench:
         def save(figures: Figures, lines: Sequence[str] = ()) -> None:
             record = report.bench_record(figures, **report.about_of(request))
             if self.json is not None:
-                self.json.parent.mkdir(parents=True, exist_ok=True)
-                write_json(self.json, record)
+                with sparing(self.json):
+                    write_json(self.json, record)
             if self.report is not None:
-                report.write_report(self.report, command, request, figures, lines)
+                with sparing(self.report / report.REPORT_FILE):
+                    report.write_report(self.report, command, request, figures, lines)
 
         if self.report is not None:
             report.check_report(self.report)
@@ -138,7 +140,8 @@ class Bench:
         console.print(report.bench_report(figures))
         if plot is not None:
             title = f"Random play of {name_of(config.rules)} on {report.chip()}"
-            report.write_plot(plot, figures.rows, title=title)
+            with sparing(plot):
+                report.write_plot(plot, figures.rows, title=title)
             options.say_written(plot, "plot")
         if self.json is not None:
             options.say_written(self.json, "figures")

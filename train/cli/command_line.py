@@ -24,6 +24,7 @@ from train.config import RunConfig
 from train.runtime import files
 from train.runtime.errors import ProcessLostError, UsageError, one_line
 from train.runtime.interrupts import EXIT_INTERRUPTED, leave
+from train.runtime.showing import drop_unwritten, is_unwritten, sparing_output, tell
 from wallgo_jax.cli.parsing import (
     Program,
     flushed_output,
@@ -64,6 +65,8 @@ GROUPS = {"inspect": INSPECT, "experiment": EXPERIMENTS}
 """Commands whose next word chooses one of their own."""
 OPEN_GROUPS = ("experiment",)
 """Those that are a command themselves where the next word chooses none."""
+KEPT_IN_FILES = ("run", "fit")
+"""Commands whose results lie in files: they succeed where only what they show is lost."""
 OLD_NAMES = {
     "study": ("experiment",),
     "ablate": ("experiment", "ablation"),
@@ -95,6 +98,8 @@ def program() -> None:
     """Run the process's command on all its devices, and leave with the exit code."""
     open_missing_streams()
     code, is_at_work = _run(sys.argv[1:], _set_up_devices)
+    drop_unwritten(sys.stdout)
+    drop_unwritten(sys.stderr)
     if is_at_work:
         leave(code)
     sys.exit(code)
@@ -104,14 +109,16 @@ def _run(arguments: Sequence[str], set_up: Callable[[], None]) -> tuple[int, boo
     """Run a command, with `set_up` called once its words are understood; returns the exit code, and
     whether a device may still be at work."""
     try:
-        with flushed_output():
+        with sparing_output() as output, flushed_output():
             run = _read_command(list(arguments))
             set_up()
-            return run(), False
+            code = run()
+            has_failed = output.has_failed and arguments[0] not in KEPT_IN_FILES
+            return code or (options.EXIT_USAGE if has_failed or is_unwritten() else 0), False
     except SystemExit as stop:  # a help page, or a report of tyro
         return options.EXIT_USAGE if stop.code else 0, False
     except KeyboardInterrupt as stop:
-        print(f"stopped: {stop}" if str(stop) else "stopped", file=sys.stderr)
+        tell(f"stopped: {stop}" if str(stop) else "stopped")
         return EXIT_INTERRUPTED, True
     except BrokenPipeError:
         # The reader has enough; what is still to be flushed goes nowhere.
@@ -121,7 +128,7 @@ def _run(arguments: Sequence[str], set_up: Callable[[], None]) -> tuple[int, boo
         complaint = _complaint_of(error)
         if complaint is None:
             raise
-        print(f"error: {complaint}", file=sys.stderr)
+        tell(f"error: {complaint}")
         return options.EXIT_USAGE, isinstance(error, RuntimeError | MemoryError | AssertionError)
 
 
@@ -166,7 +173,7 @@ def _read_command(words: list[str]) -> Callable[[], int]:
     if words and words[0] in OLD_NAMES:
         old, words = words[0], renamed(words)
         new = " ".join([*OLD_NAMES[old], *(["--gate"] if old == "gate" else [])])
-        print(f"{program.name} {old} is now {program.name} {new}", file=sys.stderr)
+        tell(f"{program.name} {old} is now {program.name} {new}")
     group, second = (*words, "", "")[:2]
     if group in GROUPS and (group not in OPEN_GROUPS or second in GROUPS[group].commands):
         words = words[1:]

@@ -23,6 +23,7 @@ from train.engine.options import EngineOptions
 from train.runtime.errors import require, usage_errors
 from train.runtime.fields import Whole
 from train.runtime.interrupts import leave
+from train.runtime.showing import tell
 from wallgo_jax.cli.parsing import Flag
 from wallgo_jax.game.rules import Rules, name_of
 
@@ -183,4 +184,4 @@ def _tell_compiled(engines: Sequence[Sessions]) -> None:
 
 
 def _log(text: str) -> None:
-    print(f"engine: {text}", file=sys.stderr, flush=True)
+    tell(f"engine: {text}")

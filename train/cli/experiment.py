@@ -7,7 +7,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import shlex
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -19,6 +18,7 @@ from train.cli.review import Calibrate
 from train.config import SHIPPED
 from train.runtime.fields import Real, Whole
 from train.runtime.interrupts import EXIT_INTERRUPTED, interrupts
+from train.runtime.showing import tell
 from wallgo_jax.cli.parsing import Flag, Program
 
 if TYPE_CHECKING:
@@ -218,10 +218,11 @@ def _run(words: list[str], job: Job) -> int:
         with interrupts("what is finished is kept"):
             report, files = job(command)
     except KeyboardInterrupt:
-        print(f"stopped; to go on: {command}", file=sys.stderr)
+        tell(f"stopped; to go on: {command}")
         return EXIT_INTERRUPTED
     Display().console.print(report)
-    print(f"written: {files[0]} and {len(files) - 1} more files in {files[0].parent}")
+    if files:
+        print(f"written: {files[0]} and {len(files) - 1} more files in {files[0].parent}")
     return 0
 
 

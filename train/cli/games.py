@@ -35,6 +35,7 @@ from train.config import SHIPPED
 from train.runtime.errors import UsageError
 from train.runtime.fields import Real
 from train.runtime.files import names_of_runs
+from train.runtime.showing import sparing
 from wallgo_jax.cli.parsing import Flag
 
 if TYPE_CHECKING:
@@ -206,7 +207,8 @@ class Elo(Shared, EloArguments):
         given: dict[str, Any] = self.arguments(EloArguments) | how
         rated = elo([*runs, *names], **given, progress=Display())
         if png is not None:
-            save_figure(rated.figure(axis=self.axis), png, caption=rated.caption)
+            with sparing(png, "the ratings stand"):
+                save_figure(rated.figure(axis=self.axis), png, caption=rated.caption)
         return options.finish(rated, json, (png, "curves"))
 
     def _full(self, text: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import sys
 import typing
 from collections.abc import Iterable
 from pathlib import Path
@@ -33,6 +32,7 @@ from train.config import SHIPPED
 from train.runtime import files
 from train.runtime.errors import UsageError
 from train.runtime.interrupts import EXIT_INTERRUPTED
+from train.runtime.showing import is_unwritten, sparing, tell
 
 EXIT_USAGE = 2
 
@@ -232,24 +232,21 @@ def exit_code(is_interrupted: bool, kept: str) -> int:
     """The exit code of finished work, or of work that a signal ended, of which it says what is
     kept."""
     if is_interrupted:
-        print(f"stopped: {kept}", file=sys.stderr)
+        tell(f"stopped: {kept}")
     return EXIT_INTERRUPTED if is_interrupted else 0
 
 
 def write_json(path: Path | None, data: object) -> None:
-    """Write a file of indented JSON, if one is named, and its directory if it is missing; say so.
-
-    Raises:
-      UsageError: it cannot be written.
-    """
+    """Write a file of indented JSON, if one is named, and its directory if it is missing; say so,
+    or why it cannot be written."""
     if path is None:
         return
-    with files.writing(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-    files.write_json(path, data)
+    with sparing(path, "the figures are those above"):
+        files.write_json(path, data)
     say_written(path, "figures")
 
 
 def say_written(path: Path, what: str) -> None:
-    """Tell what was written, and where."""
-    print(f"written: {path} ({what})")
+    """Tell what was written, and where, unless that failed."""
+    if not is_unwritten(path):
+        print(f"written: {path} ({what})")

@@ -13,6 +13,7 @@ from train.cli.options import READ, WRITTEN, Count, Positional, RandomSeed, Read
 from train.config import SHIPPED
 from train.runtime.errors import UsageError
 from train.runtime.fields import Whole
+from train.runtime.showing import sparing
 from wallgo_jax.cli.parsing import Flag
 
 Theme = Literal["auto", "light", "dark"]
@@ -83,9 +84,11 @@ class Review:
             siblings=self.siblings,
             progress=Display(),
         )
-        review.write(self.out, theme=self.theme)
+        with sparing(self.out):
+            review.write(self.out, theme=self.theme)
         if self.records is not None:
-            records.write(self.records, [review.record])
+            with sparing(self.records):
+                records.write(self.records, [review.record])
         page = self.out, f"{len(loaded.game.actions)} plies"
         return options.finish(review, figures, page, (self.records, "1 game"))
 
@@ -169,7 +172,8 @@ class Calibrate:
         display.console.print(measured.table())
         options.write_json(self.json, measured.to_dict())
         if self.png is not None:
-            measured.draw(self.png)
+            with sparing(self.png):
+                measured.draw(self.png)
             options.say_written(self.png, "reliability curves")
         if folder is not None and not work.should_stop():
             add_to_card(folder, {CALIBRATION_KEY: measured.calibration._asdict()})

@@ -24,6 +24,7 @@ from train.config.run import CONFIG_FILE, OWN_FIELD, RunConfig
 from train.functions import Function, refuse_functions
 from train.runtime.errors import UsageError, usage_errors, validation_errors
 from train.runtime.files import read_json, read_toml
+from wallgo_jax.cli.docstrings import docstring_of
 from wallgo_jax.formats.near_names import did_you_mean
 from wallgo_jax.game.rules import PRESETS, Rules, name_of
 
@@ -217,11 +218,15 @@ def _keys_of_table(values: Any, table: str, defaults: Any) -> Iterator[Key]:
 
 
 def _entries_of(table: type) -> dict[str, tuple[str, str, str]]:
-    """Unit, meaning and further sentences of each attribute that a docstring describes."""
+    """Unit, meaning and further sentences of each attribute that a docstring describes; empty ones
+    where Python runs without docstrings and the source is not there."""
     from docstring_parser import DocstringStyle, parse
 
     entries = {}
-    for attribute in parse(table.__doc__ or "", style=DocstringStyle.GOOGLE).params:
+    docstring = docstring_of(table)
+    if not docstring:
+        return dict.fromkeys((field.name for field in dataclasses.fields(table)), ("", "", ""))
+    for attribute in parse(docstring, style=DocstringStyle.GOOGLE).params:
         text = " ".join((attribute.description or "").split())
         entry = _ENTRY.fullmatch(text)
         assert entry is not None, f"{table.__name__}.{attribute.arg_name}: {text!r} is no sentence"

@@ -41,7 +41,8 @@ async def serve(protocol: Protocol, *, read_from: int, write_to: int) -> None:
     """Answer what comes from a file descriptor until it ends, or SIGTERM comes.
 
     At the end of input, or where it cannot be read on, all that was asked is answered; at a SIGTERM
-    nothing more is, nor where nobody reads the output any more. Then all sessions end.
+    nothing more is, nor where nobody reads the output any more. Then all sessions end. A response
+    that a full disk does not take is lost, which is logged, and the sessions go on.
 
     Args:
       protocol: answers.
@@ -49,6 +50,7 @@ async def serve(protocol: Protocol, *, read_from: int, write_to: int) -> None:
       write_to: descriptor that gets the responses, each at once.
     """
     loop, lines = asyncio.get_running_loop(), asyncio.Queue[bytes | EOFError | None]()
+    responses = _Responses(write_to)
     room = threading.Semaphore(_MOST_OPEN)
 
     def read() -> None:
@@ -66,7 +68,7 @@ async def serve(protocol: Protocol, *, read_from: int, write_to: int) -> None:
     async def answer(line: bytes | None) -> None:
         try:
             too_long = failure(f"line: longer than {MAX_MESSAGE} bytes")
-            _send(write_to, too_long if line is None else await protocol.answer(line))
+            responses.send(too_long if line is None else await protocol.answer(line))
         finally:
             room.release()
 
@@ -93,7 +95,23 @@ async def serve(protocol: Protocol, *, read_from: int, write_to: int) -> None:
         protocol.close()
 
 
-def _send(descriptor: int, response: Response) -> None:
-    data = f"{json.dumps(response, allow_nan=False)}\n".encode()
-    while data:
-        data = data[os.write(descriptor, data) :]
+class _Responses:
+    """Writes responses to a file descriptor, a line each."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor, self._is_cut = descriptor, False
+
+    def send(self, response: Response) -> None:
+        """Write a response, behind the end of one that was cut."""
+        data = f"{json.dumps(response, allow_nan=False)}\n".encode()
+        data = b"\n" + data if self._is_cut else data
+        whole = len(data)
+        try:
+            while data:
+                data = data[os.write(self._descriptor, data) :]
+            self._is_cut = False
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            self._is_cut |= len(data) < whole
+            _LOG.error("a response cannot be written: %s", error.strerror)

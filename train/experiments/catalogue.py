@@ -2,7 +2,7 @@
 
 import contextlib
 import dataclasses
-import inspect
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -28,6 +28,7 @@ from train.experiments.lib.pages import PAGE, Report, write_report
 from train.experiments.lib.scales import Scales
 from train.experiments.lib.work import TaskMaker, Work
 from train.runtime.files import check_writable, locked
+from wallgo_jax.cli.docstrings import docstring_of
 
 EXPERIMENTS: Mapping[str, Callable[[Work], Report]] = {
     "features": features.report,
@@ -65,7 +66,8 @@ def run_experiment(
         with locked(directory):
             check_writable(directory / PAGE)
             report = EXPERIMENTS[name](work)
-            about = pages.paragraphs(inspect.getmodule(EXPERIMENTS[name]).__doc__)
+            module = sys.modules[EXPERIMENTS[name].__module__]
+            about = pages.paragraphs(docstring_of(module))
             report = dataclasses.replace(
                 report, text=[*about, pages.scale_line(table), *report.text]
             )

@@ -42,6 +42,7 @@ from train.search.report import make_reporting_search
 from train.solver.exact_player import tables_of
 from train.solver.positions import reachable_levels
 from train.solver.tablebase import value_of
+from wallgo_jax.cli.docstrings import docstring_of
 from wallgo_jax.game.state import State
 
 _AHEAD = tuple(f"ahead_{turns}" for turns in range(1, TURNS + 1))
@@ -86,7 +87,7 @@ def report(work: Work) -> Report:
     caption = f"{curves['games']:,} games, decided ones only; the band is the 95 % interval"
     return Report(
         title="Reachability control and passing",
-        text=paragraphs(plays.__doc__)[1:],
+        text=paragraphs(docstring_of(plays))[1:],
         tables=[
             _curve_table(curves),
             _kind_table(kinds),

@@ -24,6 +24,7 @@ from train.ratings.results_cache import ResultsCache
 from train.runtime.display import Table
 from train.runtime.errors import UsageError
 from train.runtime.files import plain_data, write_json
+from train.runtime.showing import sparing
 
 OPPONENT = "heuristic-search:wjx@64"
 SIMULATIONS = 64
@@ -141,7 +142,8 @@ def measure(
         code=code_in_words(code_of(run)),
     )
     how = {"opponent": against.name, "simulations": SIMULATIONS, "opening_plies": opening_plies}
-    write_json(run / CURVE_FILE, {**how, "seed": seed, **plain_data(curve)})
+    with sparing(run / CURVE_FILE):
+        write_json(run / CURVE_FILE, {**how, "seed": seed, **plain_data(curve)})
     return curve
 
 

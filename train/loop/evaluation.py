@@ -20,7 +20,7 @@ from train.arena.result import MatchResult
 from train.arena.sprt import decide, in_words, play_in_rounds
 from train.checkpoints import store
 from train.config import BEST, RunConfig, Sprt, config_to_dict, parse_sprt
-from train.loop.run_directory import RESULT_FILE
+from train.loop.run_directory import RESULT_FILE, resume_command
 from train.network import Variables, network_for
 from train.players import registry
 from train.players.basic import Player
@@ -28,6 +28,7 @@ from train.players.searching import network_player
 from train.runtime.devices import local_copy
 from train.runtime.display import Display, Table
 from train.runtime.files import write_json
+from train.runtime.showing import sparing
 
 _FINAL = 2**20
 """Added to the salt of final matches, so that they share no key with short ones."""
@@ -162,7 +163,8 @@ def final_matches(
             result = _final_match(alone, variables, name, _key(config, salt + place), display)
             results.append(result)
             records.append(match_record(result) | by_rules)
-            _write(config, directory, records)
+            with sparing(directory / RESULT_FILE, f"to write it: {resume_command(directory)}"):
+                _write(config, directory, records)
         table = _final_table(alone, results)
         if config.mix:
             table = table._replace(title=f"{config.name} on {each.name}")

@@ -23,7 +23,7 @@ from train.learning.learner import (
     warning_of,
 )
 from train.learning.losses import Losses
-from train.loop.run_directory import RECORDS_FILE, has_checkpoint
+from train.loop.run_directory import RECORDS_FILE, has_checkpoint, resume_command
 from train.loop.run_loop import OpenRun, Procedure, opened, run_to_end, say_next
 from train.loop.start import first_key
 from train.loop.train_step import TrainState
@@ -40,6 +40,7 @@ from train.runtime.memory import (
     device_memory,
     tree_bytes,
 )
+from train.runtime.showing import sparing
 
 VALIDATION_FILE = "validation.json"
 DEFAULT_VALIDATION = 0.1
@@ -150,7 +151,9 @@ class FitPrograms:
         """Write and show the last losses on games held back."""
         row = row or self.validate(state.learner)
         record = {name: value for name, value in row.items() if name.startswith("validation_")}
-        write_json(run.directory / VALIDATION_FILE, {"iterations": run.config.iterations, **record})
+        path = run.directory / VALIDATION_FILE
+        with sparing(path, f"to write it: {resume_command(run.directory)}"):
+            write_json(path, {"iterations": run.config.iterations, **record})
         network = self.config.network
         table = Table(
             title=f"{self.config.name}: {network.blocks} × {network.width}",

@@ -5,7 +5,6 @@ import dataclasses
 import json
 import operator
 import shlex
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -25,6 +24,7 @@ from train.runtime.devices import lost_process_message
 from train.runtime.errors import NotFiniteError, ProcessLostError, UsageError, usage_errors
 from train.runtime.files import CannotWriteError, write_json, writing
 from train.runtime.provenance import provenance
+from train.runtime.showing import tell
 
 RESULT_FILE = "evaluation.json"
 GAME_FILE, GAME_TEXT_FILE = "game.jsonl", "game.txt"
@@ -73,7 +73,7 @@ def check_directory(directory: Path, config: RunConfig, *, resume: bool) -> None
         with contextlib.suppress(UsageError):
             now = read_saved_config(directory)
             if change := _change(_FREE, saved, now, f"iteration {done} was saved"):
-                print(f"{directory / CONFIG_FILE}: {change} there", file=sys.stderr)
+                tell(f"{directory / CONFIG_FILE}: {change} there")
     else:
         saved = read_saved_config(directory)
     if change := _change(_FIXED, saved, config, "the run began"):
@@ -108,7 +108,7 @@ def tell_changed_rows(directory: Path, done: int, rows_sum: int) -> None:
     wanted = store_lib.read_meta(directory, store_lib.RESUME).get("rows_sum") if done else None
     if wanted not in (None, rows_sum):
         path = directory / METRICS_FILE
-        print(f"{path}: the rows up to iteration {done} are not what was written", file=sys.stderr)
+        tell(f"{path}: the rows up to iteration {done} are not what was written")
 
 
 def resumed_config(directory: Path) -> RunConfig:

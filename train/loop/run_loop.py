@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import jax
-from rich.console import Console
 
 from train.checkpoints.store import read_run, save_checkpoint
 from train.config import RunConfig, config_to_dict
@@ -33,7 +32,7 @@ from train.runtime.devices import (
     set_gpu_flags,
     sync_processes,
 )
-from train.runtime.display import Display
+from train.runtime.display import Display, waiting
 from train.runtime.errors import UsageError
 from train.runtime.files import locked
 from train.runtime.host import fetch
@@ -133,7 +132,7 @@ def opened(
         state = _first_state(procedure, directory, start, resume=resume)
         done, weights = int(fetch(state.iterations)), fetch(state.learner.player)
         if done < config.iterations:
-            with Console(quiet=is_quiet).status(f"{config.name}: compiling"):
+            with waiting(f"{config.name}: compiling", is_quiet=is_quiet):
                 seconds = procedure.programs.compile(done)
         if is_first:
             begin(directory, config, weights, done=done, files=procedure.files)
@@ -217,7 +216,7 @@ def iterations(
             stops = any_process(should_stop())
             # Only weights on disk can be the best ones.
             is_rated = any_process("win_rate" in row)
-            row = _report(run, row | {"elapsed_seconds": time.monotonic() - began})
+            row = _report_or_save(run, state, row | {"elapsed_seconds": time.monotonic() - began})
             is_over = stops or done == config.iterations
             if is_over or is_rated or is_due(done, config.checkpoint.every):
                 save(run, state, row)
@@ -267,6 +266,24 @@ def _evaluate(run: OpenRun, state: TrainState, row: Row) -> Row:
             ) from None
         say_saved(run, state)
         raise
+
+
+def _report_or_save(run: OpenRun, state: TrainState, row: Row) -> Row:
+    """`_report`; an iteration whose row cannot be written is saved before the error ends the run,
+    where there is room for that."""
+    try:
+        return _report(run, row)
+    except UsageError as error:
+        if jax.process_count() > 1 or not run.directory.is_dir():
+            raise
+        try:
+            save(run, state, row)
+        except UsageError:
+            raise error from None
+        command = resume_command(run.directory)
+        raise UsageError(
+            f"{error}; iteration {row['iteration']} is saved; to go on: {command}"
+        ) from None
 
 
 def _report(run: OpenRun, row: Row) -> Row:

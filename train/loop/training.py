@@ -47,9 +47,10 @@ from train.loop.train_step import (
 from train.metrics.rows import BY_RULES, SELFPLAY_FORMATS, Row
 from train.runtime.devices import is_first_process
 from train.runtime.display import Display
-from train.runtime.files import writing
+from train.runtime.files import replace_text
 from train.runtime.host import fetch
 from train.runtime.interrupts import interrupts
+from train.runtime.showing import sparing
 from wallgo_jax import render
 from wallgo_jax.formats import records
 from wallgo_jax.notation import COLOURS
@@ -243,15 +244,16 @@ def finish(run: OpenRun, state: TrainState) -> bool:
 
 
 def write_game(run: OpenRun, state: TrainState) -> None:
-    """A game of self-play, as a record for commands and as text for people."""
-    name = run.config.name
-    newest = replay.newest_games(state.replay_state, variants_of(run.config), 1)
-    if not newest:
-        return
-    ((board, actions),) = newest
-    rules = rules_of_board(run.config, board)
-    game, players = replay_actions(rules, actions), (name,) * rules.players
-    text = render.game_file(game, players=players)
-    with writing(run.directory):
-        records.write(run.directory / GAME_FILE, [records.of_game(game, players=players)])
-        (run.directory / GAME_TEXT_FILE).write_text(text, encoding="utf-8")
+    """A game of self-play, as a record for commands and as text for people; an error costs the
+    game alone."""
+    name, path = run.config.name, run.directory / GAME_FILE
+    with sparing(path):
+        newest = replay.newest_games(state.replay_state, variants_of(run.config), 1)
+        if not newest:
+            return
+        ((board, actions),) = newest
+        rules = rules_of_board(run.config, board)
+        game, players = replay_actions(rules, actions), (name,) * rules.players
+        text = render.game_file(game, players=players)
+        records.write(path, [records.of_game(game, players=players)])
+        replace_text(run.directory / GAME_TEXT_FILE, text)

@@ -6,17 +6,36 @@ import importlib.util
 import json
 import os
 import secrets
+import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
-
-from tensorboardX.event_file_writer import EventsWriter
-from tensorboardX.proto import event_pb2, summary_pb2
 
 from train.metrics.rows import METRICS_FILE, Row, flat_figures, keep_rows, sum_of
 from train.runtime.errors import UsageError, one_line
 from train.runtime.files import read_json, write_json, writing
+from train.runtime.showing import tell_error
+
+
+@contextlib.contextmanager
+def _missing(library: str) -> Iterator[None]:
+    """Within it a library is not found, unless it is imported already."""
+    if library in sys.modules:
+        yield
+        return
+    modules: dict[str, Any] = sys.modules
+    modules[library] = None
+    try:
+        yield
+    finally:
+        del modules[library]
+
+
+# For one annotation it would import PyTorch, which takes 3.5 seconds and 512 MiB where it is there.
+with _missing("torch"):
+    from tensorboardX.event_file_writer import EventsWriter
+    from tensorboardX.proto import event_pb2, summary_pb2
 
 _GROUPS = {
     "selfplay": (
@@ -85,6 +104,7 @@ class TensorBoardFile:
 
     def __init__(self, directory: Path, rows: Sequence[Row]) -> None:
         folder = directory / _FOLDER
+        self.name = str(folder)
         folder.mkdir(exist_ok=True)
         old = set(folder.glob("events.out.tfevents.*"))
         # Names hold the second of their making, so two starts within one need a number.
@@ -127,6 +147,8 @@ class WandbRun:
     again have the same numbers, so the server keeps those that it has.
     """
 
+    name = "tracking.wandb"
+
     def __init__(self, directory: Path, config: Mapping[str, Any]) -> None:
         """Begin or go on; the config is JSON-ready and names the project."""
         wandb, path = importlib.import_module("wandb"), directory / _ID_FILE
@@ -157,7 +179,7 @@ class WandbRun:
 
 class MetricsWriter:
     """Appends a row for each iteration to `metrics.jsonl`, TensorBoard's file and, where the config
-    has a project, Weights & Biases.
+    has a project, Weights & Biases. One of these two that fails is told of and gets no more rows.
 
     Attributes:
       kept: the rows of earlier starts.
@@ -173,6 +195,7 @@ class MetricsWriter:
         with writing(directory):
             self.kept = keep_rows(path, done)
             self._mirrors: list[Any] = []
+            self._failed: list[Any] = []
             if config is not None and config["tracking"]["wandb"]:
                 self._mirrors.append(WandbRun(directory, config))
             self._mirrors.append(TensorBoardFile(directory, self.kept))
@@ -194,8 +217,8 @@ class MetricsWriter:
             raise UsageError(f"{path}: was removed while the run wrote to it")
         whole = {**row, "wall_time": time.time()}
         with writing(self._directory):
-            for mirror in self._mirrors:
-                mirror.write(whole)
+            for mirror in [*self._mirrors]:
+                self._mirror(mirror, whole)
             # Last: a row of this file is in the others too, also where the process is killed here.
             self._file.write(json.dumps(whole) + "\n")
             self._file.flush()
@@ -204,6 +227,22 @@ class MetricsWriter:
 
     def close(self) -> None:
         """Close all files. Every row was flushed, or its error told."""
-        for file in (self._file, *self._mirrors):
-            with contextlib.suppress(OSError):
-                file.close()
+        with contextlib.suppress(OSError):
+            self._file.close()
+        for mirror in self._mirrors:
+            try:
+                mirror.close()
+            except Exception as error:
+                tell_error(mirror.name, error, "the last rows may be missing there")
+        for mirror in self._failed:
+            with contextlib.suppress(Exception):  # It is told already.
+                mirror.close()
+
+    def _mirror(self, mirror: Any, row: Row) -> None:
+        """Hand a row to a mirror; one that does not take it gets no more."""
+        try:
+            mirror.write(row)
+        except Exception as error:
+            self._mirrors.remove(mirror)
+            self._failed.append(mirror)
+            tell_error(mirror.name, error, f"no rows from iteration {row['iteration']} on go there")

@@ -22,6 +22,7 @@ from pydantic import Field
 from train.arena.result import Counts
 from train.runtime.fields import Count
 from train.runtime.files import append_line, parse_lines, read_json_lines
+from train.runtime.showing import sparing
 
 
 class ResultsCache:
@@ -54,15 +55,13 @@ class ResultsCache:
         return max(self._batches.get(players, {}), default=-1) + 1
 
     def add(self, counts: Counts) -> None:
-        """Append a batch to the file, as that of `next_number`.
-
-        Raises:
-          UsageError: it cannot be written.
-        """
+        """Append a batch to the file, as that of `next_number`; where it cannot be written, it
+        counts all the same, and the next measurement plays it again."""
         number = self.next_number(counts.players)
         self._batches.setdefault(counts.players, {})[number] = counts
         line = counts._asdict() | {"settings": self._settings, "batch": number}
-        append_line(self._path, json.dumps(line))
+        with sparing(self._path, "its games count, but are not kept"):
+            append_line(self._path, json.dumps(line))
 
 
 _Number = Annotated[float, Field(allow_inf_nan=False)]

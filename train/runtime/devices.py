@@ -24,6 +24,7 @@ import numpy as np
 from jax.experimental import multihost_utils
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
+from train.runtime import cgroups
 from train.runtime.errors import UsageError, one_line
 
 Tree = TypeVar("Tree")
@@ -129,9 +130,10 @@ def machine() -> str:
 
 
 def _cores() -> int:
-    """Cores that this process may use."""
+    """Cores that this process may use: of a container whose time is limited, the nearest number."""
     affinity = getattr(os, "sched_getaffinity", None)  # not on every system
-    return len(affinity(0)) if affinity else os.cpu_count() or 1
+    cores = len(affinity(0)) if affinity else os.cpu_count() or 1
+    return max(1, round(min([cores, *cgroups.cpu_quotas()])))
 
 
 def backend() -> str:
@@ -213,12 +215,15 @@ def use_all_cores() -> None:
 def enlarge_pool(devices: int) -> None:
     """Have XLA's pool on the CPU hold threads enough for that number of devices.
 
-    It has one for each core. A sum over several devices holds a thread for each that has arrived;
-    where too few are left for the work of the others, all wait for one another and XLA ends the
-    process. NPROC is where XLA reads the number of cores. Call it before anything is computed.
+    It has one for each core, also for those whose time a container does not have. A sum over
+    several devices holds a thread for each that has arrived; where too few are left for the work of
+    the others, all wait for one another and XLA ends the process. NPROC is where XLA reads the
+    number of cores. Call it before anything is computed.
     """
-    if devices > 1:
-        os.environ.setdefault("NPROC", str(max(_THREADS * devices, os.cpu_count() or 1)))
+    is_limited = bool(list(cgroups.cpu_quotas()))
+    cores = _cores() if is_limited else os.cpu_count() or 1
+    if devices > 1 or is_limited:
+        os.environ.setdefault("NPROC", str(max(_THREADS * devices, cores)))
 
 
 def set_gpu_flags(*, deterministic: bool, loops_in_graphs: bool) -> None:

@@ -19,6 +19,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 from rich.text import Text
 
 from train.runtime.errors import require
+from train.runtime.showing import spared
 
 if TYPE_CHECKING:
     import pandas
@@ -56,7 +57,7 @@ class Display:
           is_quiet: show nothing at all.
           console: instead of standard output.
         """
-        self.console = console or _Output(file=sys.stdout, quiet=is_quiet)
+        self.console = console or _Output(file=spared(sys.stdout), quiet=is_quiet)
         # A terminal is asked for by its file too: FORCE_COLOR makes rich call a pipe a terminal.
         is_live = self.console.is_terminal and self.console.file.isatty()
         is_live = is_live and not self.console.is_dumb_terminal
@@ -151,6 +152,15 @@ class Task:
     def seconds(self) -> float:
         """Seconds so far, compilation left out."""
         return self._before + (0.0 if self._since is None else time.monotonic() - self._since)
+
+
+@contextlib.contextmanager
+def waiting(text: str, *, is_quiet: bool = False) -> Iterator[None]:
+    """Show a text on a terminal or in a notebook while something takes long."""
+    # A console that is quiet would still leave an empty output in a notebook.
+    console = None if is_quiet else _Output(file=spared(sys.stdout))
+    with console.status(text) if console else contextlib.nullcontext():
+        yield
 
 
 def duration(seconds: float | None) -> str:

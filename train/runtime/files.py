@@ -10,13 +10,13 @@ import json
 import math
 import os
 import socket
-import sys
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
 from train.runtime.errors import UsageError, message_of, one_line
+from train.runtime.showing import tell
 from wallgo_jax.formats.files import UNREADABLE, write_whole
 
 _T = TypeVar("_T")
@@ -60,16 +60,29 @@ def reading(path: Path | str) -> Iterator[None]:
 
 
 def reason_of(error: OSError) -> str:
-    """The system's words for an error."""
+    """The system's words for an error, or that no relative path can be found."""
+    if isinstance(error, FileNotFoundError) and not _has_working_folder():
+        return "the working folder was deleted: change to another one"
     return error.strerror or one_line(error) or type(error).__name__
 
 
 def complaint_of(error: OSError) -> str | None:
     """A line for an error whose reason lies with the machine or the path, else None."""
+    if isinstance(error, FileNotFoundError) and not _has_working_folder():
+        return reason_of(error)
     if error.errno not in _EXPECTED:
         return None
     where = f"{error.filename}: " if error.filename else ""
     return f"{where}cannot be read or written: {reason_of(error)}"
+
+
+def _has_working_folder() -> bool:
+    """Whether the folder that relative paths begin from is there."""
+    try:
+        os.getcwd()
+    except OSError:
+        return False
+    return True
 
 
 def disk_error(error: BaseException | None) -> str | None:
@@ -263,7 +276,8 @@ def locked(directory: Path) -> Iterator[None]:
     Raises:
       UsageError: another process holds it, or the file cannot be made.
     """
-    target = directory.resolve()
+    with writing(directory):
+        target = directory.resolve()
     path = target.with_name(f".{target.name}.lock")
     is_new = not path.parent.exists()
     with contextlib.ExitStack() as stack:
@@ -276,7 +290,7 @@ def locked(directory: Path) -> Iterator[None]:
                     break  # else its holder has removed it
             now = datetime.datetime.now().astimezone().isoformat(sep=" ", timespec="seconds")
             file.truncate(0)
-            file.write(f"process {os.getpid()} on {socket.gethostname()} since {now}")
+            file.write(f"{_holder()}{now}")
             file.flush()
         try:
             yield
@@ -287,16 +301,27 @@ def locked(directory: Path) -> Iterator[None]:
                     path.parent.rmdir()  # of a run that never began; stays where there is anything
 
 
+def _holder() -> str:
+    """How this process's line in a lock's file begins."""
+    return f"process {os.getpid()} on {socket.gethostname()} since "
+
+
 def _lock(file: IO[str], directory: Path) -> None:
     """Lock an open file."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         file.seek(0)
+        holder = file.read()
+        if holder.startswith(_holder()):
+            raise UsageError(
+                f"{directory}: in use by this process ({holder}), where a run is open: "
+                "`run.close()` saves it and leaves the directory"
+            ) from None
         raise UsageError(
-            f"{directory}: in use by {file.read() or 'another process'}; wait for it or stop it, "
+            f"{directory}: in use by {holder or 'another process'}; wait for it or stop it, "
             "or choose another --name"
         ) from None
     except OSError as error:
         reason = reason_of(error)
-        print(f"{directory}: cannot be locked ({reason}): start no second run", file=sys.stderr)
+        tell(f"{directory}: cannot be locked ({reason}): start no second run")

@@ -1,6 +1,7 @@
 """Follows long work, in Python and on the command line: its bar, its lines, and what stops it.
 
-Ctrl-C, SIGTERM and SIGHUP are a request that long work answers, or an end at once.
+Ctrl-C, SIGTERM, SIGHUP and SIGUSR1, which cluster scripts ask for, are a request that long work
+answers, or an end at once.
 """
 
 import contextlib
@@ -20,7 +21,8 @@ TOGETHER = 1.0
 """Signals within this many seconds are one request: a terminal that closes sends two or three
 SIGHUPs, and `timeout` sends two SIGTERMs."""
 _STDOUT, _STDERR = 1, 2
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_FOR_USERS = getattr(signal, "SIGUSR1", None)  # Windows has none.
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, *filter(None, [_FOR_USERS]))
 
 
 class StopRequest:
@@ -67,12 +69,13 @@ class StopRequest:
 def interrupts(
     answer: str, *, show: Callable[[str], bool] = lambda text: False, has_work: bool = False
 ) -> Iterator[StopRequest]:
-    """Yield a request that Ctrl-C, SIGTERM or SIGHUP sets.
+    """Yield a request that Ctrl-C, SIGTERM, SIGHUP or SIGUSR1 sets.
 
-    A signal before there is work to keep raises KeyboardInterrupt, and so does a second Ctrl-C or
-    SIGTERM more than `TOGETHER` seconds later. Python raises it, and calls `show`, once the main
-    thread has left the compiler or a device program. A SIGHUP that was ignored (`nohup`) stays so.
-    Outside the main thread nothing is installed.
+    A signal before there is work to keep raises KeyboardInterrupt, and so does a second one, but
+    for SIGHUP, more than `TOGETHER` seconds later. Python raises it, and calls `show`, once the
+    main thread has left the compiler or a device program. A SIGHUP that was ignored (`nohup`) stays
+    so, and so does the caller's own handler of SIGUSR1. Outside the main thread nothing is
+    installed.
 
     Args:
       answer: tells the user what still happens after a first signal.
@@ -83,9 +86,8 @@ def interrupts(
     if threading.current_thread() is not threading.main_thread():
         yield request
         return
-    before = {number: signal.getsignal(number) for number in _SIGNALS}
-    if before[signal.SIGHUP] == signal.SIG_IGN:
-        del before[signal.SIGHUP]
+    handlers = {number: signal.getsignal(number) for number in _SIGNALS}
+    before = {number: each for number, each in handlers.items() if _is_free(number, each)}
     for number in before:
         signal.signal(number, request.note)
     try:
@@ -96,12 +98,20 @@ def interrupts(
                 signal.signal(number, handler or signal.SIG_DFL)
 
 
+def _is_free(number: signal.Signals, handler: Any) -> bool:
+    """Whether a signal with this handler may get another one for a while."""
+    if number == signal.SIGHUP:
+        return handler != signal.SIG_IGN
+    is_own = isinstance(getattr(handler, "__self__", None), StopRequest)
+    return number != _FOR_USERS or is_own or handler == signal.SIG_DFL
+
+
 def leave(code: int) -> NoReturn:
     """End the process without Python's exit, which would wait for a device or a compiler that may
     work on for minutes, and would tell the error of a device's program that failed again."""
-    with contextlib.suppress(BrokenPipeError):
-        sys.stdout.flush()
-    sys.stderr.flush()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError):
+            stream.flush()
     os._exit(code)
 
 

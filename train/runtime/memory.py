@@ -3,16 +3,15 @@
 import functools
 import math
 import os
-from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax
 from jax.stages import Compiled, Traced, Wrapped
 
+from train.runtime import cgroups
 from train.runtime.errors import UsageError, one_line
 
-_CGROUPS = Path("/sys/fs/cgroup")
 _OUT_OF_MEMORY = ("RESOURCE_EXHAUSTED: ", "Out of memory ")
 
 
@@ -45,35 +44,12 @@ def device_memory() -> Memory | None:
 
 def host_memory(*, devices: int = 1) -> Memory | None:
     """Physical memory, or the limit of the control group (a container's) where that is lower."""
-    limits = list(_group_limits(Path("/proc/self/cgroup"), _CGROUPS))
+    limits = list(cgroups.memory_limits())
     try:
         limits.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     except (AttributeError, OSError, ValueError):  # not on every system
         pass
     return Memory("this host", min(limits), devices) if limits else None
-
-
-def _group_limits(membership: Path, root: Path) -> Iterator[int]:
-    """Memory limits of the process's control groups and of those above them, versions 1 and 2."""
-    try:
-        lines = membership.read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return
-    for line in lines:
-        _, controllers, path = line.split(":", 2)
-        if controllers and "memory" not in controllers.split(","):
-            continue
-        folder, file = root, "memory.max"
-        if controllers:
-            folder, file = root / "memory", "memory.limit_in_bytes"
-        lowest = Path(path.lstrip("/"))
-        for group in (lowest, *lowest.parents):
-            try:
-                text = (folder / group / file).read_text(encoding="utf-8").strip()
-            except OSError:
-                continue
-            if text.isdecimal():
-                yield int(text)
 
 
 def tree_bytes(tree: Any) -> int:

@@ -14,6 +14,7 @@ import tyro
 
 from wallgo_jax._version import __version__
 from wallgo_jax.cli import help_page
+from wallgo_jax.cli.docstrings import docstring_of
 from wallgo_jax.formats.near_names import did_you_mean
 
 _HELP = ("-h", "--help")
@@ -158,6 +159,8 @@ def read(
 
 def _unwrap_help(options: type) -> None:
     """Make each option's docstring one line: tyro would keep its line breaks when it wraps it."""
+    if sys.flags.optimize >= 2:
+        options.__doc__ = docstring_of(options)  # tyro shows it above the options
     for kind in reversed(options.__mro__[:-1]):
         for said in docstring_parser.parse_from_object(kind).params:
             field = getattr(options, "__dataclass_fields__", {}).get(said.arg_name)
@@ -173,4 +176,4 @@ def _version() -> str:
 
 
 def _first_sentence(command: type) -> str:
-    return " ".join((command.__doc__ or "").split()).partition(". ")[0].rstrip(".")
+    return " ".join(docstring_of(command).split()).partition(". ")[0].rstrip(".")

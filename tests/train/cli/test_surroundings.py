@@ -1,5 +1,7 @@
 """Machines and folders off the beaten path: nothing is lost there, and no traceback is shown."""
 
+import contextlib
+import errno
 import io
 import os
 import subprocess
@@ -12,10 +14,15 @@ import pytest
 
 from tests.support import compiling
 from tests.support.learner import tiny
-from tests.support.learner.commands import command
+from tests.support.learner.commands import CONFIG, RULES, command
+from train.__main__ import main
 from train.config import read_config
-from train.runtime import devices
+from train.ratings import results_cache
+from train.runtime import devices, files
+from train.runtime.files import CannotWriteError
+from wallgo_jax.cli import docstrings
 from wallgo_jax.cli.parsing import open_missing_streams
+from wallgo_jax.formats import records
 
 
 @pytest.fixture
@@ -73,6 +80,36 @@ def test_a_config_may_begin_with_a_byte_order_mark(tmp_path):
     assert read_config(path).iterations == 3
 
 
+FULL = "No space left on device"
+
+
+def test_a_log_on_a_full_disk_costs_no_iteration(tmp_path, monkeypatch, capsys):
+    words = ["run", tiny.PATH, "--iterations", 2, "--checkpoint.every", 100, "--runs", tmp_path]
+    with contextlib.suppress(OSError), open("/dev/full", "w") as full:
+        monkeypatch.setattr(sys, "stdout", full)
+        assert main([str(word) for word in words]) == 0
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == f"/dev/full: cannot be written: {FULL}; what it does not take is shown here"
+    assert [line.partition(":")[0] for line in lines if line.startswith("iteration")] == [
+        *("iteration 1", "iteration 2")
+    ]
+    assert {path.name for path in (tmp_path / "tiny" / "resume").iterdir()} == {"2"}
+
+
+def test_files_next_to_the_weights_cost_no_final_match(copy):
+    directory, names = copy / CONFIG.name, ("game.jsonl", "evaluation.json")
+    for name in names:
+        (directory / name).unlink()
+        (directory / name).mkdir()
+    said = command("run", "--resume", directory)
+    assert said.code == 2 and "against random" in said.out and "results: " in said.out
+    game, matches = said.err.splitlines()
+    reason = "cannot be written: Is a directory"
+    assert game.startswith(f"{directory / names[0]}: ") and game.endswith("goes on without it")
+    goes_on = f"python -m train run --resume {directory}"
+    assert matches == f"{directory / names[1]}: {reason}; to write it: {goes_on}"
+
+
 @pytest.mark.parametrize("platform", ["foo", "cuda"])
 def test_a_platform_that_is_not_there_is_told_in_a_line(tmp_path, platform):
     words = [sys.executable, "-m", "train", "match", "random", "random", "--games", "2"]
@@ -84,3 +121,59 @@ def test_a_platform_that_is_not_there_is_told_in_a_line(tmp_path, platform):
     assert done.stderr.startswith("error: ") and done.stderr.count("\n") == 1
     assert platform in done.stderr
     assert not os.listdir(tmp_path)
+
+
+WITHOUT_DOCSTRINGS = """
+import sys
+from train.__main__ import main
+from wallgo_jax.cli import docstrings
+assert False, "asserts are on"
+for line in sys.argv[1:]:
+    main(line.split())
+print(docstrings.docstring_of(docstrings))
+"""
+
+
+def test_docstrings_that_are_data_are_there_without_them(monkeypatch):
+    """`python -OO` drops docstrings and asserts."""
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = ["config", "config --toml", "--help", "run --help", "experiment ablation --help"]
+    words = [sys.executable, "-OO", "-c", WITHOUT_DOCSTRINGS, *lines]
+    environment = compiling.environment() | {"COLUMNS": "80"}
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    shown = "".join(command(*line.split()).out for line in lines)
+    assert done.stdout == f"{shown}{docstrings.__doc__}\n"
+
+
+OF_PLAYERS = ["--rules", RULES, "--opening-plies", 0]
+ENDS_WITH_FILES = {
+    "match": ["match", "random", "greedy", *OF_PLAYERS, "--games", 4, "--records", "x.jsonl"],
+    "tournament": [
+        *("tournament", "random", "greedy", *OF_PLAYERS, "--games", 2, "--records", "x.jsonl")
+    ],
+    "elo": [
+        *("elo", "--anchors", "random", "greedy", *OF_PLAYERS, "--games", 4, "--budget", 8),
+        *("--cache", "x.jsonl", "--png", "x.png"),
+    ],
+}
+
+
+@pytest.mark.parametrize("name", ENDS_WITH_FILES)
+def test_a_full_disk_costs_no_result(name, monkeypatch, plays):
+    def fail(path, content):
+        raise OSError(errno.ENOSPC, FULL, str(path))
+
+    def refuse(path, line):
+        raise CannotWriteError(f"{path}: cannot be written: {FULL}")
+
+    for module in (files, records):
+        monkeypatch.setattr(module, "write_whole", fail)
+    monkeypatch.setattr(results_cache, "append_line", refuse)
+    words = [*ENDS_WITH_FILES[name], "--json", "x.json"]
+    said = command(*words)
+    assert said.code == 2 and "greedy" in said.out and "written: " not in said.out
+    told = dict(line.split(": ", 1) for line in said.err.splitlines())
+    assert set(told) == {str(word) for word in words if str(word).startswith("x.")}
+    for line in told.values():
+        assert line.startswith(f"cannot be written: {FULL}; ")

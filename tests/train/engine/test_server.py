@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import errno
 import io
 import json
 import os
@@ -84,6 +85,29 @@ def test_a_reader_that_has_gone_ends_the_sessions():
     os.write(writing, b"a\n")
     asyncio.run(serve(protocol, read_from=data, write_to=theirs))
     assert protocol.closed
+
+
+def test_a_full_disk_costs_responses_but_no_session(monkeypatch, caplog):
+    (ours, theirs), (reader, writer), write = os.pipe(), os.pipe(), os.write
+    room = [7, 0, 0, 100]  # bytes that each write finds
+
+    def write_some(descriptor, data):
+        if descriptor != writer:
+            return write(descriptor, data)
+        if not (most := room.pop(0)):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return write(descriptor, data[:most])
+
+    os.write(theirs, b"a\nb\nc\n")
+    os.close(theirs)
+    monkeypatch.setattr(os, "write", write_some)
+    asyncio.run(serve(Echo(), read_from=ours, write_to=writer))
+    os.close(writer)
+    with open(reader) as sent:
+        cut, last = sent.read().splitlines()
+    assert (cut, json.loads(last)) == ('{"line"', {"line": "c"})
+    said = ["a response cannot be written: No space left on device"] * 2
+    assert [record.getMessage() for record in caplog.records] == said
 
 
 def test_input_that_cannot_be_read_ends_the_sessions(tmp_path):

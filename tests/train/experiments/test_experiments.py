@@ -1,6 +1,7 @@
 """Experiments as users run them: scales, cached results, folders, bad input, and a smoke test that
 goes through all of them."""
 
+import errno
 import json
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from train.experiments.lib.stats import Estimate, MatchCounts
 from train.experiments.lib.trainings import Trained
 from train.experiments.lib.work import Work
 from train.metrics.intervals import Curve, curves_figure
+from train.runtime import files
 from train.runtime.display import Table
 from train.runtime.errors import UsageError
 from wallgo_jax.game.rules import PRESETS
@@ -128,6 +130,19 @@ def test_an_experiment_writes_its_folder_and_is_reused(made, tmp_path):
     assert second.err == "python -m train study is now python -m train experiment\n"
     assert second.code == 0 and first.out.endswith(second.out)
     assert kept == {path: path.stat().st_mtime_ns for path in kept} and made == [1, 2]
+
+
+def test_a_full_disk_costs_no_report(made, tmp_path, monkeypatch):
+    def fail(path, content):
+        raise OSError(errno.ENOSPC, "No space left on device", str(path))
+
+    monkeypatch.setattr(files, "write_whole", fail)
+    said = command("experiment", "size", "--out", tmp_path / "out")
+    assert (said.code, made) == (2, [1, 2])
+    assert "one" in said.out and "written" not in said.out
+    lost = [line.partition(": cannot be written: No space")[0] for line in said.err.splitlines()]
+    names = [Path(path).name.partition("-")[0] for path in lost]
+    assert names == ["part", "part", "plot.svg", "README.md", "result.json"]
 
 
 def test_an_interrupted_experiment_goes_on_from_python_too(made, tmp_path):

@@ -3,6 +3,7 @@
 import time
 import types
 from typing import NamedTuple
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from train.loop.run_loop import OpenRun, iterations
 from train.metrics.writer import MetricsWriter
 from train.runtime.display import Display
 from train.runtime.errors import UsageError
+from train.runtime.files import CannotWriteError
 
 CONFIG = tiny.config()  # six iterations, of which every second is saved
 
@@ -73,6 +75,29 @@ def test_an_error_in_a_match_costs_no_iteration(run, saved, kind):
     assert str(caught.value) == f"the opponent has left{told}"
     assert saved == [2, 3]
     assert [row["iteration"] for row in read_rows(run.directory)] == [1, 2, 3]
+
+
+@pytest.mark.parametrize("has_room", [True, False])
+def test_an_iteration_whose_row_cannot_be_written_is_saved_first(run, saved, monkeypatch, has_room):
+    full = CannotWriteError("metrics.jsonl: cannot be written: No space left on device")
+    write = run.writer.write
+
+    def fail(row):
+        if row["iteration"] == 3:
+            if not has_room:
+                monkeypatch.setattr(run_loop, "save_checkpoint", Mock(side_effect=full))
+            raise full
+        return write(row)
+
+    monkeypatch.setattr(run.writer, "write", fail)
+    with pytest.raises(UsageError) as caught:
+        list(steps(run, lambda *_: {}))
+    message, command = str(caught.value), f"python -m train run --resume {run.directory}"
+    assert message.startswith(str(full)) and message.endswith(
+        f"go on with: {command}" if not has_room else f"to go on: {command}"
+    )
+    assert ("iteration 3 is saved" in message) == has_room
+    assert saved == ([2, 3] if has_room else [2])
 
 
 def test_rows_are_those_of_the_file_and_the_callers_time_is_not_the_runs(run, monkeypatch):

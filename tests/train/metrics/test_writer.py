@@ -2,16 +2,19 @@
 
 import importlib
 import json
+import os
+import subprocess
 import sys
 from types import SimpleNamespace
 
 import pytest
 
+from tests.support import compiling
 from tests.support.learner import tiny
 from tests.support.learner.commands import command, complaint, read_scalars
 from train.config import config_to_dict
 from train.metrics.rows import METRICS_FILE, read_rows
-from train.metrics.writer import MetricsWriter
+from train.metrics.writer import MetricsWriter, TensorBoardFile, WandbRun
 from train.runtime.errors import UsageError
 
 ROW = {
@@ -111,11 +114,51 @@ def test_a_service_that_refuses_is_one_line(told, tmp_path):
         write(tmp_path, [], config=config_to_dict(tiny.config("--tracking.wandb", "walls")))
 
 
+@pytest.mark.parametrize("mirror", ["tensorboard", "wandb"])
+def test_a_mirror_that_fails_costs_its_own_rows_alone(told, tmp_path, monkeypatch, capsys, mirror):
+    kind = {"tensorboard": TensorBoardFile, "wandb": WandbRun}[mirror]
+
+    close = kind.close
+
+    def fail(self, *row):
+        if not row:
+            close(self)
+        raise OSError(28, "No space left on device")
+
+    writer = write(tmp_path, [1], config=config_to_dict(tiny.config("--tracking.wandb", "walls")))
+    for name in ("write", "close"):
+        monkeypatch.setattr(kind, name, fail)
+    for number in (2, 3):
+        writer.write({"iteration": number, **ROW})
+    writer.close()
+    assert [row["iteration"] for row in read_rows(tmp_path / METRICS_FILE)] == [1, 2, 3]
+    steps = {"tensorboard": set(read_scalars(tmp_path)["loss/total"])}
+    steps["wandb"] = {entry[0] for entry in told if isinstance(entry[0], int)}
+    assert steps.pop(mirror) == {1} and [*steps.values()] == [{1, 2, 3}]
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.endswith(f"{mirror}: No space left on device; no rows from iteration 2 on go there")
+
+
 def test_without_the_package_the_extra_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     said = command("run", tiny.PATH, "--runs", tmp_path, "--tracking.wandb", "walls")
     assert "wallgo-jax[wandb]" in complaint(said)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_no_run_imports_pytorch(tmp_path):
+    (tmp_path / "torch.py").write_text("class Tensor: pass")
+    code = "import sys, train.metrics.writer; print('torch' in sys.modules); import torch"
+    environment = compiling.environment()
+    path = os.pathsep.join([str(tmp_path), environment.get("PYTHONPATH", "")])
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=environment | {"PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "False\n"
 
 
 def write_rows(path, rows, *, end=""):

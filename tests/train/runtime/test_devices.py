@@ -22,6 +22,7 @@ from tests.support.learner.commands import read_rows
 from tests.support.refusals import refusal
 from train.loop import training
 from train.loop.train_step import make_run_programs
+from train.runtime import cgroups
 from train.runtime import devices as devices_lib
 from train.runtime.devices import BY_BOARD, EVERYWHERE, ROWS_BY_BOARD, all_devices, set_gpu_flags
 
@@ -230,6 +231,25 @@ def test_all_cores_are_used_and_wait_for_one_another(monkeypatch):
     monkeypatch.setenv("NPROC", "3")
     devices_lib.use_all_cores()
     assert os.environ["NPROC"] == "3"
+
+
+@pytest.mark.parametrize(
+    ("quotas", "devices", "threads"),
+    [([], 64, "256"), ([1.4], 1, "4"), ([7.9, 12.0], 8, "32"), ([2.5], 2, "8"), ([0.2], 1, "4")],
+)
+def test_devices_follow_a_containers_share_of_the_cores(monkeypatch, quotas, devices, threads):
+    found = {}
+    monkeypatch.setattr(jax.config, "update", found.__setitem__)
+    monkeypatch.setattr(devices_lib, "_MOST_CPU_DEVICES", 64)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(64)), raising=False)
+    monkeypatch.setattr(os, "cpu_count", lambda: 64)
+    monkeypatch.setattr(cgroups, "cpu_quotas", lambda: iter(quotas))
+    for name in ("JAX_NUM_CPU_DEVICES", "NPROC"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("XLA_FLAGS", "")
+    devices_lib.use_all_cores()
+    assert (found["jax_num_cpu_devices"], os.environ["NPROC"]) == (devices, threads)
+    assert devices_lib.machine().startswith(f"{min([64, *map(round, quotas)]) or 1} cores, ")
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from train.metrics.rows import SELFPLAY_FORMATS, describe_matches
 from train.runtime import display as display_lib
-from train.runtime.display import Display, duration
+from train.runtime.display import Display, duration, waiting
 
 
 def row(done: int, **more: float) -> dict[str, float]:
@@ -97,6 +97,16 @@ def test_quiet_says_nothing(capsys):
         display.show(1, row(1))
         display.say("hello")
     assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize("is_quiet", [True, False])
+def test_a_quiet_wait_leaves_no_output_in_a_notebook(monkeypatch, is_quiet):
+    shown = []
+    monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
+    monkeypatch.setattr("IPython.display.display", shown.append)
+    with waiting("compiling", is_quiet=is_quiet):
+        pass
+    assert bool(shown) != is_quiet
 
 
 def test_seconds_of_a_task_leave_the_compiler_out(monkeypatch):

@@ -131,14 +131,31 @@ def test_only_one_holds_it_and_it_leaves_nothing(tmp_path):
         with files.locked(tmp_path / "runs" / "b"):
             pass
     assert re.fullmatch(
-        rf"{directory}: in use by process {os.getpid()} on \S+ since \d{{4}}-\d\d-\d\d "
-        r"\d\d:\d\d:\d\d\S*; wait for it or stop it, or choose another --name",
+        rf"{directory}: in use by this process \(process {os.getpid()} on \S+ since "
+        r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\S*\), where a run is open: `run\.close\(\)` saves it "
+        "and leaves the directory",
         str(raised.value),
     )
     assert list(tmp_path.iterdir()) == []
     with files.locked(directory):
         directory.mkdir()
     assert list((tmp_path / "runs").iterdir()) == [directory]
+
+
+def test_a_deleted_working_folder_is_told(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    told = "the working folder was deleted: change to another one"
+    with pytest.raises(UsageError, match=f"a: cannot be written: {told}"):
+        with files.locked(Path("a")):
+            pass
+    with pytest.raises(FileNotFoundError) as raised:
+        Path("a").resolve()
+    assert files.complaint_of(raised.value) == told
+    monkeypatch.chdir(tmp_path)
+    assert files.complaint_of(raised.value) is None
 
 
 def test_a_killed_process_holds_nothing(tmp_path):
@@ -150,7 +167,7 @@ def test_a_killed_process_holds_nothing(tmp_path):
         assert other.stdout is not None
         assert other.stdout.readline() == "held\n"
         with (
-            pytest.raises(UsageError, match=f"in use by process {other.pid} on"),
+            pytest.raises(UsageError, match=f"in use by process {other.pid} on .*; wait for it"),
             files.locked(directory),
         ):
             pass

@@ -10,7 +10,7 @@ import pytest
 from train.runtime import interrupts as interrupts_lib
 from train.runtime.interrupts import interrupts
 
-SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
+SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1]
 
 
 @pytest.fixture(autouse=True)
@@ -79,15 +79,31 @@ def test_the_text_can_be_shown_elsewhere(capfd):
     assert capfd.readouterr().out == ""
 
 
-def test_an_ignored_hangup_stays_ignored():
-    """As `nohup` starts a process."""
-    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+@pytest.mark.parametrize(
+    ("number", "handler"),
+    [
+        (signal.SIGHUP, signal.SIG_IGN),  # as `nohup` starts a process
+        (signal.SIGUSR1, signal.SIG_IGN),
+        (signal.SIGUSR1, lambda signum, frame: None),  # a launcher's, which queues the job again
+    ],
+)
+def test_what_others_have_set_stays(number, handler):
+    before = signal.signal(number, handler)
     try:
-        with interrupts("it is saved") as request:
-            signal.raise_signal(signal.SIGHUP)
+        with interrupts("it is saved", has_work=True) as request:
+            signal.raise_signal(number)
             assert not request()
+        assert signal.getsignal(number) == handler
     finally:
-        signal.signal(signal.SIGHUP, before)
+        signal.signal(number, before)
+
+
+def test_the_inner_of_two_requests_gets_a_signal():
+    with interrupts("the run is saved", has_work=True) as outer:
+        with interrupts("it is saved", has_work=True) as inner:
+            signal.raise_signal(signal.SIGUSR1)
+        assert inner() and not outer()
+    assert signal.getsignal(signal.SIGUSR1) == signal.SIG_DFL
 
 
 SAVING = """

@@ -56,23 +56,6 @@ def test_what_does_not_fit_names_the_largest_need_and_its_keys():
     )
 
 
-def test_a_container_has_less_memory_than_its_machine(tmp_path):
-    membership, root = tmp_path / "cgroup", tmp_path / "fs"
-    membership.write_text("4:memory:/box/inner\n0::/user/app\n")
-    for name, text in {
-        "memory/box/memory.limit_in_bytes": "3000\n",
-        "memory/memory.limit_in_bytes": "9223372036854771712\n",
-        "user/memory.max": "5000\n",
-        "user/app/memory.max": "max\n",
-    }.items():
-        path = root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    found = sorted(memory._group_limits(membership, root))
-    assert found == [3000, 5000, 9223372036854771712]
-    assert list(memory._group_limits(tmp_path / "none", root)) == []
-
-
 def test_memory_of_this_host():
     found = memory.device_memory()
     assert found is not None

@@ -17,6 +17,7 @@ from train.experiments.lib.work import Work
 from train.metrics.figure import save_figure
 from train.runtime.display import Table
 from train.runtime.files import plain_data, replace_bytes, replace_text, write_json
+from train.runtime.showing import is_unwritten, sparing
 from wallgo_jax import render
 from wallgo_jax._version import __version__
 
@@ -53,9 +54,9 @@ class Report:
         return Group(*self.tables, *map(Text, self.text))
 
 
-def paragraphs(docstring: str | None) -> list[str]:
+def paragraphs(docstring: str) -> list[str]:
     """The paragraphs of a module's docstring, without the legend of its shapes."""
-    parts = (docstring or "").strip().split("\n\n")
+    parts = docstring.strip().split("\n\n") if docstring else []
     parts = [part for part in parts if not _LEGEND.fullmatch(part)]
     return [each if each.startswith("- ") else " ".join(each.split()) for each in parts]
 
@@ -76,20 +77,23 @@ def write_report(
     report: Report, directory: Path, *, command: str, scale: Mapping[str, Any], work: Work
 ) -> list[Path]:
     """Write an experiment's page, figures and pictures into its directory, with the command that
-    makes it again and its scale, which has the seed; returns the files."""
+    makes it again and its scale, which has the seed; returns the files. One that cannot be written
+    does not cost the others, nor the report."""
     written = [directory / PAGE, directory / DATA]
     for picture in report.pictures:
         paths = [directory / f"{picture.name}.{ending}" for ending in ("svg", "png")]
         written += paths
-        if isinstance(picture.figure, str):
-            replace_text(paths[0], picture.figure)
-            replace_bytes(paths[1], render.png(picture.figure))
-        else:
-            for path in paths:
-                save_figure(picture.figure, path, caption=picture.caption)
+        with sparing(paths[0]):
+            if isinstance(picture.figure, str):
+                replace_text(paths[0], picture.figure)
+                replace_bytes(paths[1], render.png(picture.figure))
+            else:
+                for path in paths:
+                    save_figure(picture.figure, path, caption=picture.caption)
     for name, content in report.files.items():
         written.append(directory / name)
-        replace_text(written[-1], content)
+        with sparing(written[-1]):
+            replace_text(written[-1], content)
     origin = {
         "command": command,
         "scale": plain_data(scale),
@@ -105,7 +109,9 @@ def write_report(
     parts = [f"# {report.title}", f"```bash\n{command}\n```", where, *report.text]
     parts += [table.markdown() for table in report.tables]
     parts += [f"![{picture.name}]({picture.name}.svg)" for picture in report.pictures]
-    replace_text(written[0], "\n\n".join(parts) + "\n")
+    with sparing(written[0]):
+        replace_text(written[0], "\n\n".join(parts) + "\n")
     fields = {field: plain_data(getattr(report, field)) for field in ("title", "text", "tables")}
-    write_json(written[1], fields | {"made": origin, "data": plain_data(report.data)})
-    return written
+    with sparing(written[1]):
+        write_json(written[1], fields | {"made": origin, "data": plain_data(report.data)})
+    return [path for path in written if path.exists() and not is_unwritten(path)]

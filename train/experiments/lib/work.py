@@ -29,6 +29,7 @@ from train.runtime.devices import machine
 from train.runtime.errors import check_two_players
 from train.runtime.files import read_json, write_lines
 from train.runtime.host import fetch
+from train.runtime.showing import sparing
 from wallgo_jax.formats.records import Record
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import State
@@ -90,13 +91,13 @@ class Work:
 
         `name` begins its file's name; `settings` are all that decides the result, and `make`
         returns it, both JSON-ready; `seconds_before` is time that interrupted calls have spent.
-        A damaged file, or one that cannot be written, is a UsageError.
+        A damaged file is a UsageError; a piece whose file cannot be written is used all the same.
         """
         finished = self.find(name, settings)
         if finished is not None:
             return finished
         began = time.perf_counter()
-        result = make()
+        result, path = make(), self._path(name, settings)
         piece = {
             "settings": settings,
             "seconds": seconds_before + time.perf_counter() - began,
@@ -104,8 +105,11 @@ class Work:
             "day": datetime.datetime.now(datetime.UTC).date().isoformat(),
             "result": result,
         }
-        write_lines(self._path(name, settings), [json.dumps(piece)])
-        return self.find(name, settings)
+        text = json.dumps(piece)
+        with sparing(path, "the next call makes it again"):
+            write_lines(path, [text])
+        self._used[path] = json.loads(text)  # as it is read by the next call
+        return self._used[path]["result"]
 
     @property
     def hours(self) -> float:
