@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from train.loop.run_loop import iterations
 
 from tests.support.compiling import count_compilations
 from tests.support.learner import tiny
-from train.loop.run_loop import iterations
 from train.loop.training import open_run
 
 ITERATIONS, FIRST = 3000, 100

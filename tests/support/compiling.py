@@ -9,7 +9,6 @@ program compiled under one setting is used under the other.
 import contextlib
 import functools
 import os
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -60,20 +59,11 @@ def as_users() -> Iterator[None]:
     """Compile as users do, with XLA's optimizations."""
     global _is_quick
     before, _is_quick = _is_quick, False
-    forget_programs()
     try:
         with _as_users(True):
             yield
     finally:
         _is_quick = before
-        forget_programs()
-
-
-def forget_programs() -> None:
-    """Runs compile programs of their own, whatever an earlier one compiled under which settings."""
-    train_step = sys.modules.get("train.loop.train_step")
-    if train_step is not None:
-        train_step._shared.cache_clear()
 
 
 @contextlib.contextmanager

@@ -1,6 +1,5 @@
 """A run as an object: iterated, looked at, stopped and gone on with."""
 
-import contextlib
 import io
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -25,11 +24,11 @@ from train.api.players import AnyPlayer, Player, make_player, player_of_weights
 from train.arena.result import MatchResult
 from train.config import RunConfig
 from train.data.replay import newest_games, position_bytes
-from train.loop.evaluation import final_matches
+from train.loop.boards import rules_of_board, variants_of
+from train.loop.finish import write_game
+from train.loop.iterations import Iteration, iterations
+from train.loop.reporting import save
 from train.loop.run_directory import plain_path, resumed_config
-from train.loop.run_loop import OpenRun, iterations, save
-from train.loop.selfplay import rules_of_board, variants_of
-from train.loop.training import open_run, write_game
 from train.metrics.figure import Axis, metrics_figure
 from train.metrics.rows import Row
 from train.network import Variables
@@ -76,14 +75,11 @@ class Run:
     ) -> None:
         """Open a run; see `start` and `resume`."""
         self.config, self.directory = config, directory
-        self._stack = contextlib.ExitStack()
-        opened = open_run(config, directory, resume=is_resumed, is_quiet=not progress)
-        self._open: OpenRun | None = self._stack.enter_context(opened)
-        self._state = self._open.state
-        self._iterations = iterations(self._open)
-        self._unsaved: Row | None = None
+        self._steps = iterations(config, directory, resume=is_resumed, is_quiet=not progress)
+        self._now: Iteration | None = next(self._steps)  # None once it is closed
+        self._is_saved = True
         self._kept: tuple[Variables, list[Game]] | None = None  # what a closed run still shows
-        self.rows: list[Row] = list(self._open.rows)
+        self.rows: list[Row] = list(self._now.run.rows)
 
     def __enter__(self) -> "Run":
         return self
@@ -105,24 +101,24 @@ class Run:
         self._opened()
         try:
             with interrupts("the iteration is saved", has_work=True) as is_interrupted:
-                after = next(self._iterations, None)
+                after = next(self._steps, None)
         except BaseException:
             # The state that the iteration consumed is gone.
             self._release()
             raise
-        if after is None:
+        if after is None or after.row is None:
             raise StopIteration
-        self._state, row = after
-        self._unsaved = row
-        self.rows.append(row)
+        self._now = after
+        self._is_saved = False
+        self.rows.append(after.row)
         if is_interrupted():
             self.save()
             raise KeyboardInterrupt
-        return row
+        return after.row
 
     def __repr__(self) -> str:
         done = f"{self.iterations} of {self.config.iterations} iterations"
-        return f"<train.Run {self.directory}, {done}{', closed' if self._open is None else ''}>"
+        return f"<train.Run {self.directory}, {done}{', closed' if self._now is None else ''}>"
 
     def _repr_png_(self) -> bytes | None:
         """Draw the curves for a notebook."""
@@ -142,14 +138,12 @@ class Run:
         """The weights that play, as NumPy arrays: averaged ones where the run averages them."""
         if self._kept is not None:
             return self._kept[0]
-        self._opened()
-        return jax.tree.map(np.array, fetch(self._state.learner.player))
+        return jax.tree.map(np.array, fetch(self._opened().state.learner.weights))
 
     @property
     def replay(self) -> ReplayStatistics:
         """Figures of the replay."""
-        self._opened()
-        state = self._state.replay_state
+        state = self._opened().state.replay_state
         rows, boards = state.plies.terminated.shape
         written, finished, ply = fetch((state.written, state.finished, state.plies.position.ply))
         held = min(int(written), rows)
@@ -167,9 +161,9 @@ class Run:
         first; fewer where there are not as many. A run that is closed keeps the newest 16."""
         if self._kept is not None:
             return self._kept[1][:count]
-        self._opened()
-        games = newest_games(self._state.replay_state, variants_of(self.config), count)
+        replay_state = self._opened().state.replay_state
         config = self.config
+        games = newest_games(replay_state, variants_of(config), count)
         return [replay_actions(rules_of_board(config, board), actions) for board, actions in games]
 
     def player(self, simulations: int | None = None, *, rules: AnyRules | None = None) -> Player:
@@ -227,9 +221,10 @@ class Run:
 
     def save(self) -> None:
         """Save a checkpoint now, unless this iteration has one."""
-        if self._unsaved is not None:
-            save(self._opened(), self._state, self._unsaved)
-            self._unsaved = None
+        now = self._opened()
+        if not self._is_saved:
+            save(now.run, now.state, now.row)
+            self._is_saved = True
 
     def finish(self) -> list[MatchResult]:
         """Run the iterations that are left, play the final matches, write them and close.
@@ -240,17 +235,19 @@ class Run:
         """
         for _ in self:
             pass
-        opened = self._opened()
+        now = self._opened()
         with self:
-            write_game(opened, self._state)
+            write_game(now.run, now.state)
             if not self.config.evaluation.opponents:
                 return []
-            weights = self._state.learner.player
-            return final_matches(self.config, weights, self.directory, opened.display)
+            from train.loop.evaluation import final_matches
+
+            weights = now.state.learner.weights
+            return final_matches(self.config, weights, self.directory, now.run.display)
 
     def close(self) -> None:
         """Save what is not saved and leave the directory to others; further calls do nothing."""
-        if self._open is not None:
+        if self._now is not None:
             try:
                 self.save()
                 self._kept = self.weights, self.newest_games(_GAMES_KEPT)
@@ -265,17 +262,17 @@ class Run:
         """The curves as a figure of matplotlib, over `iteration`, `hours` or `positions`."""
         return metrics_figure({self.config.name: self.rows}, axis=axis)
 
-    def _opened(self) -> OpenRun:
-        if self._open is None:
+    def _opened(self) -> Iteration:
+        if self._now is None:
             raise UsageError(
                 f"{self.directory}: the run is closed; train.resume({str(self.directory)!r}) goes "
                 "on with it"
             )
-        return self._open
+        return self._now
 
     def _release(self) -> None:
-        self._open = None
-        self._stack.close()
+        self._now = None
+        self._steps.close()
 
 
 def start(

@@ -91,7 +91,8 @@ def million_games(
     has_times = selfplay["turn_ms"] is not None or limits is not None
     if config.search.rounds or shape.opponent or not has_times:
         return None
-    evaluations = trainer.evaluations(config, shape.full_search_prob, 1.0)
+    share = 1.0 if shape.full_search_prob is None else shape.full_search_prob
+    evaluations = trainer.evaluations(config, share, 1.0)
     simulations = MILLION * plies_a_game / shape.boards * evaluations
     steps = MILLION * plies_a_game / (shape.boards * shape.plies) * config.learner.steps
     parts, dtype = trainer.census_of(config), config.network.dtype

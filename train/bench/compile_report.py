@@ -31,8 +31,11 @@ from train.bench.search import NETWORK, UNIFORM, make_searcher
 from train.bench.timing import compile_traced
 from train.config import RunConfig, config_to_dict
 from train.data.selfplay import first_boards
-from train.loop.start import load_opponent
-from train.loop.train_step import RunPrograms
+from train.loop import programs
+from train.loop.boards import variants_of
+from train.loop.memory import LEARNING, SELFPLAY, traces_of_run
+from train.loop.opponent_weights import load_opponent
+from train.loop.tables import tables_of
 from train.network import channels_of
 from train.runtime.devices import AXIS, BY_BOARD, EVERYWHERE, Devices, tracing_for
 from train.runtime.display import Table
@@ -49,7 +52,7 @@ WAY_DOWN = 2.2
 COUNTED = ("gather", "gather indices", "scatter", "sort", "convert", "copy")
 _MAIN = {
     **dict.fromkeys(("tree", "search", "selfplay"), "train/search/"),
-    "learn": "train/loop/train_step.py",
+    "learn": "train/loop/programs.py",
 }
 """Where the main loop of a program stands: over simulations, rounds of them, or steps."""
 _GPU_OPTIONS = {"xla_gpu_enable_triton_gemm": False, "xla_gpu_autotune_level": 0}
@@ -132,9 +135,17 @@ def make_traces(
         self-play cannot be loaded.
     """
     boards, rules = config.selfplay.boards, config.rules
-    devices.check_divides(selfplay_boards=boards, learner_batch=config.learner.batch)
-    programs = RunPrograms(config, devices, load_opponent(config))
-    weights = devices.like(programs.network.shapes, EVERYWHERE)
+    opponent = load_opponent(config)
+    tables = tables_of(config, devices, opponent)
+    network_alone = programs.network_of(tables.learn)
+    variants = variants_of(config)
+    weights = devices.like(network_alone.shapes, EVERYWHERE)
+
+    def of_run() -> dict[str, list[Traced]]:
+        like = programs.state_like(tables, variants)
+        theirs = None if opponent is None else opponent.trained.variables
+        done = config.iterations - 1
+        return traces_of_run(config, tables, like, variants, theirs, done=done)
 
     def env() -> Traced:
         env = env_lib.make(rules)
@@ -147,7 +158,7 @@ def make_traces(
     def network() -> Traced:
         channels = len(channels_of(config.network, rules.players))
         planes = jax.ShapeDtypeStruct((boards, rules.size, rules.size, channels), jnp.bool_)
-        return jax.jit(programs.network.evaluate).trace(weights, devices.like(planes, BY_BOARD))
+        return jax.jit(network_alone.evaluate).trace(weights, devices.like(planes, BY_BOARD))
 
     def move(kind: str, variables: Any) -> Traced:
         search = make_searcher(kind, config, simulations)
@@ -157,7 +168,7 @@ def make_traces(
             return search(variables, states, key)
 
         program = devices.per_device(on_device, (EVERYWHERE, BY_BOARD, EVERYWHERE), BY_BOARD)
-        states = State(programs.variants, jax.eval_shape(first_boards, programs.variants).position)
+        states = State(variants, jax.eval_shape(first_boards, variants).position)
         key = devices.like(jax.eval_shape(jax.random.key, 0), EVERYWHERE)
         return jax.jit(program).trace(variables, devices.like(states, BY_BOARD), key)
 
@@ -166,8 +177,8 @@ def make_traces(
         "network": network,
         "tree": lambda: move(UNIFORM, ()),
         "search": lambda: move(NETWORK, weights),
-        "selfplay": lambda: programs.self_play(config.iterations - 1).trace(),
-        "learn": programs.learning.trace,
+        "selfplay": lambda: of_run()[SELFPLAY][-1],
+        "learn": lambda: of_run()[LEARNING][0],
     }
 
 

@@ -31,6 +31,7 @@ from train.runtime.devices import (
     broadcast_boards,
     device_key,
 )
+from train.runtime.fields import check
 from train.search import mctx_engine
 from train.search.config import SearchConfig
 from train.search.evaluator import (
@@ -69,7 +70,7 @@ def make_searcher(kind: str, config: RunConfig, simulations: int) -> Search:
         evaluate = make_uniform_evaluator(is_public=True)
         return _make_public_search(evaluate, config, simulations)
     if kind in (MCTX, MCTX_NETWORK):
-        options = dataclasses.replace(options, engine="mctx", rounds=False)
+        options = check(dataclasses.replace(options, engine="mctx", rounds=False))
     if kind in (NETWORK, MCTX_NETWORK):
         evaluate = evaluator_for(network, config.rules)
     elif kind == PLANES:

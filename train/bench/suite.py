@@ -136,7 +136,7 @@ class Request:
             for name, part in ((name, AGAINST[name]) for name in self.against):
                 if part not in self.parts:
                     raise ValueError(f"--against {name!r} is for --what {part}")
-            is_capped = self.config.selfplay.full_search_prob != 1
+            is_capped = self.config.selfplay.full_search_prob is not None
             if SHARES in self.against and is_capped:
                 raise ValueError(f"--against {SHARES} needs --selfplay.full_search_prob 1")
 

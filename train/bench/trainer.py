@@ -11,6 +11,7 @@ a million games.
 B boards, N samples, H W cells, C planes.
 """
 
+import contextlib
 import dataclasses
 import math
 import time
@@ -35,10 +36,13 @@ from train.bench.timing import (
 from train.config import EvaluationConfig, RunConfig
 from train.data.openings import no_opening
 from train.data.selfplay import Boards
-from train.loop import training
-from train.loop.numbers import numbers_of
-from train.loop.run_loop import iterations
-from train.loop.train_step import make_run_programs
+from train.loop import programs
+from train.loop.boards import variants_of
+from train.loop.iterations import iterations
+from train.loop.programs import init, iteration_keys
+from train.loop.reporting import save
+from train.loop.stages import BOOTSTRAP, simulations_of
+from train.loop.tables import tables_of
 from train.metrics.rows import Row
 from train.network import (
     Network,
@@ -63,17 +67,23 @@ BOARDS, MOST_POSITIONS = 256, 50_000
 def make_selfplay_bench(config: RunConfig, boards: int, devices: Devices) -> Benchmark:
     """Compile an iteration of self-play; boards begin anywhere in their games."""
     config = steady(config, boards, devices.count)
-    programs, numbers = make_run_programs(config, devices), numbers_of(config)
+    tables = tables_of(config, devices)
+    variant = devices.place(variants_of(config), BY_BOARD)
     network = network_for(config.network, config.rules.players)
     variables = jax.device_put(network.init(jax.random.key(0)), devices.sharding(EVERYWHERE))
     positions = spread_boards(config.rules, boards, devices).position
     opening = jax.device_put(no_opening(boards), devices.sharding(BY_BOARD))
-    play, stats = compile_traced(lambda: programs.self_play(0).trace())
+    spread = Boards(positions, opening, seat=None)
+    key = iteration_keys(tables.learn, config.seed, 0).play
+    simulations = simulations_of(config, 0)
+    play, stats = compile_traced(
+        lambda: programs.play.trace(tables.play, simulations, variables, variant, spread, key)
+    )
     sum_up = jax.jit(lambda plies: sum(map(count_set, jax.tree.leaves(plies)), jnp.uint32(0)))
 
     def call(boards: Boards, number: int) -> tuple[Boards, dict[str, jax.Array]]:
-        key = programs.keys(number).play
-        boards, plies, metrics = play(numbers, variables, programs.variant, boards, key)
+        key = iteration_keys(tables.learn, config.seed, number).play
+        boards, plies, metrics = play(tables.play, variables, variant, boards, key)
         sums = {name: getattr(metrics.sums, name) for name in ("positions", "full")}
         sums["games"] = metrics.by_board.games
         return boards, sums | {CHECKSUM: sum_up(plies)}
@@ -82,7 +92,6 @@ def make_selfplay_bench(config: RunConfig, boards: int, devices: Devices) -> Ben
         full = sums.pop("full")
         return sums | {"evaluations": evaluations(config, full, sums["positions"])}
 
-    spread = Boards(positions, opening, seat=None)
     return make_call_bench(SELFPLAY, boards, call, spread, stats, amounts)
 
 
@@ -143,16 +152,24 @@ def make_learner_bench(config: RunConfig, batch: int, devices: Devices) -> Bench
         learner=dataclasses.replace(config.learner, steps=STEPS),
         replay=dataclasses.replace(config.replay, positions=rows * boards),
     )
-    programs = make_run_programs(config, devices)
-    state = programs.init()
-    boards_now, replay, player = state.boards, state.replay_state, state.learner.player
+    tables = tables_of(config, devices)
+    variant = devices.place(variants_of(config), BY_BOARD)
+    state = init(tables, variant, config.seed)
+    boards_now, replay, weights = state.boards, state.replay_state, state.learner.weights
     for index in range(-(-rows // config.selfplay.plies)):
-        boards_now, played, _ = programs.play(0, player, boards_now, programs.keys(index).play)
-        replay, _ = programs.replay.write(replay, played)
-    _, stats = compile_traced(programs.learning.trace, lambda traced: programs.learning.compiled)
+        key = iteration_keys(tables.learn, config.seed, index).play
+        boards_now, played, _ = programs.play(
+            tables.play, BOOTSTRAP, weights, variant, boards_now, key
+        )
+        replay, _ = programs.write(tables.learn.place, replay, played)
+    keys = iteration_keys(tables.learn, config.seed, 0).learn
+    _, stats = compile_traced(
+        lambda: programs.trace_learning(tables.learn, state.learner, replay, variant, keys)
+    )
 
     def call(learner: Any, number: int) -> tuple[Any, dict[str, Any]]:
-        learner, metrics = programs.learn(learner, replay, programs.keys(number).learn, STEPS)
+        keys = iteration_keys(tables.learn, config.seed, number).learn
+        learner, metrics = programs.learn(tables.learn, learner, replay, variant, keys, STEPS)
         return learner, {CHECKSUM: [(each.losses.loss, each.gradient_norm) for each in metrics]}
 
     def amounts(length: int, sums: dict[str, Any]) -> dict[str, float]:
@@ -284,15 +301,16 @@ def train_a_little(config: RunConfig, directory: Path, minutes: float | None) ->
         short, minutes = dataclasses.replace(short, iterations=ITERATIONS), math.inf
     seconds = 60 * (MINUTES if minutes is None else minutes)
     rows = []
-    with training.open_run(short, runs / short.name, resume=False) as run:
+    with contextlib.closing(iterations(short, runs / short.name)) as run:
+        next(run)
         started = time.perf_counter()
-
-        def is_over() -> bool:
-            return time.perf_counter() - started >= seconds
-
-        for _, row in iterations(run, should_stop=is_over):
-            rows.append(row)
-        took = time.perf_counter() - started
+        took = 0.0
+        for now in run:
+            rows.append(now.row)
+            took = time.perf_counter() - started
+            if took >= seconds:
+                save(now.run, now.state, now.row)
+                break
     return [
         f"{len(rows)} iterations of `{config.name}`: {took:.0f} s, compilation left out",
         *training_lines(rows),

@@ -69,7 +69,7 @@ def export(player: str, out: Path, matches: Sequence[Path] = ()) -> TrainedNetwo
 def _about(trained: TrainedNetwork) -> dict[str, Any]:
     """Entries of the card, with the run's time to strength where `bench` has measured it."""
     from train.experiments.strength import CURVE_FILE
-    from train.loop.start import provenance
+    from train.loop.history import provenance
 
     about = provenance(trained)
     path = None if trained.run is None else trained.run / CURVE_FILE

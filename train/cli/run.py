@@ -100,18 +100,14 @@ class Fit:
         config, runs = _config_and_runs(self, overrides)
         if not self.records and self.resume is None:
             raise UsageError("fit: --records names no file")
-        from train.loop import fit
+        from train.loop.fit import fit
+        from train.loop.recorded import DEFAULT_VALIDATION, RecordFiles, saved_records
 
-        records, validation = self.records, self.validation
-        if self.resume is not None:
-            records, validation = fit.saved_records(runs / config.name, records, validation)
-        finished = fit.fit(
-            config,
-            records,
-            runs,
-            validation=fit.DEFAULT_VALIDATION if validation is None else validation,
-            resume=self.resume is not None,
-        )
+        if self.resume is None:
+            records = RecordFiles(self.records, self.validation or DEFAULT_VALIDATION)
+        else:
+            records = saved_records(runs / config.name, self.records, self.validation)
+        finished = fit(config, records, runs, resume=self.resume is not None)
         return 0 if finished else EXIT_INTERRUPTED
 
 

@@ -10,6 +10,7 @@ from train.config.reading import in_toml as in_toml
 from train.config.reading import keys_of as keys_of
 from train.config.reading import read_config as read_config
 from train.config.reading import read_saved_config as read_saved_config
+from train.config.reading import written_values as written_values
 from train.config.rule_sets import RuleSet as RuleSet
 from train.config.rule_sets import read_any_rules as read_any_rules
 from train.config.rule_sets import read_rule_sets as read_rule_sets

@@ -21,7 +21,7 @@ import pydantic
 
 from train.config.rule_sets import read_any_rules, write_rule_sets
 from train.config.run import CONFIG_FILE, OWN_FIELD, RunConfig
-from train.functions import Function, refuse_functions
+from train.functions import refuse_functions
 from train.runtime.errors import UsageError, usage_errors, validation_errors
 from train.runtime.files import read_json, read_toml
 from wallgo_jax.cli.docstrings import docstring_of
@@ -195,6 +195,7 @@ def keys_of(config: RunConfig) -> list[Key]:
 
 def _keys_of_table(values: Any, table: str, defaults: Any) -> Iterator[Key]:
     entries, tables = _entries_of(type(values)), []
+    written, usual = written_values(values), written_values(defaults)
     for field in dataclasses.fields(values):
         if table == "" and field.name == OWN_FIELD:
             continue
@@ -212,9 +213,16 @@ def _keys_of_table(values: Any, table: str, defaults: Any) -> Iterator[Key]:
             base = default if field.name in _HEURISTICS else type(value)()
             tables.append((value, f"{table}.{field.name}".lstrip("."), base))
         else:
-            yield Key(table, field.name, _plain(value), _plain(default), *entries[field.name])
+            said = written[field.name], usual[field.name]
+            yield Key(table, field.name, *said, *entries[field.name])
     for inner, path, base in tables:
         yield from _keys_of_table(inner, path, base)
+
+
+def written_values(table: Any) -> dict[str, Any]:
+    """The values of a config's table as JSON has them: lists for tuples, names for functions, the
+    number that switches something off for None."""
+    return pydantic.TypeAdapter(type(table)).dump_python(table, mode="json")
 
 
 def _entries_of(table: type) -> dict[str, tuple[str, str, str]]:
@@ -233,13 +241,6 @@ def _entries_of(table: type) -> dict[str, tuple[str, str, str]]:
         unit, meaning, more = (part or "" for part in entry.group("unit", "meaning", "more"))
         entries[attribute.arg_name] = (unit, meaning, more)
     return entries
-
-
-def _plain(value: Any) -> Any:
-    """The value as TOML and JSON have it: lists for tuples, names for functions."""
-    if isinstance(value, Function):
-        return value.name
-    return [_plain(each) for each in value] if isinstance(value, tuple) else value
 
 
 _WIDTH = 98

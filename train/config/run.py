@@ -306,7 +306,7 @@ class RunConfig:
             yield from self._opponent_conflicts()
         if self.rules.players != 2:
             where = f"with rules of {self.rules.players} players: a search knows the value of"
-            if self.learner.value_mix > 0 and self.network.value == "wdl":
+            if self.learner.value_mix and self.network.value == "wdl":
                 yield f"learner.value_mix must be 0 for network.value 'wdl' {where} one of them"
             if self.learner.td_steps > 0:
                 yield f"learner.td_steps must be 0 {where} the player to move alone"

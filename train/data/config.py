@@ -1,14 +1,26 @@
 """Options of self-play and replay."""
 
+import dataclasses
 from typing import Annotated, Literal
 
-from pydantic import Field
-from pydantic.dataclasses import dataclass
+from pydantic import Field, model_validator
 
-from train.runtime.fields import STRICT, AtLeastOne, Count, Positive, Real, Share
+from train.runtime.fields import (
+    STRICT,
+    AtLeastOne,
+    Count,
+    Positive,
+    Real,
+    Share,
+    ShareOrOff,
+    unless,
+)
+
+_Temperature = Annotated[Real, Field(ge=0, le=100)]
+_Chance = Annotated[Real, Field(gt=0, le=1)]
 
 
-@dataclass(frozen=True, config=STRICT)
+@dataclasses.dataclass(frozen=True)
 class SelfPlayConfig:
     """Amount of self-play in an iteration, and depth of its searches.
 
@@ -59,35 +71,39 @@ class SelfPlayConfig:
         plies teach the policy.
     """
 
+    __pydantic_config__ = STRICT
+
     boards: AtLeastOne = 256
     plies: AtLeastOne = 32
-    full_search_prob: Annotated[Real, Field(gt=0, le=1)] = 1.0
+    full_search_prob: Annotated[_Chance | None, *unless(1.0)] = None
     cheap_simulations: AtLeastOne = 4
-    cheap_policy_weight: Share = 0.0
-    policy_surprise_weight: Share = 0.0
+    cheap_policy_weight: ShareOrOff = None
+    policy_surprise_weight: ShareOrOff = None
     cheap_noise: bool = False
-    setup_prob: Share = 0.0
+    setup_prob: ShareOrOff = None
     opening_prob: Share = 1.0
     opening_plies: Count = 0
-    random_opening_prob: Share = 0.0
-    temperature: Annotated[Real, Field(ge=0, le=100)] = 0.0
+    random_opening_prob: ShareOrOff = None
+    temperature: Annotated[_Temperature | None, *unless(0.0)] = None
     final_temperature: Annotated[Real, Field(ge=0.01, le=100)] = 0.2
     temperature_halflife: Positive = 7.0
     bootstrap_iterations: Count = 0
     bootstrap_player: str = "greedy"
     opponent: str = ""
 
-    def __post_init__(self) -> None:
-        if self.random_opening_prob > 0 and self.opening_plies == 0 and self.setup_prob == 0:
+    @model_validator(mode="after")
+    def _agree(self) -> "SelfPlayConfig":
+        if self.random_opening_prob and not self.opening_plies and not self.setup_prob:
             raise ValueError(
                 "random_opening_prob must be 0 where opening_plies and setup_prob are 0"
             )
         last = self.final_temperature
-        if 0 < self.temperature < last:
+        if self.temperature is not None and self.temperature < last:
             raise ValueError(f"temperature must be 0 or at least final_temperature ({last:g})")
+        return self
 
 
-@dataclass(frozen=True, config=STRICT)
+@dataclasses.dataclass(frozen=True)
 class ReplayConfig:
     """Number of positions that are kept to learn from, and their place.
 
@@ -96,6 +112,8 @@ class ReplayConfig:
       memory: where it lies and is sampled: `device` or `host`. `host` is for devices with too
         little memory; the CPU then samples.
     """
+
+    __pydantic_config__ = STRICT
 
     positions: AtLeastOne = 200_000
     memory: Literal["device", "host"] = "device"

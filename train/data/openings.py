@@ -12,7 +12,6 @@ import jax
 import jax.numpy as jnp
 
 from train.data.config import SelfPlayConfig
-from train.runtime.fields import is_off
 from train.search.puct import draw_at
 from train.search.search import SearchResult
 from wallgo_jax.game import actions
@@ -46,8 +45,8 @@ def open_games(
     )
     shape, begins = position.ply.shape, position.ply == 0
 
-    def draw(key: jax.Array, chance: float) -> jax.Array:
-        return jax.random.bernoulli(key, jnp.float32(chance), shape)
+    def draw(key: jax.Array, chance: float | None) -> jax.Array:
+        return jax.random.bernoulli(key, jnp.float32(0 if chance is None else chance), shape)
 
     has_plies = draw(plies_key, options.opening_prob)
     plies = jax.random.randint(count_key, shape, 1, max(options.opening_plies, 1) + 1, jnp.int32)
@@ -67,13 +66,13 @@ def explore(
     keys = jax.random.split(jax.random.fold_in(key, _SALT + 1), 3)
     slot, ply = result.slot, states.position.ply
     is_drawn = jnp.zeros(slot.shape, bool)
-    if not is_off(options.temperature):
+    if options.temperature is not None:
         slot = draw_at(keys[0], result.policy, temperature_at(ply, options)[:, None])
     if _draws_openings(options):
         since_setup = ply - states.variant.num_placements
         is_drawn = jnp.where(since_setup < 0, opening.has_setup, since_setup < opening.plies)
         drawn = jax.random.categorical(keys[1], result.prior).astype(jnp.int32)
-        if not is_off(options.random_opening_prob):
+        if options.random_opening_prob is not None:
             drawn = jnp.where(opening.is_random, draw_legal(keys[2], states), drawn)
         slot = jnp.where(is_drawn, drawn, slot)
     return slot, is_drawn
@@ -88,10 +87,11 @@ def draw_legal(key: jax.Array, states: State) -> jax.Array:
 def temperature_at(ply: jax.Array, options: SelfPlayConfig) -> jax.Array:
     """float32[...]: the temperature of a ply, which decays by halves towards the final one."""
     left = jnp.exp2(-ply.astype(jnp.float32) / options.temperature_halflife)
-    first, last = options.temperature, options.final_temperature
+    first = 0.0 if options.temperature is None else options.temperature
+    last = options.final_temperature
     return last + (first - last) * left
 
 
 def _draws_openings(options: SelfPlayConfig) -> bool:
     """Whether some games open with drawn plies."""
-    return not is_off(options.setup_prob) or options.opening_plies > 0
+    return options.setup_prob is not None or options.opening_plies > 0

@@ -36,6 +36,19 @@ class Examples(NamedTuple):
     game: jax.Array  # int32[N]
 
 
+class RecordedPositions(NamedTuple):
+    """Positions of recorded games on the device: those to learn, and those to check on."""
+
+    examples: Examples
+    learned: jax.Array  # int32[M]
+    held_back: jax.Array  # int32[C, n], whole batches of those to check on
+
+    def draw(self, key: jax.Array, size: int) -> jax.Array:
+        """int32[size]: positions to learn, drawn with replacement; the key is consumed."""
+        count = self.learned.shape[0]
+        return self.learned[jax.random.randint(key, (size,), 0, count, jnp.int32)]
+
+
 class RecordedGames(NamedTuple):
     """Records and the places in files that errors name."""
 

@@ -17,7 +17,6 @@ from train.data.frozen_opponent import search_both_sides
 from train.data.openings import Opening, draw_legal, explore, no_opening, open_games
 from train.data.outcomes import Outcome
 from train.data.replay import Trajectory
-from train.runtime.fields import is_off
 from train.search.search import Search
 from wallgo_jax.board import bitboard
 from wallgo_jax.game import referee
@@ -158,9 +157,9 @@ def make_selfplay(
         drawn = jax.random.split(key, options.plies), is_full
         boards, played = jax.lax.scan(ply, boards, drawn)
         sums, plies = _sum_up(played, is_full), played.plies
-        if played.surprise is not None:
-            share, weight = options.policy_surprise_weight, plies.policy_weight
-            weight = surprise_weights(weight, played.surprise, share=share)
+        share = options.policy_surprise_weight
+        if played.surprise is not None and share is not None:
+            weight = surprise_weights(plies.policy_weight, played.surprise, share=share)
             plies = plies._replace(policy_weight=weight)
         return boards, plies, sums
 
@@ -169,7 +168,8 @@ def make_selfplay(
 
 def toss_coins(key: jax.Array, options: SelfPlayConfig) -> jax.Array:
     """bool[T], the plies of an iteration that are searched in full; the key is consumed."""
-    return jax.random.bernoulli(key, jnp.float32(options.full_search_prob), (options.plies,))
+    chance = 1 if options.full_search_prob is None else options.full_search_prob
+    return jax.random.bernoulli(key, jnp.float32(chance), (options.plies,))
 
 
 def _play_ply(
@@ -216,7 +216,7 @@ def _play_ply(
         plies=plies,
         is_drawn=is_drawn,
         figures=policy_figures(result.policy, states),
-        surprise=None if is_off(options.policy_surprise_weight) else result.surprise,
+        surprise=None if options.policy_surprise_weight is None else result.surprise,
         seat=seat,
     )
     if seat is not None:
@@ -226,10 +226,10 @@ def _play_ply(
     return Boards(position, opening, seat), played
 
 
-def _policy_weight(is_full: jax.Array, is_left_out: jax.Array, cheap: float) -> jax.Array:
+def _policy_weight(is_full: jax.Array, is_left_out: jax.Array, cheap: float | None) -> jax.Array:
     """float32[B]: 1 for plies that were searched in full, `cheap` for the others, 0 for those that
     are left out."""
-    if is_off(cheap):
+    if cheap is None:
         return (is_full & ~is_left_out).astype(jnp.float32)
     return jnp.where(is_left_out, 0.0, jnp.where(is_full, 1.0, cheap)).astype(jnp.float32)
 

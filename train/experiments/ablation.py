@@ -41,9 +41,11 @@ from train.experiments.lib.pages import PAGE, Report, write_report
 from train.experiments.lib.scales import Count, Pairs, Plies, Scale, validated
 from train.experiments.lib.trainings import Trained, Variant
 from train.experiments.lib.work import Work, play_games
-from train.loop.selfplay import make_bootstrap, stage_at
-from train.loop.start import code_in_words, start_of
-from train.loop.train_step import make_run_programs
+from train.loop.first_weights import start_of
+from train.loop.history import code_in_words
+from train.loop.opponent_weights import load_opponent
+from train.loop.stages import make_teacher, simulations_of
+from train.loop.tables import tables_of
 from train.players.registry import make_player
 from train.runtime.display import Table
 from train.runtime.errors import (
@@ -254,9 +256,10 @@ class Ablation:
         with usage_errors(f"ablation: {change.name}"):
             check_two_players(rules, "a match")
             check_opening(rules, max(self.options.opening_plies))
-            make_bootstrap(change.config)
+            make_teacher(change.config)
             start_of(change.config, self.work.directory, resume=False)
-            make_run_programs(Variant(change.name, change.config).run_config(0))
+            run = Variant(change.name, change.config).run_config(0)
+            tables_of(run, opponent=load_opponent(run))
 
     def _do(
         self, results: Mapping[str, ChangeResult], change: Change, seed: int, said: str
@@ -337,7 +340,7 @@ class Ablation:
         against: tuple[Any, ...] = ()
         if change is not base:
             # Seconds of an iteration of the base in its last stage, as they were timed first.
-            last = stage_at(base.config, base.config.iterations - 1)
+            last = simulations_of(base.config, base.config.iterations - 1)
             by_name = self._budget(base)["seconds_an_iteration"]
             against = base.config, {last: by_name[f"search {last}"]}
         with self.work.task(f"timing {change.name}", most, "iterations") as task:

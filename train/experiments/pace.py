@@ -7,14 +7,29 @@ to their end, and its numbers follow from config and seed alone.
 import bisect
 import dataclasses
 import statistics
+import time
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from train.config import RunConfig, config_to_dict
-from train.loop.selfplay import BOOTSTRAP, Stage, count_full_plies, stage_at
-from train.loop.train_step import make_run_programs
-from train.loop.training import run_iteration
+from train.loop.boards import variants_of
+from train.loop.iteration_row import steps_due
+from train.loop.memory import compile_run
+from train.loop.opponent_weights import load_opponent, place_opponent
+from train.loop.programs import (
+    TrainState,
+    init,
+    iteration_keys,
+    learn,
+    play,
+    state_like,
+    write,
+)
+from train.loop.stages import BOOTSTRAP, count_full_plies, simulations_of, variables_of
+from train.loop.tables import tables_of
+from train.runtime.devices import BY_BOARD
 from train.runtime.errors import UsageError
+from train.runtime.host import fetch
 
 _LONG = 10_000
 """Iterations of the run that is timed, of which only a few of each stage are done."""
@@ -39,7 +54,7 @@ plies and steps, so its time does not depend on them."""
 class Pace(NamedTuple):
     """The time that an iteration takes, by stage of self-play."""
 
-    seconds: Mapping[Stage, float]  # compiling left out
+    seconds: Mapping[int, float]  # compiling left out
     compile_seconds: float
     iterations: int  # done to find out
 
@@ -47,7 +62,7 @@ class Pace(NamedTuple):
 def measure_pace(
     config: RunConfig,
     base: RunConfig | None = None,
-    base_seconds: Mapping[Stage, float] | None = None,
+    base_seconds: Mapping[int, float] | None = None,
     *,
     on_progress: Callable[[int], None] = lambda done: None,
 ) -> Pace:
@@ -101,47 +116,68 @@ class _Timed:
         bootstrap = config.selfplay.bootstrap_iterations
         self._config = dataclasses.replace(config, iterations=_LONG + bootstrap)
         self._on_progress = on_progress
-        self.first_of: dict[Stage, int] = {}
+        self.first_of: dict[int, int] = {}
         for iteration in range(self._config.iterations):
-            self.first_of.setdefault(stage_at(self._config, iteration), iteration)
-        self._programs = make_run_programs(self._config)
+            self.first_of.setdefault(simulations_of(self._config, iteration), iteration)
+        opponent = load_opponent(self._config)
+        self._tables = tables_of(self._config, opponent=opponent)
+        self._opponent = place_opponent(opponent, self._tables)
+        devices = self._tables.learn.place.devices
+        self._variant = devices.place(variants_of(self._config), BY_BOARD)
         self._typical_of = {stage: self._typical(stage) for stage in self.first_of}
-        self._state, self.done = self._programs.init(), 0
-        self.compile_seconds = sum(map(self._programs.compile, self.first_of.values()))
+        like = state_like(self._tables, self._variant)
+        self.compile_seconds = compile_run(
+            self._config, self._tables, like, self._variant, self._opponent, None, done=0
+        )
+        self._state = init(self._tables, self._variant, self._config.seed)
+        self.done = 0
         first = next(iter(self.first_of.values()))
         for _ in range(_most_warm_up(config)):
-            if self._iterate(first)["steps"] == config.learner.steps:
+            steps, _ = self._iterate(first)
+            if steps == config.learner.steps:
                 break
 
-    def seconds(self, stage: Stage) -> float:
+    def seconds(self, stage: int) -> float:
         """Seconds of self-play and learning of one more iteration of a stage."""
         # One number again and again: a bootstrap may have only one.
-        row = self._iterate(self._typical_of[stage])
-        return row["selfplay_seconds"] + row["learn_seconds"]
+        return self._iterate(self._typical_of[stage])[1]
 
-    def _typical(self, stage: Stage) -> int:
+    def _typical(self, stage: int) -> int:
         """An iteration whose coins search about as many plies in full as iterations do on average,
         or the time would be one draw's."""
         first, options = self.first_of[stage], self._config.selfplay
-        if stage == BOOTSTRAP or options.full_search_prob == 1:
+        if stage == BOOTSTRAP or options.full_search_prob is None:
             return first
         expected, distance_of = options.full_search_prob * options.plies, {}
         for iteration in range(first, min(first + _CANDIDATES, self._config.iterations)):
-            if stage_at(self._config, iteration) == stage:
-                key = self._programs.keys(iteration).play
+            if simulations_of(self._config, iteration) == stage:
+                key = iteration_keys(self._tables.learn, self._config.seed, iteration).play
                 distance_of[iteration] = abs(count_full_plies(self._config, key) - expected)
         return min(distance_of, key=lambda iteration: distance_of[iteration])
 
-    def _iterate(self, iteration: int) -> Mapping[str, Any]:
-        self._state, row = run_iteration(self._programs, self._state, iteration)
+    def _iterate(self, iteration: int) -> tuple[int, float]:
+        """One more iteration: the steps that it learned, and its seconds."""
+        started = time.perf_counter()
+        config, tables, variant = self._config, self._tables, self._variant
+        learner, boards, replay, done = self._state
+        keys = iteration_keys(tables.learn, config.seed, iteration)
+        simulations = simulations_of(config, iteration)
+        variables = variables_of(config, learner.weights, iteration, self._opponent)
+        boards, plies, _ = play(tables.play, simulations, variables, variant, boards, keys.play)
+        replay, finished = write(tables.learn.place, replay, plies)
+        steps = steps_due(config, fetch(finished))
+        if steps > 0:
+            learner, _ = learn(tables.learn, learner, replay, variant, keys.learn, steps)
+        fetch(learner.step)
+        self._state = TrainState(learner, boards, replay, done + 1)
         self.done += 1
         self._on_progress(self.done)
-        return row
+        return steps, time.perf_counter() - started
 
 
 def most_iterations(config: RunConfig) -> int:
     """The most iterations that are done of a config to time it, for a progress bar."""
-    stages = {stage_at(config, iteration) for iteration in range(config.iterations)}
+    stages = {simulations_of(config, iteration) for iteration in range(config.iterations)}
     return _most_warm_up(config) + TURNS * len(stages)
 
 
@@ -149,7 +185,7 @@ def _most_warm_up(config: RunConfig) -> int:
     return 2 + -(-2 * config.max_plies // config.selfplay.plies)
 
 
-def iterations_within(config: RunConfig, pace: Mapping[Stage, float], seconds: float) -> int:
+def iterations_within(config: RunConfig, pace: Mapping[int, float], seconds: float) -> int:
     """The most iterations whose time, over the stages of a run of that length, is within a budget
     of seconds; the pace has those of an iteration of each stage.
 
@@ -159,7 +195,7 @@ def iterations_within(config: RunConfig, pace: Mapping[Stage, float], seconds: f
 
     def seconds_of(iterations: int) -> float:
         run = dataclasses.replace(config, iterations=iterations)
-        return sum(pace[stage_at(run, iteration)] for iteration in range(iterations))
+        return sum(pace[simulations_of(run, iteration)] for iteration in range(iterations))
 
     most = range(1, int(seconds / min(pace.values())) + 2)
     found = bisect.bisect_right(most, seconds, key=seconds_of)

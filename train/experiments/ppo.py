@@ -36,8 +36,8 @@ from train.experiments.lib.work import Task, Work
 from train.functions import tell
 from train.learning.learner import LearnerState, check_finite, make_learner
 from train.learning.losses import TrainingTargets
-from train.loop.selfplay import variants_of
-from train.loop.start import first_key
+from train.loop.boards import variants_of
+from train.loop.programs import first_key
 from train.network import Output, network_for, observer_for, slot_logits
 from train.players.searching import RAW_POLICY
 from train.runtime.display import Table
@@ -137,7 +137,7 @@ def _train(work: Work, variant: Variant, options: Options, seed: int) -> Trained
         with work.task(f"training {config.name}", options.iterations, "iterations") as on_progress:
             state, figures = _learn(config, options, seed, on_progress)
         about = {"seed": seed, "ppo": options._asdict()}
-        write_model(work.runs / config.name, state.player, config, about)
+        write_model(work.runs / config.name, state.weights, config, about)
         jax.clear_caches()
         return [config.name, options.iterations, *figures, []]
 

@@ -16,7 +16,7 @@ from scipy.optimize import isotonic_regression
 from train.arena.result import count_games
 from train.config import CheckpointConfig, EvaluationConfig, RunConfig
 from train.experiments.lib.stats import rate_over_games
-from train.loop.start import code_in_words, code_of, stages_of
+from train.loop.history import code_in_words, code_of, stages_of
 from train.metrics.rows import METRICS_FILE, read_rows
 from train.ratings import pool
 from train.ratings.pool import Entrant

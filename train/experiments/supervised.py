@@ -124,7 +124,7 @@ def _teach(work: Work, player: TrainedNetwork, solved: Solved, count: int) -> Tr
     config, steps = player.config, work.scale.supervised.steps
     network = network_for(config.network, 2, size=config.rules.size)
     weights = dataclasses.replace(config.learner.weights, ownership=0.0, margin=0.0)
-    options = dataclasses.replace(config.learner, weights=weights, value_mix=0.0, freeze=())
+    options = dataclasses.replace(config.learner, weights=weights, value_mix=None, freeze=())
     observe = observer_for(config.network)
     learner = make_learner(network, options, total_steps=steps, observe=observe)
     samples = jax.tree.map(jnp.asarray, _samples(solved))
@@ -144,7 +144,7 @@ def _teach(work: Work, player: TrainedNetwork, solved: Solved, count: int) -> Tr
             on_progress(step + 1)
         jax.block_until_ready(state)
     about = {"steps": steps, "positions": len(samples.policy), "supervised": "by the solver"}
-    write_model(folder, state.player, config, about)
+    write_model(folder, state.weights, config, about)
     return load_network(str(folder))
 
 

@@ -4,18 +4,19 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field
-from pydantic.dataclasses import dataclass
+from pydantic import AfterValidator, Field, model_validator
 
 from train.functions import CustomLoss, CustomTargets
 from train.runtime.fields import (
     STRICT,
     AtLeastOne,
     BelowOne,
+    BelowOneOrOff,
     Count,
     NotNegative,
     Positive,
     Share,
+    ShareOrOff,
 )
 
 _InnerShare = Annotated[BelowOne, Field(gt=0)]
@@ -23,7 +24,7 @@ MOST_FROZEN = 10**5
 """The most iterations for which a group can be frozen, so that its steps can be counted."""
 
 
-@dataclass(frozen=True, config=STRICT)
+@dataclasses.dataclass(frozen=True)
 class LossWeights:
     """Weight of each head's loss in the sum; weights of heads that the network lacks are idle.
 
@@ -37,6 +38,8 @@ class LossWeights:
         The lead is a share of the board.
       reply: weight of the reply loss, the cross-entropy with the next ply's policy [number].
     """
+
+    __pydantic_config__ = STRICT
 
     policy: NotNegative = 1.0
     value: NotNegative = 1.0
@@ -75,7 +78,7 @@ def _check_drops(shares: tuple[float, ...]) -> tuple[float, ...]:
     return shares
 
 
-@dataclass(frozen=True, config=STRICT)
+@dataclasses.dataclass(frozen=True)
 class LearnerConfig:
     """Options of learning.
 
@@ -116,6 +119,8 @@ class LearnerConfig:
         cannot be set here.
     """
 
+    __pydantic_config__ = STRICT
+
     batch: AtLeastOne = 512
     steps: AtLeastOne = 32
     optimizer: Literal["adamw", "sgd"] = "adamw"
@@ -128,8 +133,8 @@ class LearnerConfig:
     weight_decay: NotNegative = 1e-4
     max_grad_norm: Positive = 1.0
     symmetry: bool = True
-    ema_decay: BelowOne = 0.0
-    value_mix: Share = 0.0
+    ema_decay: BelowOneOrOff = None
+    value_mix: ShareOrOff = None
     td_steps: Count = 0
     validation_every: Count = 0
     weights: LossWeights = dataclasses.field(default_factory=LossWeights)
@@ -137,6 +142,8 @@ class LearnerConfig:
     custom_targets: CustomTargets = ""
     freeze: Annotated[tuple[str, ...], AfterValidator(_check_freeze)] = ()
 
-    def __post_init__(self) -> None:
-        if self.td_steps > 0 and self.value_mix == 0:
+    @model_validator(mode="after")
+    def _agree(self) -> "LearnerConfig":
+        if self.td_steps > 0 and self.value_mix is None:
             raise ValueError("td_steps must be 0 where value_mix is 0")
+        return self

@@ -20,7 +20,6 @@ from train.learning.losses import Losses, TrainingTargets, losses, make_targets
 from train.learning.optimizer import frozen_steps, keep_frozen, make_optimizer
 from train.network import Network, Observe, Output, Variables
 from train.runtime.errors import NotFiniteError
-from train.runtime.fields import is_off
 from wallgo_jax.board.geometry import NUM_SYMMETRIES
 
 NO_TENSOR = -1
@@ -36,8 +35,8 @@ class LearnerState(NamedTuple):
     step: jax.Array  # int32, steps done
 
     @property
-    def player(self) -> Variables:
-        """The weights that play."""
+    def weights(self) -> Variables:
+        """The weights that play: averaged ones where they are averaged."""
         return self.variables if self.averaged is None else self.averaged
 
 
@@ -74,7 +73,7 @@ class Learner:
 
     def init(self, variables: Variables) -> LearnerState:
         """The state before the first step."""
-        averaged = None if is_off(self.config.ema_decay) else jax.tree.map(jnp.copy, variables)
+        averaged = None if self.config.ema_decay is None else jax.tree.map(jnp.copy, variables)
         moments = self.optimizer.init(variables.params)
         return LearnerState(variables, averaged, moments, jnp.zeros((), jnp.int32))
 
@@ -103,8 +102,8 @@ class Learner:
         updates, moments = self.optimizer.update(gradient, state.optimizer, params)
         variables = Variables(optax.apply_updates(params, updates), stats)
         averaged = state.averaged
-        if averaged is not None:
-            averaged = self._average(averaged, variables, state.step)
+        if averaged is not None and self.config.ema_decay is not None:
+            averaged = self._average(averaged, variables, state.step, self.config.ema_decay)
         bad = jnp.stack([~jnp.isfinite(leaf).all() for leaf in jax.tree.leaves(gradient)])
         first_bad = jnp.where(bad.any(), bad.argmax(), NO_TENSOR).astype(jnp.int32)
         metrics = StepMetrics(seen, optax.tree.norm(gradient), first_bad)
@@ -144,14 +143,16 @@ class Learner:
         chex.assert_rank(term, 0)
         return seen._replace(loss=seen.loss + term, custom_loss=term)
 
-    def _average(self, old: Variables, newest: Variables, step: jax.Array) -> Variables:
+    def _average(
+        self, old: Variables, newest: Variables, step: jax.Array, decay: float
+    ) -> Variables:
         # Smaller at first, so that the mean soon forgets the random weights.
-        decay = jnp.minimum(self.config.ema_decay, (1 + step) / (10 + step))
+        decay_now = jnp.minimum(decay, (1 + step) / (10 + step))
 
         def mean_of(old: jax.Array, new: jax.Array) -> jax.Array:
             # Of what counts, as the random numbers of dropout do, the newest is kept.
             is_float = jnp.issubdtype(new.dtype, jnp.floating)
-            return decay * old + (1 - decay) * new if is_float else new
+            return decay_now * old + (1 - decay_now) * new if is_float else new
 
         mean = jax.tree.map(mean_of, old, newest)
         if self.frozen is None:

@@ -13,7 +13,6 @@ from train.data import outcomes
 from train.data.replay import NextPly, Sample
 from train.learning.config import LossWeights
 from train.network import Output, reply_logits, slot_logits
-from train.runtime.fields import is_off
 from wallgo_jax.board import bitboard
 from wallgo_jax.game import actions, symmetry
 from wallgo_jax.game.state import State
@@ -109,7 +108,11 @@ def _turn(state: State, policy: jax.Array, turn: jax.Array) -> tuple[State, jax.
 
 
 def losses(
-    output: Output, targets: TrainingTargets, weights: LossWeights, *, value_mix: float = 0.0
+    output: Output,
+    targets: TrainingTargets,
+    weights: LossWeights,
+    *,
+    value_mix: float | None = None,
 ) -> Losses:
     """The losses of a network's output against the targets, and their weighted sum.
 
@@ -154,16 +157,16 @@ def weighted_mean(x: jax.Array, weight: jax.Array) -> jax.Array:
     return (weight * x).sum() / jnp.maximum(weight.sum(), 1e-9)
 
 
-def _value_loss(output: Output, targets: TrainingTargets, value_mix: float) -> jax.Array:
-    root_value = None if is_off(value_mix) else targets.root_value
+def _value_loss(output: Output, targets: TrainingTargets, value_mix: float | None) -> jax.Array:
+    root_value = targets.root_value
     if output.result is None:
         target = targets.outcome
-        if root_value is not None:
+        if root_value is not None and value_mix is not None:
             target = mix_rewards(target, root_value, value_mix)
         return jnp.square(output.value - target).mean()
     result = jax.vmap(outcomes.winner_of)(targets.outcome)
     chances = jax.nn.one_hot(result, output.result.shape[-1])
-    if root_value is not None:
+    if root_value is not None and value_mix is not None:
         chances = mix_chances(chances, root_value, value_mix)
     return cross_entropy(output.result, chances).mean()
 

@@ -1,71 +1,208 @@
-"""Memory that a run needs: what lies between its functions, and what each of them takes."""
+"""Compiles the functions of a run ahead, and refuses a run that does not fit into the memory.
 
+A function that has been compiled for shapes is not compiled again when it is called.
+"""
+
+import time
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax
+import numpy as np
+from jax.sharding import SingleDeviceSharding
+from jax.stages import Traced
 
 from train.config import RunConfig
-from train.runtime.devices import Devices
+from train.loop import programs
+from train.loop.programs import TrainState
+from train.loop.recorded import RecordedGames
+from train.loop.stages import simulations_of, variables_of
+from train.loop.tables import HOST, Tables
+from train.runtime.devices import BY_BOARD, EVERYWHERE, ROWS_BY_BOARD, shapes_of
 from train.runtime.memory import (
     MemoryEstimate,
     check_fits,
     device_memory,
     host_memory,
+    program_bytes,
     tree_bytes,
 )
-from wallgo_jax.game.state import initial_state
+from wallgo_jax.game.state import Variant, initial_state
 
-HOST = "host"
-"""The `replay.memory` that is not the devices'."""
+SELFPLAY = "self-play"
+WRITING = "adding to the replay"
+AT_HOST = "of the host's replay"
+LEARNING = "learning"
+_NETWORK = ("network.width", "another size of the network")
+_KEYS = {
+    SELFPLAY: ("selfplay.boards", "search.simulations", "network.width"),
+    WRITING: ("selfplay.boards",),
+    LEARNING: ("learner.batch", "network.width"),
+}
+"""What shrinks each function of the devices."""
+_FIRST = np.int32(0)
 _ACTION_BYTES = 4
 
 
-def check_held(config: RunConfig, like: Any, plies: int, devices: Devices) -> None:
-    """Refuse a run whose arrays alone need more memory than a device or this host has; nothing is
-    traced. The arguments are those of `held_by`."""
-    matches = [_matches(config, devices)] if config.evaluation.opponents else []
-    check_fits(held_by(config, like, plies), device_memory(), programs=matches)
-    if config.replay.memory == HOST:
-        check_fits([_replay(config, like)], host_memory())
-
-
-def check_programs(
-    config: RunConfig, like: Any, plies: int, *, play: int, write: int, learn: int
-) -> None:
-    """Refuse a run whose arrays and largest function need more memory than a device has: bytes on
-    one device of self-play, of adding to the replay and of learning, in addition to the arrays of
-    `held_by`."""
-    keys = ("selfplay.boards", "search.simulations", "network.width")
-    programs = [
-        MemoryEstimate("self-play", play, keys),
-        MemoryEstimate("adding to the replay", write, ("selfplay.boards",)),
-        MemoryEstimate("learning", learn, ("learner.batch", "network.width")),
-    ]
-    if jax.default_backend() == "cpu" and config.replay.memory != HOST:
-        # Saving takes two copies, and the host's memory is the device's.
-        copies = 2 * tree_bytes(like.replay_state)
-        programs.append(MemoryEstimate("a checkpoint", copies, ("replay.positions",)))
-    check_fits(held_by(config, like, plies), device_memory(), programs=programs)
-
-
-def held_by(config: RunConfig, like: Any, plies: int) -> list[MemoryEstimate]:
-    """The arrays of a device between two functions.
+def compile_run(
+    config: RunConfig,
+    tables: Tables,
+    like: TrainState,
+    variant: Any,
+    opponent: Any,
+    games: RecordedGames | None,
+    *,
+    done: int,
+) -> float:
+    """Compile all that the iterations after the first `done` call, so that none of them waits for
+    the compiler, and check that all fits into the memory; nothing is computed but keys.
 
     Args:
       config: the run.
-      like: shapes of its `TrainState`, and where they lie.
-      plies: bytes of the plies of an iteration on one device.
+      tables: of the run.
+      like: shapes of its state.
+      variant: [B], what each board plays; None without self-play.
+      opponent: weights of the frozen opponent, None without one.
+      games: that are learned in place of self-play, None for none.
+      done: iterations that are not run again.
+
+    Returns:
+      Seconds of the compiler.
+
+    Raises:
+      UsageError: the run needs more memory than a device or this host has.
     """
-    network = ("network.width", "another size of the network")
-    needs = [
-        MemoryEstimate("the boards of self-play", tree_bytes(like.boards), ("selfplay.boards",)),
-        MemoryEstimate("the plies of an iteration", plies, ("selfplay.boards", "selfplay.plies")),
-        MemoryEstimate("weights and optimizer", tree_bytes(like.learner), network),
-    ]
-    return needs if config.replay.memory == HOST else [*needs, _replay(config, like)]
+    started = time.perf_counter()
+    held = [MemoryEstimate("weights and optimizer", tree_bytes(like.learner), _NETWORK)]
+    running: list[MemoryEstimate] = []
+    returned: dict[str, int] = {}
+    if games is not None:
+        size = tree_bytes(games.positions)
+        held.append(MemoryEstimate("the recorded games", size, ("--records",)))
+    else:
+        plies = _plies(tables, variant)
+        returned = {SELFPLAY: plies.bytes}
+        boards = tree_bytes(like.boards)
+        held += [MemoryEstimate("the boards of self-play", boards, ("selfplay.boards",)), plies]
+        replay = _replay(config, like)
+        if config.replay.memory == HOST:
+            check_fits([replay], host_memory())
+        else:
+            held.append(replay)
+        running += _matches(config, tables.learn.place.devices.count)
+    # Arrays first: what is far too large is refused at once.
+    check_fits(held, device_memory(), programs=running)
+    if games is not None:
+        traced = traces_of_fit(tables, like, games)
+    else:
+        traced = traces_of_run(config, tables, like, variant, opponent, done=done)
+    programs.iteration_keys(tables.learn, config.seed, done)
+    for name, size in compiled_bytes(traced).items():
+        if name in _KEYS:
+            # What it returns is among the arrays already.
+            size = max(size - returned.get(name, 0), 0)
+            running.append(MemoryEstimate(name, size, _KEYS[name]))
+    if games is None and config.replay.memory != HOST:
+        running += _saving(like)
+    check_fits(held, device_memory(), programs=running)
+    return time.perf_counter() - started
 
 
-def _replay(config: RunConfig, like: Any) -> MemoryEstimate:
+def _plies(tables: Tables, variant: Any) -> MemoryEstimate:
+    assert tables.play is not None
+    rows = tables.play.devices.sharding(ROWS_BY_BOARD)
+    size = tree_bytes(shapes_of(programs.plies_like(tables.play, variant), rows))
+    keys = ("selfplay.boards", "selfplay.plies")
+    return MemoryEstimate("the plies of an iteration", size, keys)
+
+
+def traces_of_fit(
+    tables: Tables, like: TrainState, games: RecordedGames
+) -> dict[str, list[Traced]]:
+    """The functions of learning recorded games, traced for their shapes."""
+    keys = shapes_of(_keys_like(tables), tables.learn.place.devices.sharding(EVERYWHERE))
+    weights, positions = like.learner.weights, games.positions
+    learning = programs.trace_learning(tables.learn, like.learner, positions, None, keys)
+    losses = programs.losses_of_recorded.trace(tables.learn, weights, positions, _FIRST)
+    return {LEARNING: [learning, losses]}
+
+
+def traces_of_run(
+    config: RunConfig,
+    tables: Tables,
+    like: TrainState,
+    variant: Variant,
+    opponent: Any,
+    *,
+    done: int,
+) -> dict[str, list[Traced]]:
+    """The functions that the iterations after the first `done` call, traced for their shapes."""
+    assert tables.play is not None
+    place = tables.learn.place
+    everywhere = place.devices.sharding(EVERYWHERE)
+    by_board = place.devices.sharding(BY_BOARD)
+    rows: Any = place.devices.sharding(ROWS_BY_BOARD)
+    if place.host is not None:
+        rows = SingleDeviceSharding(place.host)
+    plies = shapes_of(programs.plies_like(tables.play, variant), rows)
+    boards = shapes_of(variant, by_board)
+    keys = shapes_of(_keys_like(tables), everywhere)
+    key = shapes_of(jax.eval_shape(jax.random.key, 0), everywhere)
+    variables = variables_of(config, like.learner.weights, 0, opponent)
+    budgets = (simulations_of(config, number) for number in range(done, config.iterations))
+    is_at_host = place.host is not None
+    traced = {
+        SELFPLAY: [
+            programs.play.trace(tables.play, budget, variables, boards, like.boards, key)
+            for budget in dict.fromkeys(budgets)
+        ],
+        AT_HOST if is_at_host else WRITING: [
+            programs.write_rows.trace(place, like.replay_state, plies)
+        ],
+    }
+    source: Any = like.replay_state
+    if place.host is not None:
+        at_host = SingleDeviceSharding(place.host)
+        drawn_by = shapes_of(variant, at_host), shapes_of(_keys_like(tables), at_host)
+        drawing = programs.draw_batch.trace(tables.learn, source, *drawn_by, _FIRST)
+        traced[AT_HOST].append(drawing)
+        if config.learner.validation_every:
+            held_out = programs.draw_held_out.trace(tables.learn, source, *drawn_by)
+            traced[AT_HOST].append(held_out)
+        batch = jax.eval_shape(programs.draw_batch, tables.learn, source, *drawn_by, _FIRST)
+        source = shapes_of(batch, by_board)
+    learning = programs.trace_learning(tables.learn, like.learner, source, boards, keys)
+    traced[LEARNING] = [learning]
+    if config.learner.validation_every:
+        weights = like.learner.weights
+        losses = programs.held_out_losses
+        traced[LEARNING].append(losses.trace(tables.learn, weights, source, boards, keys))
+    return traced
+
+
+def compiled_bytes(traced: Mapping[str, Sequence[Traced]]) -> dict[str, int]:
+    """Compile functions; bytes on one device that the largest of each name takes in addition to its
+    arguments."""
+    return {
+        name: max(program_bytes(each.lower().compile()) for each in several)
+        for name, several in traced.items()
+    }
+
+
+def _keys_like(tables: Tables) -> Any:
+    steps = tables.learn.learner.steps
+    return jax.eval_shape(lambda: jax.random.split(jax.random.key(0), steps))
+
+
+def _saving(like: TrainState) -> list[MemoryEstimate]:
+    if jax.default_backend() != "cpu":
+        return []
+    # Saving takes two copies, and the host's memory is the device's.
+    copies = 2 * tree_bytes(like.replay_state)
+    return [MemoryEstimate("a checkpoint", copies, ("replay.positions",))]
+
+
+def _replay(config: RunConfig, like: TrainState) -> MemoryEstimate:
     """An iteration of self-play decides the replay's size where it is larger."""
     options = config.selfplay
     is_least = options.boards * options.plies > config.replay.positions
@@ -73,14 +210,16 @@ def _replay(config: RunConfig, like: Any) -> MemoryEstimate:
     return MemoryEstimate("the replay", tree_bytes(like.replay_state), keys)
 
 
-def _matches(config: RunConfig, devices: Devices) -> MemoryEstimate:
+def _matches(config: RunConfig, devices: int) -> list[MemoryEstimate]:
     """Records of all games of the longest match, and its boards. What its program takes is checked
     when it is compiled."""
     options = config.evaluation
+    if not options.opponents:
+        return []
     games = max(options.games, options.final_games)
     rules = max(config.learned, key=lambda rules: rules.size)
     state = tree_bytes(jax.eval_shape(lambda: initial_state(rules)))
     record = state + _ACTION_BYTES * rules.max_plies
     boards = min(options.batch, games)
     keys = ("evaluation.final_games", "evaluation.games", "evaluation.batch")
-    return MemoryEstimate("matches", (games * record + boards * state) // devices.count, keys)
+    return [MemoryEstimate("matches", (games * record + boards * state) // devices, keys)]

@@ -17,8 +17,9 @@ from train.config import (
     config_to_dict,
     read_saved_config,
     rule_sets_in_words,
+    written_values,
 )
-from train.functions import KEYS, Function
+from train.functions import KEYS
 from train.metrics.rows import METRICS_FILE
 from train.runtime.devices import lost_process_message
 from train.runtime.errors import NotFiniteError, ProcessLostError, UsageError, usage_errors
@@ -97,8 +98,7 @@ def _change(fields: Iterable[str], old: Any, new: Any, then: str, prefix: str = 
         if dataclasses.is_dataclass(a) and dataclasses.is_dataclass(b):
             inner = [each.name for each in dataclasses.fields(a)]
             return _change(inner, a, b, then, f"{prefix}{field}.")
-        a, b = (x.name if isinstance(x, Function) else x for x in (a, b))
-        a, b = (list(x) if isinstance(x, tuple) else x for x in (a, b))
+        a, b = (written_values(each)[field] for each in (old, new))
         return f"{prefix}{field} was {a!r} when {then} and is {b!r}"
     return ""
 

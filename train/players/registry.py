@@ -36,6 +36,7 @@ from train.players.searching import (
     simulations_in,
 )
 from train.runtime.errors import UsageError, usage_errors
+from train.runtime.fields import check
 from train.runtime.host import fetch
 from train.search.config import SearchConfig
 from train.search.gumbel import rounds_pay_for_one_board
@@ -300,4 +301,5 @@ def with_named_options(options: SearchConfig, name: PlayerName) -> SearchConfig:
         "player_max_considered_actions": name.considered or None,
     }
     with usage_errors(f"player {name.text!r}"):
-        return dataclasses.replace(options, **{k: v for k, v in named.items() if v is not None})
+        changed = {key: value for key, value in named.items() if value is not None}
+        return check(dataclasses.replace(options, **changed))

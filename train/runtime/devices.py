@@ -102,6 +102,18 @@ def shapes_of(tree: Any, shardings: Any) -> Any:
     )
 
 
+def shardings_of(like: Any) -> Any:
+    """The shardings of a tree of shapes."""
+    return jax.tree.map(lambda x: x.sharding, like)
+
+
+def constrained(tree: Tree, shardings: Any) -> Tree:
+    """Have arrays of a program that is traced lie by a sharding for each array or branch."""
+    return _by_branch(
+        lambda sharding, x: jax.lax.with_sharding_constraint(x, sharding), shardings, tree
+    )
+
+
 def placed(tree: Any, shardings: Any) -> Any:
     """Put NumPy arrays, the same in every process, onto devices, by a sharding for each array or
     branch. They are copied: an array of a CPU may share memory with its source, and a program that

@@ -1,12 +1,19 @@
-"""Types of options that tables of options check by themselves, and numbers that are arguments."""
+"""Types of options, which tables of options check."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
-from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    TypeAdapter,
+)
 from pydantic_core import PydanticCustomError
 
-STRICT = ConfigDict(extra="forbid", allow_inf_nan=False)
-"""Unknown keys, NaN and infinities are errors."""
+STRICT = ConfigDict(extra="forbid", allow_inf_nan=False, revalidate_instances="always")
+"""Unknown keys, NaN and infinities are errors; a table that stands in another is checked again."""
 MAX_WHOLE = 2**31 - 1
 """The largest whole number: axes of arrays and steps are counted in 32 bits."""
 _SMALLEST, _LARGEST = 2.0**-126, (2 - 2.0**-23) * 2.0**127
@@ -23,8 +30,10 @@ def _refuse_bool(number: Any) -> Any:
 
 def _check_float32(number: float) -> float:
     if number and not _SMALLEST <= abs(number) <= _LARGEST:
-        sizes = f"from {_SMALLEST:.3g} to {_LARGEST:.3g}"
-        raise PydanticCustomError("float32", f"Input should be 0 or {sizes} in size, as float32 is")
+        sizes = {"least": f"{_SMALLEST:.3g}", "most": f"{_LARGEST:.3g}"}
+        raise PydanticCustomError(
+            "float32", "Input should be 0 or from {least} to {most} in size, as float32 is", sizes
+        )
     return number
 
 
@@ -39,7 +48,31 @@ NotNegative = Annotated[Real, Field(ge=0)]
 Positive = Annotated[Real, Field(gt=0)]
 
 
-def is_off(number: Any, off: float = 0) -> bool:
-    """Whether a number of a config, or of a program that is traced, is the constant that switches
-    something off."""
-    return isinstance(number, int | float) and number == off
+def unless(off: float) -> tuple[Any, ...]:
+    """Annotations of a number that switches something off where it has one value.
+
+    In a table it is None there, so that a program is made without it; files, command lines and
+    whatever is printed have the number.
+    """
+
+    def read(given: Any) -> Any:
+        is_number = isinstance(given, int | float) and not isinstance(given, bool)
+        return None if is_number and given == off else given
+
+    return BeforeValidator(read), PlainSerializer(lambda held: off if held is None else held)
+
+
+ShareOrOff = Annotated[Share | None, *unless(0.0)]
+BelowOneOrOff = Annotated[BelowOne | None, *unless(0.0)]
+NotNegativeOrOff = Annotated[NotNegative | None, *unless(0.0)]
+
+Table = TypeVar("Table")
+
+
+def check(table: Table) -> Table:
+    """A table of options as it is read from a file; constructors of tables check nothing.
+
+    Raises:
+      ValueError: a value, or what two of them say together, is not allowed.
+    """
+    return TypeAdapter(type(table)).validate_python(table)

@@ -5,8 +5,7 @@ import re
 from collections.abc import Sequence
 from typing import Annotated, Literal, get_args
 
-from pydantic import Field
-from pydantic.dataclasses import dataclass
+from pydantic import Field, model_validator
 
 from train.functions import CustomSearch
 from train.runtime.fields import (
@@ -14,10 +13,12 @@ from train.runtime.fields import (
     AtLeastOne,
     Count,
     NotNegative,
+    NotNegativeOrOff,
     Positive,
     Real,
-    Share,
+    ShareOrOff,
     Whole,
+    unless,
 )
 
 Kind = Literal["gumbel", "puct"]
@@ -30,13 +31,16 @@ MOVE_CLASSES = ("placement", "stay", "one_step", "two_steps")
 _CONSIDERED = ((4, 2), (16, 4), (32, 8), (MAX_SIMULATIONS, 16))
 """The most simulations at which a player considers a number of actions, and that number."""
 _MOST_BOOST = 20.0
+_Temperature = Annotated[Real, Field(ge=0, le=100)]
+_SPREAD = 1e-8
+"""The least spread of values where a config says nothing else: mctx's."""
 _BOOST = re.compile(rf"({'|'.join(MOVE_CLASSES)})=((?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)")
 _LEAST_MCTX_C_INIT = 1e-3
 """mctx masks illegal slots at the root alone: below it the weight of the prior must outdo its noise
 of 1e-7, which all slots get, for any number of visits and slots."""
 
 
-@dataclass(frozen=True, config=STRICT)
+@dataclasses.dataclass(frozen=True)
 class SearchConfig:
     """Options of the search; a kind ignores the options of the other.
 
@@ -91,6 +95,8 @@ class SearchConfig:
         (`docs/api.md`).
     """
 
+    __pydantic_config__ = STRICT
+
     simulations: Annotated[Whole, Field(ge=1, le=MAX_SIMULATIONS)] = 16
     max_considered_actions: AtLeastOne = 16
     player_max_considered_actions: Count = 0
@@ -98,16 +104,16 @@ class SearchConfig:
     engine: Engine = "native"
     opponents: Opponents = "paranoid"
     value_scale: NotNegative = 0.1
-    player_value_scale: NotNegative = 0.0
+    player_value_scale: NotNegativeOrOff = None
     visit_offset: NotNegative = 50.0
     rescale_values: bool = True
-    least_spread: Positive = 1e-8
+    least_spread: Annotated[Positive | None, *unless(_SPREAD)] = None
     first_play: Literal["mctx", "minizero", "katago"] = "katago"
     c_init: NotNegative = 1.25
     c_base: Positive = 19652.0
-    dirichlet_fraction: Share = 0.25
+    dirichlet_fraction: ShareOrOff = 0.25
     dirichlet_alpha: Annotated[Real, Field(ge=1e-3, le=1e3)] = 0.17
-    temperature: Annotated[Real, Field(ge=0, le=100)] = 1.0
+    temperature: Annotated[_Temperature | None, *unless(0.0)] = 1.0
     temperature_plies: Count = 0
     first_simulations: Count = 0
     rounds: bool = False
@@ -115,10 +121,17 @@ class SearchConfig:
     prior_boost_halflife: Positive = 10.0
     custom: CustomSearch = ""
 
-    def __post_init__(self) -> None:
+    @property
+    def spread(self) -> float:
+        """The least spread of a node's values that counts as all of 0 to 1."""
+        return _SPREAD if self.least_spread is None else self.least_spread
+
+    @model_validator(mode="after")
+    def _agree(self) -> "SearchConfig":
         for conflict, holds in self._conflicts().items():
             if holds:
                 raise ValueError(conflict)
+        return self
 
     def _conflicts(self) -> dict[str, bool]:
         """Combinations of options that are refused, with the reasons."""
@@ -134,7 +147,7 @@ class SearchConfig:
             "chooses illegal slots": (
                 is_mctx and self.kind == "puct" and self.c_init < _LEAST_MCTX_C_INIT
             ),
-            "temperature must be 0 or from 0.01 to 100": 0 < self.temperature < 0.01,
+            "temperature must be 0 or from 0.01 to 100": (self.temperature or 1.0) < 0.01,
             "first_simulations must be at most simulations": (
                 self.first_simulations > self.simulations
             ),
@@ -190,7 +203,7 @@ def as_player(config: SearchConfig, simulations: int) -> SearchConfig:
         max_considered_actions=considered_actions(config, simulations),
         first_simulations=0,
         value_scale=config.player_value_scale or config.value_scale,
-        player_value_scale=0.0,
+        player_value_scale=None,
         prior_boost=(),
     )
 

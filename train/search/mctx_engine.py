@@ -39,7 +39,7 @@ def make_gumbel(config: SearchConfig, *, explores: bool) -> Choose:
         value_scale=config.value_scale,
         maxvisit_init=config.visit_offset,
         rescale_values=config.rescale_values,
-        epsilon=config.least_spread,
+        epsilon=config.spread,
     )
 
     def choose(key: jax.Array, root: Root, play: Play) -> Choice:

@@ -28,7 +28,6 @@ import jax
 import jax.numpy as jnp
 
 from train.network import MASKED
-from train.runtime.fields import is_off
 from train.search.config import SearchConfig
 from train.search.sequential_halving import Selection, first_largest, slot_below
 from train.search.simulation import simulate
@@ -98,21 +97,21 @@ def make_puct_choice(config: SearchConfig, grow: Grow, budgets: Sequence[Budget]
     `jax.random.split(key, 3)[2]`, as `mctx.muzero_policy` does.
     """
     explores = any(each.explores for each in budgets)
-    has_noise = explores and not is_off(config.dirichlet_fraction)
-    draws = explores and not is_off(config.temperature)
+    fraction = config.dirichlet_fraction if explores else None
+    temperature = config.temperature if explores else None
 
     def choose(key: jax.Array, root: Root, play: Play) -> Choice:
         slot_key, noise_key, _ = jax.random.split(key, 3)
         prior, ply = root.logits, root.position.ply
-        if has_noise:
+        if fraction is not None:
             noise = dirichlet(noise_key, root.legal, alpha=config.dirichlet_alpha)
-            mixed = mix(prior, noise, root.legal, fraction=config.dirichlet_fraction)
+            mixed = mix(prior, noise, root.legal, fraction=fraction)
             root = root._replace(logits=where_explored(budgets, root.budget, mixed, prior))
         visits, value, tree = grow(key, root, play)
         # Slots of equal visits are told apart by the prior as evaluated, without the noise.
         slot = most_visited(visits, prior)
-        if draws:
-            drawn = draw_at(slot_key, visits, config.temperature)
+        if temperature is not None:
+            drawn = draw_at(slot_key, visits, temperature)
             is_late = (config.temperature_plies > 0) & (ply >= config.temperature_plies)
             explored = jnp.where(is_late, slot, drawn)
             slot = where_explored(budgets, root.budget, explored, slot)
@@ -125,7 +124,7 @@ def make_puct_choice(config: SearchConfig, grow: Grow, budgets: Sequence[Budget]
 def root_reduction(config: SearchConfig, *, explores: bool) -> float:
     """By how much a slot of the root that is not visited falls behind the node at most: by nothing
     where noise shall be tried, as KataGo has it (`rootFpuReductionMax`)."""
-    has_noise = explores and not is_off(config.dirichlet_fraction)
+    has_noise = explores and config.dirichlet_fraction is not None
     return 0.0 if has_noise else FIRST_PLAY_REDUCTION
 
 

@@ -89,7 +89,7 @@ def completed_values(node: Node, config: SearchConfig) -> jax.Array:
     if not config.rescale_values:
         return scale * values
     low, high = values.min(axis=1, keepdims=True), values.max(axis=1, keepdims=True)
-    return scale * (values - low) / jnp.maximum(high - low, config.least_spread)
+    return scale * (values - low) / jnp.maximum(high - low, config.spread)
 
 
 def best_due(

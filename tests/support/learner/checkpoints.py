@@ -9,8 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from tests.support.learner import tiny
+from tests.support.learner.loop import Loop
 from train.config import config_to_dict
-from train.loop.train_step import TrainState, make_run_programs
+from train.loop.programs import TrainState
 
 CONFIG = config_to_dict(tiny.config("--checkpoint.keep=2", "--checkpoint.keep_best=0"))
 
@@ -44,5 +45,4 @@ def steps(directory: Path, kind: str) -> list[int]:
 @functools.cache
 def new_run() -> TrainState:
     """Zeros of the shapes and types of a run."""
-    shapes = jax.eval_shape(make_run_programs(tiny.config()).init)
-    return jax.tree.map(lambda x: np.zeros(x.shape, x.dtype), shapes)
+    return jax.tree.map(lambda x: np.zeros(x.shape, x.dtype), Loop(tiny.config()).like)

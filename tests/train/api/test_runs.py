@@ -14,7 +14,7 @@ from tests.support.learner import tiny
 from tests.support.learner.commands import read_rows, untimed
 from train.api import runs
 from train.config.run import HeuristicConfig, HeuristicsConfig
-from train.loop import training
+from train.loop import iterations
 from train.players.networks import load_network
 from train.players.registry import make_player
 
@@ -102,17 +102,17 @@ def test_ctrl_c_saves_and_the_run_goes_on_to_an_end_without_matches(tmp_path, mo
     """Where neither a checkpoint nor a match is due."""
     evaluation = {"every": 0, "opponents": [], "anchors": []}
     run = train.start(train.make_config(tiny.PATH, evaluation=evaluation), runs=tmp_path)
-    iterate = training.run_iteration
+    check = iterations.check_finite
 
     def interrupted(*arguments):
         os.kill(os.getpid(), signal.SIGINT)
-        return iterate(*arguments)
+        check(*arguments)
 
     next(run), next(run)
-    monkeypatch.setattr(training, "run_iteration", interrupted)
+    monkeypatch.setattr(iterations, "check_finite", interrupted)
     with pytest.raises(KeyboardInterrupt):
         next(run)
-    monkeypatch.setattr(training, "run_iteration", iterate)
+    monkeypatch.setattr(iterations, "check_finite", check)
     assert run.iterations == 3
     assert {path.name for path in (tmp_path / "tiny" / "checkpoints").iterdir()} == {"2", "3"}
     assert next(run)["iteration"] == 4

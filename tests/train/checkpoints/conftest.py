@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.learner.checkpoints import CONFIG, new_run, scrambled
 from train.checkpoints.store import save_checkpoint
-from train.loop.train_step import TrainState
+from train.loop.programs import TrainState
 
 
 @pytest.fixture(scope="module", autouse=True)

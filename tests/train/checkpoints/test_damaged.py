@@ -19,7 +19,7 @@ from tests.support.learner.checkpoints import (
 )
 from tests.support.refusals import refusal
 from train.checkpoints import store
-from train.loop.train_step import TrainState
+from train.loop.programs import TrainState
 from wallgo_jax.env import VERSION
 
 

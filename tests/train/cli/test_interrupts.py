@@ -16,27 +16,27 @@ from tests.support.learner import tiny
 from tests.support.learner.commands import CONFIG, command, complaint, read_rows
 from train.__main__ import main
 from train.cli import command_line
-from train.loop import training
+from train.loop import iterations
 from train.runtime import display
 from train.runtime.interrupts import EXIT_INTERRUPTED
 
 
 def test_interrupt_before_the_first_iteration(tmp_path, monkeypatch):
-    monkeypatch.setattr(training, "make_run_programs", Mock(side_effect=KeyboardInterrupt))
+    monkeypatch.setattr(iterations, "compile_run", Mock(side_effect=KeyboardInterrupt))
     said = command("run", tiny.PATH, "--runs", tmp_path)
     assert (said.code, said.err) == (EXIT_INTERRUPTED, "stopped\n")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_interrupted_run_says_how_to_go_on(tmp_path, monkeypatch, capfd):
-    run_iteration = training.run_iteration
+    check = iterations.check_finite
 
-    def interrupted(step, state, index):
-        if index == 2:
+    def interrupted(steps, learner, iteration):
+        if iteration == 2:
             signal.raise_signal(signal.SIGINT)
-        return run_iteration(step, state, index)
+        check(steps, learner, iteration)
 
-    monkeypatch.setattr(training, "run_iteration", interrupted)
+    monkeypatch.setattr(iterations, "check_finite", interrupted)
     said = command("run", tiny.PATH, "--runs", tmp_path)
     assert (said.code, said.err) == (EXIT_INTERRUPTED, "") and EXIT_INTERRUPTED == 130
     last, message = said.out.splitlines()[-2:]
@@ -68,7 +68,7 @@ def test_final_matches_can_be_stopped_and_played_again(finished, copy, stopped_a
 
 
 def test_loss_that_is_not_finite_ends_the_run(copy, monkeypatch):
-    directory, one_by_one = copy / CONFIG.name, training.split_steps
+    directory, one_by_one = copy / CONFIG.name, iterations.split_steps
     shutil.rmtree(directory / "resume" / "6")
     shutil.rmtree(directory / "checkpoints" / "6")
 
@@ -76,7 +76,7 @@ def test_loss_that_is_not_finite_ends_the_run(copy, monkeypatch):
         losses = [step.losses._replace(loss=float("nan")) for step in one_by_one(steps)]
         return [step._replace(losses=x) for step, x in zip(steps, losses, strict=True)]
 
-    monkeypatch.setattr(training, "split_steps", broken)
+    monkeypatch.setattr(iterations, "split_steps", broken)
     message = complaint(command("run", "--resume", directory))
     assert message.startswith("iteration 5, step 1 of 2: the loss is nan; ")
     assert f"{directory}/resume/4" in message
@@ -141,22 +141,22 @@ def test_output_that_nobody_reads():
 
 
 def test_run_whose_output_nobody_reads_is_saved(tmp_path, monkeypatch):
-    run_iteration = training.run_iteration
+    check = iterations.check_finite
     read_end, write_end = os.pipe()
 
-    def leave(step, state, index):
-        if index == 1:
+    def leave(steps, learner, iteration):
+        if iteration == 1:
             os.close(read_end)
-        return run_iteration(step, state, index)
+        check(steps, learner, iteration)
 
-    monkeypatch.setattr(training, "run_iteration", leave)
+    monkeypatch.setattr(iterations, "check_finite", leave)
     with os.fdopen(write_end, "w") as unread:
         monkeypatch.setattr(sys, "stdout", unread)
         code = main([str(word) for word in ("run", tiny.PATH, "--runs", tmp_path)])
     assert code == EXIT_INTERRUPTED
-    # The line of iteration 2 met no reader; the iteration after it was finished and saved.
+    # The line of iteration 2 met no reader: it is saved, and nothing more is done.
     saved = {path.name for path in (tmp_path / CONFIG.name / "resume").iterdir()}
-    assert saved == {"2", "3"}
+    assert saved == {"2"}
 
 
 @pytest.fixture

@@ -14,7 +14,6 @@ from tests.support.learner.random_search import random_search
 from train.data.config import SelfPlayConfig
 from train.data.openings import temperature_at
 from train.data.selfplay import first_boards, make_selfplay, stagger
-from train.loop import selfplay
 from train.network import MASKED
 from wallgo_jax.game import actions
 from wallgo_jax.game.state import State

@@ -20,7 +20,8 @@ from train.data.config import SelfPlayConfig
 from train.data.outcomes import Outcome, from_mover
 from train.data.replay import Trajectory
 from train.data.selfplay import first_boards, make_selfplay
-from train.loop.train_step import FinishedPlies, steps_due
+from train.loop.iteration_row import steps_due
+from train.loop.programs import FinishedPlies
 from train.search.search import Search
 from wallgo_jax.game.state import Position
 

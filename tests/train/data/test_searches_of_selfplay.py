@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from train.loop.selfplay import BOOTSTRAP, selfplay_of
 
 from tests.support.learner import tiny
 from tests.support.learner.random_search import random_search
@@ -14,7 +15,6 @@ from tests.support.learner.small_run import RULES
 from train.data.config import SelfPlayConfig
 from train.data.frozen_opponent import search_some
 from train.data.selfplay import PlayoutCapSearch, first_boards, make_selfplay, surprise_weights
-from train.loop.selfplay import BOOTSTRAP, selfplay_of
 from train.search.evaluator import WithOpponentVariables
 from train.search.search import SearchResult
 from wallgo_jax.game import actions

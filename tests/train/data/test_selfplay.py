@@ -1,7 +1,7 @@
 """Self-play, compiled as users compile it, records the games that the referee plays."""
 
 import dataclasses
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import chex
 import jax
@@ -10,10 +10,9 @@ import pytest
 
 from tests.support import compiling
 from tests.support.learner import small_run, tiny
+from tests.support.learner.loop import Loop
 from train.data.selfplay import Boards, first_boards
-from train.loop.selfplay import sum_by_board
-from train.loop.train_step import RunPrograms, TrainState, make_run_programs
-from train.loop.training import run_iteration
+from train.loop.boards import sum_by_board
 from train.network import NetworkConfig
 from train.runtime.host import READS
 from wallgo_jax.game import actions, referee
@@ -39,31 +38,30 @@ legal_slots = jax.jit(jax.vmap(jax.vmap(lambda v, p: actions.legal_slots(State(v
 class Run(NamedTuple):
     """Some iterations of a run."""
 
-    programs: RunPrograms
-    state: TrainState
+    loop: Loop
     rows: list[dict]
     compiled: list[int]
-    """Number of programs that each iteration compiled itself, after `RunPrograms.compile`."""
-    waited: list[float]
-    """Seconds that `RunPrograms.compile` took before each iteration."""
+    """Number of programs that each iteration compiled itself, once all were compiled ahead."""
     read: list[tuple[int, int]]
     """Reads from the devices in each iteration, and arrays that were read."""
     held: list[int]
     """Bytes of this run's and of all other arrays after each iteration."""
 
 
+@pytest.fixture(scope="module", autouse=True)
+def compiled_as_users():
+    with compiling.as_users():
+        yield
+
+
 @pytest.fixture(scope="module")
 def trained() -> Run:
-    programs = make_run_programs(CONFIG)
-    run = Run(programs, programs.init(), [], [], [], [], [])
-    with compiling.as_users():
-        play(run, new_boards(run), 0)
+    run = Run(Loop(CONFIG), [], [], [], [])
+    run.loop.compile()
     for iteration in range(ITERATIONS):
-        run.waited.append(programs.compile(iteration))
         before = READS.reads, READS.arrays
         with compiling.count_compilations() as count:
-            state, row = run_iteration(programs, run.state, iteration)
-        run = run._replace(state=state)
+            row = run.loop.iterate(iteration)
         run.rows.append(row)
         run.compiled.append(count())
         run.read.append((READS.reads - before[0], READS.arrays - before[1]))
@@ -73,13 +71,8 @@ def trained() -> Run:
 
 def new_boards(run: Run) -> Boards:
     """Laid on the devices like the run's own, for which the program is compiled."""
-    like = jax.tree.map(lambda x: x.sharding, run.state.boards)
-    return jax.device_put(start(run.programs.variant), like)
-
-
-def play(run: Run, boards: Boards, iteration: int) -> Any:
-    key = run.programs.keys(iteration).play
-    return run.programs.play(0, run.state.learner.player, boards, key)
+    like = jax.tree.map(lambda x: x.sharding, run.loop.state.boards)
+    return jax.device_put(start(run.loop.variant), like)
 
 
 @pytest.fixture(scope="module")
@@ -87,13 +80,13 @@ def played(trained: Run):
     """Two iterations of 12 plies on 8 new boards, joined: (variant [B], plies [24, B], sums)."""
     boards, parts, sums = new_boards(trained), [], []
     for iteration in (1, 2):
-        boards, plies, metrics = play(trained, boards, iteration)
+        boards, plies, metrics = trained.loop.play(iteration, boards)
         parts.append(plies)
         sums.append(metrics.sums)
     parts, sums = jax.device_get((parts, sums))
     plies = jax.tree.map(lambda *x: np.concatenate(x), *parts)
     return (
-        jax.device_get(trained.programs.variant),
+        jax.device_get(trained.loop.variant),
         plies,
         jax.tree.map(lambda *x: float(sum(x)), *sums),
     )
@@ -148,12 +141,10 @@ def test_a_run_compiles_in_its_first_iteration_alone(trained: Run):
     rows, compiled = trained.rows, trained.compiled
     assert rows[-1]["replay_positions"] > 0
     assert "policy_loss" in rows[-1]
-    # The compiler's time is apart: no iteration waits for it, nor the first that learns. One
-    # program may be the counter's addition, made when the iteration has been timed.
+    # All is compiled ahead: no iteration waits for it, nor the first that learns. One program may
+    # be the counter's addition.
     assert compiled[0] <= 1
     assert compiled[1:] == [0] * (ITERATIONS - 1)
-    assert trained.waited[0] > 0
-    assert trained.waited[1:] == [0.0] * (ITERATIONS - 1)
 
 
 def test_each_device_plays_other_games(played):

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import jax
 import numpy as np
 import pytest
+from train.loop.selfplay import stage_at
 
 from tests.support.import_graph import ROOT
 from tests.support.learner import tiny
@@ -23,7 +24,6 @@ from train.experiments.lib.scales import read_scales
 from train.experiments.lib.work import Work
 from train.experiments.pace import Pace
 from train.loop.run_directory import STARTS_FILE
-from train.loop.selfplay import stage_at
 from train.runtime.errors import NotFiniteError, UsageError
 
 LIST = f"""

@@ -3,10 +3,10 @@
 import dataclasses
 
 import pytest
+from train.loop.selfplay import BOOTSTRAP, Stage
 
 from tests.support.learner import tiny
 from train.experiments import pace as pace_lib
-from train.loop.selfplay import BOOTSTRAP, Stage
 from train.runtime.errors import UsageError
 
 

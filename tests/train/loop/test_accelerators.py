@@ -9,14 +9,14 @@ import re
 
 import jax
 import pytest
+from train.loop.selfplay import selfplay_of, stage_at
+from train.loop.train_step import RunPrograms
 
 from tests.support.compiling import ROOT
 from tests.support.equations import inside
 from tests.support.learner import tiny
 from train.config import read_config
 from train.data.selfplay import first_boards
-from train.loop.selfplay import selfplay_of, stage_at
-from train.loop.train_step import RunPrograms
 from train.runtime.devices import all_devices
 
 PLATFORMS = ("cuda", "tpu")

@@ -12,7 +12,8 @@ from tests.support.learner.commands import command, complaint, read_rows, untime
 from tests.support.refusals import refusal
 from tests.train.data.test_record_dataset import played
 from tests.train.loop.test_resume import break_off
-from train.loop import fit, run_loop
+from train.loop import fit, reporting
+from train.loop.recorded import RecordFiles, saved_records
 from train.players.networks import load_network
 from train.runtime.errors import UsageError
 from wallgo_jax.formats import records
@@ -40,7 +41,7 @@ def games(tmp_path_factory):
 def straight(games, tmp_path_factory):
     """A run without interruption."""
     runs = tmp_path_factory.mktemp("runs")
-    assert fit.fit(CONFIG, [games], runs, validation=0.2, resume=False)
+    assert fit.fit(CONFIG, RecordFiles((games,), 0.2), runs, resume=False)
     return runs / CONFIG.name
 
 
@@ -64,10 +65,10 @@ def test_losses_on_games_held_back_are_reported_and_fall(straight):
 
 def test_stopped_by_a_signal_goes_on_bit_for_bit(games, straight, tmp_path, monkeypatch, capsys):
     # No checkpoint is due after it.
-    break_off(monkeypatch, 2, place=(fit.FitPrograms, "iterate"))
-    assert not fit.fit(CONFIG, [games], tmp_path, validation=0.2, resume=False)
+    break_off(monkeypatch, 2)
+    assert not fit.fit(CONFIG, RecordFiles((games,), 0.2), tmp_path, resume=False)
     assert "saved after iteration 3" in capsys.readouterr().out
-    assert fit.fit(CONFIG, [games], tmp_path, validation=0.2, resume=True)
+    assert fit.fit(CONFIG, RecordFiles((games,), 0.2), tmp_path, resume=True)
     directory = tmp_path / CONFIG.name
     assert rows_of(directory) == rows_of(straight)
     one, other = (load_network(str(path)).variables for path in (directory, straight))
@@ -81,9 +82,8 @@ def test_other_games_are_refused_on_resuming(games, straight, tmp_path):
         (other, 0.2, "cannot resume: sha256 was"),
         (games, 0.3, "validation was 0.2 when the run began and is 0.3"),
     ):
-        assert said in refusal(
-            fit.fit, CONFIG, [path], straight.parent, validation=share, resume=True
-        )
+        files = RecordFiles((path,), share)
+        assert said in refusal(fit.fit, CONFIG, files, straight.parent, resume=True)
 
 
 def test_resume_finds_the_records_again(games, straight, tmp_path):
@@ -111,20 +111,20 @@ def test_a_run_that_never_began_is_one_of_fit(games, tmp_path, monkeypatch):
     def refuse(*arguments, **options):
         raise UsageError("tracking.wandb: no key")
 
-    how = {"validation": 0.2, "resume": False}
+    files = RecordFiles((games,), 0.2)
     with monkeypatch.context() as patch, pytest.raises(UsageError, match="no key"):
-        patch.setattr(run_loop, "MetricsWriter", refuse)
-        fit.fit(CONFIG, [games], tmp_path, **how)
+        patch.setattr(reporting, "MetricsWriter", refuse)
+        fit.fit(CONFIG, files, tmp_path, resume=False)
     directory = tmp_path / CONFIG.name
-    assert fit.saved_records(directory, (), None) == ((games,), 0.2)
-    said = refusal(fit.fit, CONFIG, [games], tmp_path, **how)
+    assert saved_records(directory, (), None) == files
+    said = refusal(fit.fit, CONFIG, files, tmp_path, resume=False)
     assert f"to go on with it: python -m train fit --resume {directory}" in said
 
 
 def test_a_run_of_self_play_is_no_run_of_fit(games, straight, tmp_path):
     shutil.copytree(straight, tmp_path / CONFIG.name)
     (tmp_path / CONFIG.name / "records.json").unlink()
-    said = refusal(fit.fit, CONFIG, [games], tmp_path, validation=0.2, resume=True)
+    said = refusal(fit.fit, CONFIG, RecordFiles((games,), 0.2), tmp_path, resume=True)
     assert "no run of `fit`: it has no records.json" in said
 
 

@@ -5,13 +5,12 @@ from pathlib import Path
 import jax
 import pytest
 
+from tests.support.learner.loop import Loop
 from train.analysis.accuracy import value_kept
 from train.arena.match import MatchOptions, play_match
 from train.config import EvaluationConfig, RunConfig, read_config
 from train.data.config import ReplayConfig, SelfPlayConfig
 from train.learning.config import LearnerConfig
-from train.loop.train_step import make_run_programs
-from train.loop.training import run_iteration
 from train.network import NetworkConfig
 from train.players.basic import make_random_player
 from train.players.searching import network_player
@@ -41,8 +40,7 @@ def test_training_beats_random_by_a_margin():
     """The raw policy plays, so that learning wins, not search. Before training it takes the first
     legal slot every time."""
     config, rules = CONFIG, CONFIG.rules
-    programs = make_run_programs(config)
-    state = programs.init()
+    loop = Loop(config)
     player = network_player("raw", None, config, rules)
     opponent = make_random_player()
 
@@ -54,13 +52,13 @@ def test_training_beats_random_by_a_margin():
             key=jax.random.key(0),
         ).win_rate
 
-    before = win_rate(state.learner.variables)
+    before = win_rate(loop.state.learner.variables)
     losses = []
     for iteration in range(config.iterations):
-        state, row = run_iteration(programs, state, iteration)
+        row = loop.iterate(iteration)
         losses.append(row.get("value_loss"))
         owners = (row.get("ownership_loss"), row.get("ownership_constant"))
-    after = win_rate(state.learner.variables)
+    after = win_rate(loop.state.learner.variables)
     assert owners[0] < owners[1] - 0.1, owners
     assert before < 0.65
     assert after >= 0.85
@@ -73,11 +71,10 @@ def test_a_solved_board_is_learned(as_users_compile, kind):
     """A player trained for 14 of the 200 iterations of `configs/tiny.toml` keeps the value of
     nearly every position, of which every eighth is asked about."""
     config = read_config(TINY, ["--iterations", "14", "--search.kind", kind])
-    programs = make_run_programs(config)
-    state = programs.init()
+    loop = Loop(config)
     for iteration in range(config.iterations):
-        state, _ = run_iteration(programs, state, iteration)
-    variables = state.learner.variables
+        loop.iterate(iteration)
+    variables = loop.state.learner.variables
     player = network_player("tiny", variables, config, config.rules, simulations=64)
     levels = [jax.tree.map(lambda x: x[::8], level) for level in reachable_levels(config.rules)]
     found = value_kept(

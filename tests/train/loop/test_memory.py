@@ -8,10 +8,12 @@ import pytest
 from tests.support.compiling import ROOT
 from tests.support.learner import tiny
 from tests.support.learner.commands import command, complaint
+from tests.support.learner.loop import Loop
 from train.config import read_config
 from train.loop import memory as memory_lib
-from train.loop import train_step
-from train.loop.train_step import make_run_programs
+from train.loop import programs
+from train.loop.boards import variants_of
+from train.loop.tables import tables_of
 from train.runtime.errors import UsageError
 from train.runtime.memory import Memory, check_fits
 
@@ -37,33 +39,41 @@ def test_arrays_beyond_the_memory_are_refused_before_anything_is_traced(tmp_path
     assert list(tmp_path.iterdir()) == []
 
 
+def compile_for(monkeypatch, config, memory) -> None:
+    """Compile a run whose devices have some memory, as a function of what is asked of it."""
+    loop = Loop(config)
+    monkeypatch.setattr(memory_lib, "check_fits", memory)
+    loop.compile()
+
+
 def test_programs_beyond_the_memory_are_refused_once_they_are_compiled(monkeypatch):
     asked = {}
 
     def check(held, memory, *, programs):
-        room = sum(need.bytes for need in held) + max(need.bytes for need in programs)
-        check_fits(held, Memory("a GPU", room, 1), programs=programs)
-        asked.update({need.name: need.bytes for need in programs})
-        check_fits(held, Memory("a GPU", room - 1, 1), programs=programs)
+        names = {need.name: need.bytes for need in programs}
+        if "learning" in names:
+            room = sum(need.bytes for need in held) + max(names.values())
+            check_fits(held, Memory("a GPU", room, 1), programs=programs)
+            asked.update(names)
+            check_fits(held, Memory("a GPU", room - 1, 1), programs=programs)
 
-    programs = make_run_programs(tiny.config())
-    monkeypatch.setattr(memory_lib, "check_fits", check)
     with pytest.raises(UsageError, match=r"a GPU has .* of it is for .*: lower "):
-        programs.compile(0)
+        compile_for(monkeypatch, tiny.config("--evaluation.opponents=[]"), check)
     assert asked.keys() == {"self-play", "adding to the replay", "learning", "a checkpoint"}
     assert asked["self-play"] > 0 and asked["learning"] > 0
 
 
 def test_the_arrays_that_are_counted_are_those_of_a_run(monkeypatch):
-    config = tiny.config()
+    loop = Loop(tiny.config())
     counted = {}
 
-    def check_held(config, like, plies, devices):
-        for need in memory_lib.held_by(config, like, plies):
-            counted[need.name] = need.bytes * devices.count
+    def count(held, memory, *, programs):
+        for need in held:
+            counted[need.name] = need.bytes * loop.devices.count
 
-    monkeypatch.setattr(train_step, "check_held", check_held)
-    state = make_run_programs(config).init()
+    monkeypatch.setattr(memory_lib, "check_fits", count)
+    loop.compile()
+    state = loop.state
     assert counted["the boards of self-play"] == nbytes(state.boards)
     replicated = len(jax.devices()) * nbytes(state.learner)
     assert counted["weights and optimizer"] == replicated
@@ -71,18 +81,35 @@ def test_the_arrays_that_are_counted_are_those_of_a_run(monkeypatch):
     assert 0 <= counted["the replay"] - nbytes(rows) < 100
 
 
+class TracedError(Exception):
+    """The arrays fit: the programs come next."""
+
+
+def check_arrays(monkeypatch, config) -> None:
+    """The check of a run's arrays alone."""
+
+    def stop(*arguments, **options):
+        raise TracedError
+
+    monkeypatch.setattr(memory_lib, "traces_of_run", stop)
+    tables, variants = tables_of(config), variants_of(config)
+    like = programs.state_like(tables, variants)
+    memory_lib.compile_run(config, tables, like, variants, None, None, done=0)
+
+
 def test_arrays_of_a_config_for_gpus_fit_one(monkeypatch):
     """Three quarters of 80 GiB, as JAX takes by default, hold them with as much for programs; of
     the configs for GPUs this one has the largest."""
     monkeypatch.setattr(memory_lib, "device_memory", lambda: Memory("each H100", 30 * GIB, 1))
-    make_run_programs(read_config(ROOT / "configs" / "gpu.toml"))
+    with pytest.raises(TracedError):
+        check_arrays(monkeypatch, read_config(ROOT / "configs" / "gpu.toml"))
 
 
 def test_a_replay_on_the_host_is_no_need_of_the_device(monkeypatch):
     config = tiny.config("--replay.positions", "2e9")
     there = dataclasses.replace(config, replay=dataclasses.replace(config.replay, memory="host"))
-    monkeypatch.setattr(memory_lib, "host_memory", lambda: None)
-    make_run_programs(there)
-    monkeypatch.undo()
+    with monkeypatch.context() as patch, pytest.raises(TracedError):
+        patch.setattr(memory_lib, "host_memory", lambda: None)
+        check_arrays(patch, there)
     with pytest.raises(UsageError, match=r"this host has .* lower replay\.positions"):
-        make_run_programs(there)
+        check_arrays(monkeypatch, there)

@@ -5,13 +5,13 @@ import dataclasses
 import jax
 import numpy as np
 import pytest
+from train.loop.numbers import NUMBERS, numbers_of, with_numbers, without_numbers
+from train.loop.train_step import make_run_programs
 
 import train
 from tests.support import compiling
 from tests.support.learner import tiny
 from tests.support.learner.commands import untimed
-from train.loop.numbers import NUMBERS, numbers_of, with_numbers, without_numbers
-from train.loop.train_step import make_run_programs
 from train.loop.training import run_iteration
 
 # Every number is an argument here: none has the value that switches something off.

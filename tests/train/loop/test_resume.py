@@ -15,11 +15,11 @@ import pytest
 from tests.support.learner import tiny
 from tests.support.learner.checkpoints import assert_same_bits
 from tests.support.learner.commands import read_rows, read_scalars, untimed
+from tests.support.learner.loop import Loop
 from tests.support.refusals import refusal
 from train.checkpoints import store
 from train.config import RunConfig, config_from_dict, config_to_dict
-from train.loop import run_directory, training
-from train.loop.train_step import RunPrograms, make_run_programs
+from train.loop import iterations, run_directory, training
 from train.metrics.rows import METRICS_FILE
 from train.runtime import interrupts, provenance
 from wallgo_jax.env import VERSION
@@ -37,19 +37,17 @@ def ctrl_c() -> None:
     signal.raise_signal(signal.SIGINT)
 
 
-def break_off(monkeypatch, during: int, act=ctrl_c, *, place=(training, "run_iteration")) -> None:
-    """Call `act` at the end of an iteration, before its row is written; once. `place` is what
-    computes an iteration."""
-    iterate = getattr(*place)
+def break_off(monkeypatch, during: int, act=ctrl_c) -> None:
+    """Call `act` at the end of an iteration, before its row is written; once."""
+    check = iterations.check_finite
 
-    def wrapped(programs, state, iteration):
-        result = iterate(programs, state, iteration)
+    def wrapped(steps, learner, iteration):
+        check(steps, learner, iteration)
         if iteration == during:
-            monkeypatch.setattr(*place, iterate)
+            monkeypatch.setattr(iterations, "check_finite", check)
             act()
-        return result
 
-    monkeypatch.setattr(*place, wrapped)
+    monkeypatch.setattr(iterations, "check_finite", wrapped)
 
 
 def rows(directory: Path) -> list[dict[str, Any]]:
@@ -60,7 +58,7 @@ def rows(directory: Path) -> list[dict[str, Any]]:
 @functools.cache
 def like(config: RunConfig):
     """Shapes of a run's state."""
-    return jax.eval_shape(make_run_programs(config).init)
+    return Loop(config).like
 
 
 def assert_same_run(directory: Path, expected: Path, config: RunConfig = CONFIG) -> None:
@@ -236,14 +234,12 @@ def test_damaged_weights_are_set_aside_and_unfinished_ones_saved_again(tiny_run,
 def test_changed_rows_and_a_changed_config_are_told(tiny_run, tmp_path, monkeypatch, capsys):
     """A resumed run takes both as they are, and no checkpoint's checksum covers their files. It
     computes no first state."""
-    directory, init = copied(tiny_run, tmp_path), RunPrograms.init
+    directory = copied(tiny_run, tmp_path)
 
-    def shapes_alone(step, variables):
-        state = init(step, variables)
-        assert isinstance(jax.tree.leaves(state)[0], jax.core.Tracer)
-        return state
+    def no_state(*arguments):
+        raise AssertionError("a first state is computed")
 
-    monkeypatch.setattr(RunPrograms, "init", shapes_alone)
+    monkeypatch.setattr(iterations, "init", no_state)
     metrics, config = directory / METRICS_FILE, directory / run_directory.CONFIG_FILE
     for path, old, new in ((metrics, '"games": ', '"games": 1'), (config, ": 40", ": 44")):
         assert old in path.read_text()
@@ -340,5 +336,5 @@ def test_the_config_of_the_first_version_is_that_of_a_run_that_may_go_on(saved_r
     run_directory.check_directory(saved_run(fields), config, resume=True)
     assert config.start_weights == ""
     assert not config.network.destination_head and not config.selfplay.cheap_noise
-    assert config.selfplay.opening_plies == config.selfplay.temperature == 0
+    assert (config.selfplay.opening_plies, config.selfplay.temperature) == (0, None)
     assert (config.selfplay.bootstrap_player, config.search.value_scale) == ("greedy", 0.1)

@@ -15,13 +15,13 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
+from train.loop.train_step import make_run_programs
 
 from tests.support import compiling
 from tests.support.learner import device_losses, samples, tiny
 from tests.support.learner.commands import read_rows
 from tests.support.refusals import refusal
 from train.loop import training
-from train.loop.train_step import make_run_programs
 from train.runtime import cgroups
 from train.runtime import devices as devices_lib
 from train.runtime.devices import BY_BOARD, EVERYWHERE, ROWS_BY_BOARD, all_devices, set_gpu_flags

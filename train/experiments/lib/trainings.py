@@ -30,7 +30,7 @@ from train.experiments.lib.scales import TrainingScale
 from train.experiments.lib.stats import MatchCounts
 from train.experiments.lib.work import Work, played_counts
 from train.loop import training
-from train.loop.start import code_of
+from train.loop.history import code_of
 from train.metrics.rows import METRICS_FILE, elapsed_seconds, read_rows
 from train.players.basic import Player
 from train.players.networks import load_network
@@ -95,7 +95,7 @@ class Trained(NamedTuple):
     compile_seconds: float
     games: int
     positions: int
-    code: list[Any]  # versions that trained it, see `train.loop.start`
+    code: list[Any]  # versions that trained it, see `train.loop.history`
 
     @property
     def minutes(self) -> float:

@@ -1,5 +1,6 @@
 """Self-play of a run: the player of each iteration, the rules of each board, and its figures."""
 
+import functools
 import json
 from typing import NamedTuple
 
@@ -12,19 +13,18 @@ from tests.support.learner import tiny
 from tests.support.refusals import refusal
 from train.data.diversity import Mean, OpeningDiversity
 from train.data.selfplay import POLICY_DTYPE, SeatSums, SelfPlaySums, first_boards
-from train.loop.selfplay import (
-    BOOTSTRAP,
+from train.loop import programs
+from train.loop.boards import (
     BoardSums,
     figures_by_rules,
-    make_bootstrap,
     rule_set_of_boards,
     rules_of_board,
-    selfplay_of,
-    stage_at,
     variants_of,
 )
-from train.loop.train_step import IterationFigures, RunPrograms
-from train.loop.training import selfplay_figures
+from train.loop.iteration_row import selfplay_figures
+from train.loop.programs import IterationFigures
+from train.loop.stages import BOOTSTRAP, make_teacher, simulations_of
+from train.loop.tables import tables_of
 from train.runtime.devices import all_devices
 from wallgo_jax.game import actions
 from wallgo_jax.game.rules import PRESETS, Rules
@@ -38,21 +38,20 @@ def test_stages_follow_the_config():
         "--search.simulations=8",
         "--search.first_simulations=4",
     )
-    found = [stage_at(config, iteration) for iteration in range(6)]
+    found = [simulations_of(config, iteration) for iteration in range(6)]
     assert found == [BOOTSTRAP, BOOTSTRAP, 4, 8, 8, 8]
 
 
 def test_every_stage_makes_the_plies_that_the_replay_is_compiled_for():
     config = tiny.config("--selfplay.bootstrap_iterations=1", "--learner.value_mix=0.5")
-    programs = RunPrograms(config, all_devices(1))
-    for stage in (BOOTSTRAP, stage_at(config, 1)):
-        boards = jax.eval_shape(first_boards, programs.variants)
-        variables = () if stage == BOOTSTRAP else programs.network.shapes
-        selfplay = selfplay_of(config, stage)
-        _, plies, _ = jax.eval_shape(
-            selfplay, variables, programs.variants, boards, jax.random.key(0)
-        )
-        chex.assert_trees_all_equal_shapes_and_dtypes(plies, programs.plies)
+    tables, variants = tables_of(config, all_devices(1)), variants_of(config)
+    weights = programs.network_of(tables.learn).shapes
+    for simulations in (BOOTSTRAP, simulations_of(config, 1)):
+        boards = jax.eval_shape(first_boards, variants)
+        play = functools.partial(programs.play, tables.play, simulations)
+        _, plies, _ = jax.eval_shape(play, weights, variants, boards, jax.random.key(0))
+        expected = programs.plies_like(tables.play, variants)
+        chex.assert_trees_all_equal_shapes_and_dtypes(plies, expected)
 
 
 class Bootstrapped(NamedTuple):
@@ -70,14 +69,11 @@ def bootstrapped(player: str) -> Bootstrapped:
         "--selfplay.plies=4",
         "--selfplay.boards=16",
     )
-    selfplay = selfplay_of(config, stage_at(config, 0))
-
-    @jax.jit
-    def play(variant):
-        return selfplay((), variant, first_boards(variant), jax.random.key(3))[1]
-
+    tables = tables_of(config, all_devices(1))
     variant = jax.device_get(tiny.variants(config.rules, config.selfplay.boards))
-    plies = jax.device_get(play(variant))
+    boards = jax.jit(first_boards)(variant)
+    played = programs.play(tables.play, BOOTSTRAP, (), variant, boards, jax.random.key(3))
+    plies = jax.device_get(played[1])
     many = jax.tree.map(lambda x: np.broadcast_to(x, (4, *x.shape)), variant)
     states = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), State(many, plies.position))
     policy, slot = (x.reshape(len(states.position.ply), -1) for x in (plies.policy, plies.slot))
@@ -105,7 +101,7 @@ def test_the_bootstrap_is_the_player_that_the_config_names():
 )
 def test_a_player_that_cannot_be_the_bootstrap_is_refused_in_a_line(player, said):
     config = tiny.config(f"--selfplay.bootstrap_player={player}")
-    assert refusal(make_bootstrap, config).startswith(f"selfplay.bootstrap_player: {said}")
+    assert refusal(make_teacher, config).startswith(f"selfplay.bootstrap_player: {said}")
 
 
 MIX = ("--rules", "hkoi=2,wallzero-empty,wallzero-4stone=5")

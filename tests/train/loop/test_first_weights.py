@@ -11,14 +11,15 @@ import pytest
 from tests.support.learner import saved, tiny
 from tests.support.learner.checkpoints import assert_same_bits
 from tests.support.learner.commands import command, complaint, read_rows, untimed
+from tests.support.learner.loop import Loop
 from tests.support.refusals import refusal
 from tests.train.loop.test_resume import break_off
 from train.checkpoints import exported, store
 from train.checkpoints.weights import load_network
 from train.config import RunConfig, read_saved_config
-from train.loop import run_directory, training
-from train.loop.start import FOLDER, keep_opponent, load_opponent, start_of
-from train.loop.train_step import make_run_programs
+from train.loop import iterations, run_directory, training
+from train.loop.first_weights import start_of
+from train.loop.opponent_weights import FOLDER, keep_opponent, load_opponent
 
 
 def config_after(player) -> RunConfig:
@@ -45,15 +46,15 @@ def test_the_first_state_has_the_others_weights(tiny_run, tmp_path):
     config = config_after(tiny_run)
     start = start_of(config, tmp_path / "tiny", resume=False)
     assert start is not None
-    made = make_run_programs(config).init(start.variables)
+    made = Loop(config, weights=start.variables).state
     assert_same_bits(made.learner.variables, load_network(tiny_run).variables)
-    new = make_run_programs(config).init()
+    new = Loop(config).state
     assert_same_bits(made.learner.optimizer, new.learner.optimizer)
     assert (int(made.learner.step), int(made.iterations)) == (0, 0)
     # The first step consumes the state, and with it no other array.
     assert not set(pointers(made.learner.variables)) & set(pointers(start.variables))
     averaging = tiny.config("--start_weights", str(tiny_run), "--learner.ema_decay", "0.9")
-    learner = make_run_programs(averaging).init(start.variables).learner
+    learner = Loop(averaging, weights=start.variables).state.learner
     assert_same_bits(learner.averaged, start.variables)
 
 
@@ -157,30 +158,34 @@ def test_a_run_with_all_options_resumes_bit_for_bit(tiny_run, tmp_path, monkeypa
     victim = saved.save_run(tmp_path / "victim", seeds={1: 3}, config=rules)
     words = ("--init_from", str(tiny_run), "--selfplay.opponent", f"{victim}@2")
     config = tiny.config(*words, *OPTIONS)
-    opponents, shared, seen = [], [], []
+    opponents, seen = [], []
+    place_opponent, play = iterations.place_opponent, iterations.play
 
-    def compiled_once(config, opponent):
+    def noted(opponent, tables):
         opponents.append(opponent.trained.variables)
-        shared.extend([] if shared else [make_run_programs(config, opponent=opponent)])
-        return shared[0]
+        return place_opponent(opponent, tables)
 
-    monkeypatch.setattr(training, "make_run_programs", compiled_once)
+    monkeypatch.setattr(iterations, "place_opponent", noted)
+    like = Loop(config).like
     assert training.train(config, tmp_path / "whole", resume=False)
     whole, run = tmp_path / "whole" / "tiny", tmp_path / "tiny"
-    run_iteration = training.run_iteration
+    compare = iterations.learn
 
-    def interrupted(programs, state, iteration):
+    def interrupted(tables, learner, *rest):
+        seen.append(jax.device_get(learner))
+        return compare(tables, learner, *rest)
+
+    def stopped(*arguments):
         if len(seen) == 2:
             signal.raise_signal(signal.SIGINT)
-        seen.append(jax.device_get(state.learner))
-        return run_iteration(programs, state, iteration)
+        return play(*arguments)
 
-    monkeypatch.setattr(training, "run_iteration", interrupted)
+    monkeypatch.setattr(iterations, "learn", interrupted)
+    monkeypatch.setattr(iterations, "play", stopped)
     assert not training.train(config, tmp_path, resume=False)
     shutil.rmtree(victim)
     assert training.train(config, tmp_path, resume=True)
     assert figures(run) == figures(whole)
-    like = jax.eval_shape(shared[0].init)
     assert_same_bits(*(store.read_run(path, like) for path in (run, whole)))
     # The boost falls from iteration to iteration, and nothing compiles again.
     assert not any(row["compile_seconds"] for row in read_rows(whole)[1:])

@@ -11,13 +11,14 @@ import numpy as np
 import pytest
 
 from tests.support.learner import tiny
+from tests.support.learner.loop import Loop
 from train.data import replay
 from train.data.config import SelfPlayConfig
 from train.data.selfplay import first_boards, make_selfplay
-from train.loop.numbers import numbers_of
-from train.loop.run_replay import FinishedPlies
-from train.loop.train_step import RunPrograms, make_run_programs, steps_due
-from train.loop.training import run_iteration
+from train.loop import programs
+from train.loop.iteration_row import steps_due
+from train.loop.programs import FinishedPlies, learner_of
+from train.loop.tables import ReplayPlace
 from train.players.basic import make_random_search
 from train.runtime.devices import all_devices
 
@@ -35,8 +36,12 @@ _COLLECTIVES = re.compile(
 def test_devices_sum_what_they_learn():
     """Gradients, losses, and the statistics of each normalisation on the way there and back: no
     weights, samples or moves are gathered, and no parameter has a sum of its own."""
-    programs = make_run_programs(tiny.config())
-    found = _COLLECTIVES.findall(programs.learning.compiled.as_text())
+    loop = Loop(tiny.config())
+    state, keys = loop.state, loop.keys(0).learn
+    traced = programs.trace_learning(
+        loop.tables.learn, state.learner, state.replay_state, loop.variant, keys
+    )
+    found = _COLLECTIVES.findall(traced.lower().compile().as_text())
     assert set(found) == {"all-reduce"} and len(found) <= 12
 
 
@@ -64,14 +69,17 @@ def own_values(replay_state, variant, key, *, size: int) -> replay.Sample:
 @pytest.mark.parametrize("memory", ["device", "host"])
 def test_values_of_samples_are_those_of_td_steps_later(memory):
     config = tiny.config(*WORDS, f"--replay.memory={memory}")
-    programs = make_run_programs(config, all_devices(1))
-    plies, key = numbered_plies(config.selfplay.boards), jax.random.key(1)
-    replay_state, finished = programs.replay.write(programs.init().replay_state, plies)
+    loop = Loop(config, all_devices(1))
+    plies = numbered_plies(config.selfplay.boards)
+    keys = jax.random.key(1)[None]
+    learn, replay_state = loop.tables.learn, loop.state.replay_state
+    replay_state, finished = programs.write(learn.place, replay_state, plies)
     assert int(finished.all) > 10
-    draw = jax.jit(programs.replay.sample)
-    found = jax.device_get(draw(replay_state, programs.variants, key))
+    variant, index = jax.device_get(loop.variant), np.int32(0)
+    found = jax.device_get(programs.draw_batch(learn, replay_state, variant, keys, index))
+    key = jax.random.split(keys[0])[0]
     own = jax.device_get(
-        own_values(jax.device_get(replay_state), programs.variants, key, size=config.learner.batch)
+        own_values(jax.device_get(replay_state), variant, key, size=config.learner.batch)
     )
     row = own.root_value // plies.terminated.shape[1]
     np.testing.assert_array_equal(found.position.ply, own.position.ply)
@@ -90,17 +98,16 @@ def test_validation_is_of_games_that_no_step_has_seen_and_changes_nothing(memory
     words = ("--learner.ema_decay=0.5", f"--replay.memory={memory}")
 
     def run(every: int):
-        programs = make_run_programs(tiny.config(*words, f"--learner.validation_every={every}"))
-        state, rows, drawn = programs.init(), [], None
+        loop = Loop(tiny.config(*words, f"--learner.validation_every={every}"))
+        rows, weights = [], None
         for iteration in range(4):
-            player = jax.device_get(state.learner.player)
-            state, row = run_iteration(programs, state, iteration)
-            rows.append(row)
-        draw = jax.jit(programs.replay.held_out_batch)
-        keys = jax.device_get(programs.keys(3).learn)
-        drawn = draw(jax.device_get(state.replay_state), programs.variants, keys)
-        check = programs.make_learner(numbers_of(programs.config)).validation_losses
-        return state.learner.player, rows, jax.device_get(jax.jit(check)(player, drawn))
+            weights = jax.device_get(loop.state.learner.weights)
+            rows.append(loop.iterate(iteration))
+        learn, keys = loop.tables.learn, jax.device_get(loop.keys(3).learn)
+        replay_state, variant = jax.device_get((loop.state.replay_state, loop.variant))
+        drawn = programs.draw_held_out(learn, replay_state, variant, keys)
+        check = jax.jit(learner_of(learn).validation_losses)
+        return loop.state.learner.weights, rows, jax.device_get(check(weights, drawn))
 
     learned, rows, expected = run(2)
     assert ["validation_loss" in row for row in rows] == [False, True, False, True]
@@ -120,29 +127,28 @@ def events(monkeypatch):
     return happened
 
 
-def learned(events, steps: int) -> tuple[str, list[str]]:
-    """`RunPrograms.learn` from a host's replay, by functions that note their calls."""
+@pytest.fixture
+def learned(events, monkeypatch):
+    """`learn` from a host's replay, by functions that note their calls."""
 
-    def draw(index: int) -> str:
+    def draw(tables, source, drawn_by, index: int) -> str:
         events.append(f"sample {index}")
         return f"batch {index}"
 
-    def learn_from(shared, state: str, batch: str, index: int) -> tuple[str, str]:
+    def learn_from(tables, state: str, batch: str, variant, keys, index) -> tuple[str, str]:
         events.append(f"learn from {batch}")
         return f"{state}{index}", f"step {index}"
 
-    programs: Any = types.SimpleNamespace(
-        **{"_numbers": {}, "variant": "", "_is_one_call": False, "learning": learn_from},
-        replay=types.SimpleNamespace(host="cpu", batches=lambda *_: draw),
-    )
-    state: Any = "state "
+    monkeypatch.setattr(programs, "draw", draw)
+    monkeypatch.setattr(programs, "learn_step", learn_from)
+    host = jax.local_devices(backend="cpu")[0]
+    tables: Any = types.SimpleNamespace(place=ReplayPlace(all_devices(1), host))
     nothing: Any = None
-    found: Any = RunPrograms.learn(programs, state, nothing, nothing, steps)
-    return found
+    return lambda steps: programs.learn(tables, "state ", nothing, nothing, nothing, steps)
 
 
-def test_the_next_batch_is_sampled_before_a_step_is_waited_for(events):
-    assert learned(events, 3) == ("state 012", ["step 0", "step 1", "step 2"])
+def test_the_next_batch_is_sampled_before_a_step_is_waited_for(events, learned):
+    assert learned(3) == ("state 012", ["step 0", "step 1", "step 2"])
     assert events == [
         "sample 0",
         "learn from batch 0",
@@ -151,13 +157,12 @@ def test_the_next_batch_is_sampled_before_a_step_is_waited_for(events):
         "sample 2",
         "await step 0",
         "learn from batch 2",
-        "await step 1",
     ]
 
 
 @pytest.mark.parametrize("steps", [0, 1])
-def test_no_batch_is_sampled_in_vain(events, steps):
-    _, seen = learned(events, steps)
+def test_no_batch_is_sampled_in_vain(events, learned, steps):
+    _, seen = learned(steps)
     assert len(seen) == steps
     assert [event for event in events if "sample" in event] == ["sample 0"] * steps
 

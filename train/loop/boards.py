@@ -1,0 +1,96 @@
+"""The boards of self-play: the rules that each one plays, and its games of an iteration.
+
+B boards, T plies of an iteration.
+"""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from train.config import RunConfig
+from train.data.replay import Trajectory
+from wallgo_jax.game.rules import Rules
+from wallgo_jax.game.state import Variant, make_variant
+
+
+def rule_set_of_boards(config: RunConfig) -> np.ndarray:
+    """int[B]: the number of each board's rule set.
+
+    Boards are shared in proportion to the weights, at least one each, and dealt in turn, so that
+    any run of neighbouring boards, such as a device's, has nearly the same shares.
+    """
+    boards = config.selfplay.boards
+    weights = np.array([each.weight for each in config.rule_sets])
+    # One each, the rest by largest remainders.
+    exact = np.maximum(weights / weights.sum() * boards, 1.0)
+    while exact.sum() > boards + 1e-9:
+        spare = exact > 1.0
+        exact[spare] *= 1 - (exact.sum() - boards) / exact[spare].sum()
+        exact = np.maximum(exact, 1.0)
+    counts = np.floor(exact + 1e-9).astype(int)
+    order = np.argsort(counts - exact, kind="stable")
+    counts[order[: boards - counts.sum()]] += 1
+    assert counts.sum() == boards
+    place = np.concatenate([(np.arange(count) + 0.5) / count for count in counts])
+    owner = np.repeat(np.arange(len(counts)), counts)
+    return owner[np.argsort(place, kind="stable")]
+
+
+def rules_of_board(config: RunConfig, board: int) -> Rules:
+    """The rules that a board plays."""
+    return config.learned[int(rule_set_of_boards(config)[board])]
+
+
+def variants_of(config: RunConfig) -> Variant:
+    """The rules of each board, NumPy arrays [B]: in one grid, with room for the most stones."""
+    # In NumPy: nothing is on a device until each process places its own part.
+    variants = [
+        make_variant(rules, grid=config.grid_side, stones=config.stones) for rules in config.learned
+    ]
+    boards = rule_set_of_boards(config)
+
+    def lay_out(*leaves: Any) -> np.ndarray:
+        if len(leaves) == 1:
+            return np.broadcast_to(np.asarray(leaves[0]), (len(boards), *np.shape(leaves[0])))
+        return np.stack(leaves)[boards]
+
+    return jax.tree.map(lay_out, *variants)
+
+
+class BoardSums(NamedTuple):
+    """Sums over an iteration of each board, float32[B]."""
+
+    games: jax.Array  # that ended
+    length: jax.Array  # plies of these
+    red_wins: jax.Array
+    draws: jax.Array
+
+
+def sum_by_board(plies: Trajectory) -> BoardSums:
+    """Sum the games that ended within plies [T, B] by board."""
+    rewards = plies.step_outcome.rewards
+    ended = plies.terminated
+    length = jnp.where(ended, plies.position.ply + 1, 0)
+    draws = ended & (rewards == 0).all(axis=-1)
+    sums = (ended, length, rewards[..., 0] > 0, draws)
+    return BoardSums(*(each.astype(jnp.float32).sum(axis=0) for each in sums))
+
+
+def figures_by_rules(config: RunConfig, sums: BoardSums) -> dict[str, dict[str, float | None]]:
+    """Figures of an iteration for its row of metrics, by the names of the rule sets, from sums on
+    the host; a draw counts as an equal share of a win for each player."""
+    figures = {}
+    owner = rule_set_of_boards(config)
+    for number, each in enumerate(config.rule_sets):
+        is_of_set = owner == number
+        games, length, red_wins, draws = (float(np.asarray(x)[is_of_set].sum()) for x in sums)
+        figures[each.name] = {
+            "games": games,
+            "positions": float(is_of_set.sum() * config.selfplay.plies),
+            "mean_length": length / games if games else None,
+            "red_win_rate": (red_wins + draws / config.rules.players) / games if games else None,
+            "draw_rate": draws / games if games else None,
+        }
+    return figures

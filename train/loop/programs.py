@@ -1,0 +1,521 @@
+"""The functions of a run, jitted: init, play, write, learn and validate.
+
+They read tables of a config (`tables_of`), whose floats are leaves and whose other values are
+static. So runs that differ in floats, seed and weights share what is compiled, and what has been
+compiled for shapes (`loop.memory`) is not compiled again.
+
+B boards, T plies of an iteration, R rows of the replay, S steps of an iteration, N samples.
+"""
+
+import dataclasses
+import functools
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.stages import Traced
+
+from train.data import replay as replay_lib
+from train.data.config import SelfPlayConfig
+from train.data.diversity import OpeningDiversity, opening_diversity
+from train.data.record_dataset import RecordedPositions, take
+from train.data.replay import ReplayState, Sample, Trajectory
+from train.data.selfplay import Boards, SelfPlaySums, first_boards, make_selfplay, stagger
+from train.learning.learner import Learner, LearnerState, StepMetrics, make_learner
+from train.learning.losses import Losses
+from train.loop.boards import BoardSums, sum_by_board
+from train.loop.stages import BOOTSTRAP, search_of_stage, split_coin_key, teacher_without_value
+from train.loop.tables import REPLAY_SPECS, LearnTables, PlayTables, ReplayPlace, Tables
+from train.network import Network, Variables, network_for, observer_for
+from train.players.basic import make_random_search
+from train.runtime.devices import (
+    AXIS,
+    BY_BOARD,
+    EVERYWHERE,
+    ROWS_BY_BOARD,
+    Devices,
+    backend,
+    constrained,
+    device_key,
+    shapes_of,
+)
+from train.search.search import cast_own_weights
+from wallgo_jax.game.state import Variant
+
+_INIT_SALT = 2**31 - 1
+"""Folded into the seed for the first weights; iterations fold in their own, smaller numbers."""
+_STAGGER_SALT = 2**31 - 2
+"""Folded into the seed for the plies that the first games begin with."""
+_VALIDATION_SALT = 2**31 - 3
+"""Folded into the key of an iteration's first step."""
+_STAGGER_PLIES = 64
+"""The most plies before a run's first one on a board: about two random games."""
+
+
+class TrainState(NamedTuple):
+    """Everything that an iteration changes; with the config, everything that resuming needs."""
+
+    learner: LearnerState
+    boards: Boards  # [B], games under way
+    replay_state: ReplayState
+    iterations: jax.Array  # int32, iterations done
+
+
+class Keys(NamedTuple):
+    """The random keys of an iteration."""
+
+    play: jax.Array
+    learn: jax.Array  # [S], one for each step
+
+
+class IterationFigures(NamedTuple):
+    """Figures of an iteration on all devices, float32[] where nothing else is said."""
+
+    sums: SelfPlaySums
+    setups: OpeningDiversity
+    openings: OpeningDiversity
+    by_board: BoardSums  # float32[B]
+
+
+class FinishedPlies(NamedTuple):
+    """Number of plies that can be sampled, int32[]."""
+
+    all: jax.Array
+    least: jax.Array  # on the device that has the fewest
+    newest: jax.Array  # of games that ended in this iteration, on the device that has the fewest
+
+
+def init(
+    tables: Tables, variant: Variant | None, seed: int, weights: Variables | None = None
+) -> TrainState:
+    """Make the first state, with random weights or with a copy of given ones.
+
+    Args:
+      tables: of the run.
+      variant: [B], what each board plays; None without self-play.
+      seed: of the run.
+      weights: to begin with; None for random ones.
+    """
+    state = _first_state(tables.play, tables.learn, variant, seed_data(seed), weights)
+    if tables.play is None or variant is None:
+        return state
+    plies = plies_like(tables.play, variant)
+    return state._replace(replay_state=_empty_replay(tables.learn.place, tables.rows, plies))
+
+
+def seed_data(seed: int) -> np.ndarray:
+    """The data of a seed's key, uint32[...]: an argument, so that runs of all seeds share what is
+    compiled."""
+    return np.asarray(jax.random.key_data(jax.random.key(seed)))
+
+
+def first_key(seed: Any) -> jax.Array:
+    """The key of a run's random weights, by its seed or by its `seed_data`."""
+    key = jax.random.key(seed) if isinstance(seed, int) else jax.random.wrap_key_data(seed)
+    return jax.random.fold_in(key, _INIT_SALT)
+
+
+def iteration_keys(tables: LearnTables, seed: int, iteration: int) -> Keys:
+    """The keys of an iteration, counted from 0: they come from it and the seed alone."""
+    steps, devices = tables.learner.steps, tables.place.devices
+    return _iteration_keys(seed_data(seed), np.int32(iteration), steps=steps, devices=devices)
+
+
+@functools.partial(jax.jit, static_argnames=("steps", "devices"))
+def _iteration_keys(seed: jax.Array, iteration: jax.Array, *, steps: int, devices: Devices) -> Keys:
+    key = jax.random.fold_in(jax.random.wrap_key_data(seed), iteration)
+    play_key, learn_key = jax.random.split(key)
+    keys = Keys(play_key, jax.random.split(learn_key, steps))
+    return constrained(keys, devices.sharding(EVERYWHERE))
+
+
+@jax.jit
+def _first_state(
+    play: PlayTables | None,
+    learn: LearnTables,
+    variant: Variant | None,
+    seed: jax.Array,
+    weights: Variables | None,
+) -> TrainState:
+    """All of the first state but the replay, which may lie in the host's memory."""
+    if weights is None:
+        first = network_of(learn).init(first_key(seed))
+    else:
+        # Copied, for the first step of learning consumes the state.
+        first = jax.tree.map(jnp.copy, weights)
+    nothing: Any = None
+    boards = nothing
+    devices = learn.place.devices
+    if play is not None and variant is not None:
+        boards = first_boards(variant, has_opponent=play.opponent is not None)
+        stagger_key = jax.random.fold_in(jax.random.wrap_key_data(seed), _STAGGER_SALT)
+        boards = stagger(variant, boards, stagger_key, plies=_STAGGER_PLIES)
+        boards = constrained(boards, devices.sharding(BY_BOARD))
+    everywhere = devices.sharding(EVERYWHERE)
+    learner = constrained(learner_of(learn).init(first), everywhere)
+    iterations = constrained(jnp.zeros((), jnp.int32), everywhere)
+    return TrainState(learner, boards, nothing, iterations)
+
+
+@functools.partial(jax.jit, static_argnums=(0, 1, 2))
+def _empty_replay(place: ReplayPlace, rows: int, plies: Trajectory) -> ReplayState:
+    # Made in parts, each on its device: one device may be too small for the whole.
+    return constrained(replay_lib.init(rows, plies), place.of_rows())
+
+
+def state_like(tables: Tables, variant: Variant | None) -> TrainState:
+    """Shapes of a state, and where its arrays lie; nothing is computed."""
+    seed = jax.eval_shape(lambda: jax.random.key_data(jax.random.key(0)))
+    like = jax.eval_shape(_first_state, tables.play, tables.learn, variant, seed, None)
+    place = tables.learn.place
+    everywhere = place.devices.sharding(EVERYWHERE)
+    replay: Any = None
+    if tables.play is not None and variant is not None:
+        plies = plies_like(tables.play, variant)
+        replay = jax.eval_shape(functools.partial(replay_lib.init, tables.rows, plies))
+        replay = shapes_of(replay, place.of_rows())
+    return TrainState(
+        learner=shapes_of(like.learner, everywhere),
+        boards=shapes_of(like.boards, place.devices.sharding(BY_BOARD)),
+        replay_state=replay,
+        iterations=shapes_of(like.iterations, everywhere),
+    )
+
+
+def plies_like(tables: PlayTables, variant: Variant) -> Trajectory:
+    """Shapes of the plies [T, B] of an iteration, which are the same whoever plays."""
+    selfplay = make_selfplay(
+        make_random_search(),
+        SelfPlayConfig(plies=tables.selfplay.plies),
+        has_root_value=tables.has_root_value,
+    )
+    boards = jax.eval_shape(first_boards, variant)
+    return jax.eval_shape(selfplay, (), variant, boards, jax.eval_shape(jax.random.key, 0))[1]
+
+
+@functools.partial(jax.jit, static_argnames="simulations", donate_argnames="boards")
+def play(
+    tables: PlayTables,
+    simulations: int,
+    variables: Any,
+    variant: Variant,
+    boards: Boards,
+    key: jax.Array,
+) -> tuple[Boards, Trajectory, IterationFigures]:
+    """Play T plies on boards [B], each device for itself, with one coin for all of them.
+
+    Args:
+      tables: of the run.
+      simulations: of a full search, `simulations_of` the iteration; static.
+      variables: the weights, or `variables_of` them.
+      variant: [B], what each board plays.
+      boards: [B], games under way; consumed.
+      key: of the iteration; consumed.
+
+    Returns:
+      The boards as they stand, the plies [T, B] and their figures.
+    """
+
+    def on_device(
+        tables: PlayTables, variables: Any, variant: Variant, boards: Boards, key: jax.Array
+    ) -> tuple[Boards, Trajectory, IterationFigures]:
+        key, coin_key = split_coin_key(key)
+        selfplay = _selfplay_of(tables, simulations)
+        variables = cast_own_weights(variables, tables.network) if simulations else variables
+        boards, plies, sums = selfplay(variables, variant, boards, device_key(key), coin_key)
+        gather = functools.partial(jax.lax.all_gather, axis_name=AXIS)
+        setups, openings = opening_diversity(variant, plies.position, gather)
+        by_board = jax.tree.map(functools.partial(gather, tiled=True), sum_by_board(plies))
+        sums = jax.lax.psum(sums, AXIS)
+        return boards, plies, IterationFigures(sums, setups, openings, by_board)
+
+    on_devices = tables.devices.per_device(
+        on_device,
+        (EVERYWHERE, EVERYWHERE, BY_BOARD, BY_BOARD, EVERYWHERE),
+        (BY_BOARD, ROWS_BY_BOARD, EVERYWHERE),
+    )
+    return on_devices(tables, variables, variant, boards, key)
+
+
+def _selfplay_of(tables: PlayTables, simulations: int) -> Any:
+    """An iteration of self-play by the teacher, or by a search of that budget."""
+    opponent, options = tables.opponent, tables.selfplay
+    make = functools.partial(
+        make_selfplay,
+        has_root_value=tables.has_root_value,
+        opponent=None if opponent is None else opponent.report,
+    )
+    if simulations == BOOTSTRAP:
+        assert tables.teacher is not None, "of a run with bootstrap_iterations"
+        teacher = tables.teacher
+        if tables.has_root_value:
+            teacher = teacher_without_value(teacher)
+        # Its policies are all learned alike.
+        return make(
+            teacher,
+            dataclasses.replace(options, policy_surprise_weight=None, cheap_policy_weight=None),
+        )
+    search = search_of_stage(
+        tables.search,
+        options,
+        simulations,
+        network=tables.network,
+        rules=tables.rules,
+        model=None if opponent is None else opponent.evaluate,
+    )
+    return make(search, options)
+
+
+def write(
+    place: ReplayPlace, replay_state: ReplayState, plies: Trajectory
+) -> tuple[ReplayState, FinishedPlies]:
+    """Write plies [T, B] to the replay, which is consumed.
+
+    Returns:
+      The replay, and how many plies can be sampled.
+    """
+    return write_rows(place, replay_state, to_host(place, plies))
+
+
+@functools.partial(jax.jit, static_argnames="place", donate_argnames="replay_state")
+def write_rows(
+    place: ReplayPlace, replay_state: ReplayState, plies: Trajectory
+) -> tuple[ReplayState, FinishedPlies]:
+    """`write`, of plies that lie where the replay does."""
+    written = replay_lib.add(replay_state, plies)
+
+    def by_device(plies: jax.Array) -> jax.Array:
+        return plies.reshape(place.parts, -1).sum(axis=1, dtype=jnp.int32)
+
+    counts = by_device(written.finished)
+    newest = by_device(replay_lib.newly_finished(written, plies.terminated.shape[0]))
+    finished = FinishedPlies(counts.sum(dtype=jnp.int32), counts.min(), newest.min())
+    return constrained(written, place.of_rows()), constrained(finished, place.of_counts())
+
+
+def to_host(place: ReplayPlace, tree: Any) -> Any:
+    """Copy arrays to the host's device where that keeps the replay."""
+    if place.host is None:
+        return tree
+    # JAX 0.12 copies what lies on several devices by way of NumPy, which the guard refuses.
+    with jax.transfer_guard_device_to_host("allow"):
+        return jax.device_put(tree, place.host)
+
+
+def learn(
+    tables: LearnTables,
+    learner: LearnerState,
+    source: ReplayState | RecordedPositions,
+    variant: Variant | None,
+    keys: jax.Array,
+    steps: int,
+) -> tuple[LearnerState, list[StepMetrics]]:
+    """Take a number of steps, at most S; nothing is read from the devices.
+
+    Args:
+      tables: of the run.
+      learner: consumed.
+      source: that batches are drawn from: a replay, or recorded games.
+      variant: [B], what each board of the replay plays.
+      keys: [S].
+      steps: to take.
+
+    Returns:
+      The learner, and what each step saw: metrics of scalars, one a step, or one of arrays [S],
+      of which the first belong to the steps.
+    """
+    place = tables.place
+    # XLA runs the gradients of convolutions many times slower inside a loop on a CPU, and a host's
+    # replay is sampled between two steps: there each step is a call.
+    if is_one_call(place):
+        learner, metrics = learn_steps(tables, learner, source, variant, keys, np.int32(steps))
+        return learner, [metrics]
+    seen: list[StepMetrics] = []
+    drawn_by = to_host(place, (variant, keys))
+    for index in range(steps):
+        batch = source
+        if place.host is not None:
+            batch = draw(tables, source, drawn_by, index)
+            if index > 1:
+                # Two batches at most lie on the devices: of the step under way and the next.
+                jax.block_until_ready(seen[index - 2])
+        learner, metrics = learn_step(tables, learner, batch, variant, keys, np.int32(index))
+        # Read after the last step: reading here would make each step wait for the one before.
+        seen.append(metrics)
+    return learner, seen
+
+
+def is_one_call(place: ReplayPlace) -> bool:
+    """Whether all steps of an iteration are one program."""
+    return place.host is None and backend() != "cpu"
+
+
+def draw(tables: LearnTables, source: Any, drawn_by: Any, index: int) -> Sample:
+    """Draw the batch of a step from a host's replay, and copy it to the devices that learn."""
+    batch = draw_batch(tables, source, *drawn_by, np.int32(index))
+    # By way of NumPy: to spread a device's array over several compiles a program an array.
+    # The batch is in the host's memory already: this is no read from an accelerator.
+    return jax.device_put(jax.device_get(batch), tables.place.devices.sharding(BY_BOARD))
+
+
+@jax.jit
+def draw_batch(
+    tables: LearnTables, source: Any, variant: Any, keys: jax.Array, index: jax.Array
+) -> Sample:
+    """The batch of a step, drawn by the first half of its key."""
+    return _sample(tables, source, variant, jax.random.split(keys[index])[0])
+
+
+def trace_learning(
+    tables: LearnTables, learner: Any, source: Any, variant: Any, keys: jax.Array
+) -> Traced:
+    """Trace what `learn` calls, for arrays or shapes of them; nothing is computed."""
+    program = learn_steps if is_one_call(tables.place) else learn_step
+    return program.trace(tables, learner, source, variant, keys, np.int32(0))
+
+
+@functools.partial(jax.jit, donate_argnames="learner")
+def learn_step(
+    tables: LearnTables,
+    learner: LearnerState,
+    source: Any,
+    variant: Variant | None,
+    keys: jax.Array,
+    index: jax.Array,
+) -> tuple[LearnerState, StepMetrics]:
+    """Take a step, by one of keys [S]; of a `Sample`, or of one drawn from a replay or from
+    recorded games."""
+    sample_key, turn_key = jax.random.split(keys[index])
+    batch = source
+    if not isinstance(source, Sample):
+        batch = _sample(tables, source, variant, sample_key)
+    # Weights and optimizer state are updated in place.
+    after = learner_of(tables).update(learner, batch, turn_key)
+    return constrained(after, tables.place.devices.sharding(EVERYWHERE))
+
+
+@functools.partial(jax.jit, donate_argnames="learner")
+def learn_steps(
+    tables: LearnTables,
+    learner: LearnerState,
+    source: Any,
+    variant: Variant | None,
+    keys: jax.Array,
+    steps: jax.Array,
+) -> tuple[LearnerState, StepMetrics]:
+    """Take a number of steps as one program; metrics [S], of which the first belong to them."""
+
+    def step(learner: LearnerState, index: jax.Array) -> tuple[LearnerState, StepMetrics]:
+        # The loop changes neither numbers nor replay, so they are not in the carry.
+        return learn_step(tables, learner, source, variant, keys, index)
+
+    def one(index: jax.Array, carry: Any) -> tuple[LearnerState, StepMetrics]:
+        learner, seen = step(carry[0], index)
+        return learner, jax.tree.map(lambda all, new: all.at[index].set(new), carry[1], seen)
+
+    like, count = jax.eval_shape(step, learner, jnp.int32(0))[1], keys.shape[0]
+    nothing = jax.tree.map(lambda x: jnp.zeros((count, *x.shape), x.dtype), like)
+    return jax.lax.fori_loop(0, steps, one, (learner, nothing))
+
+
+def validate(
+    tables: LearnTables,
+    weights: Variables,
+    source: ReplayState | RecordedPositions,
+    variant: Variant | None,
+    keys: jax.Array,
+) -> Losses:
+    """Losses of weights on games that ended in this iteration, before any step has learned from
+    them; the rest is as in `learn`."""
+    place = tables.place
+    if place.host is not None:
+        batch = draw_held_out(tables, source, *to_host(place, (variant, keys)))
+        source = jax.device_put(jax.device_get(batch), place.devices.sharding(BY_BOARD))
+    return held_out_losses(tables, weights, source, variant, keys)
+
+
+@jax.jit
+def draw_held_out(tables: LearnTables, source: Any, variant: Any, keys: jax.Array) -> Sample:
+    """A batch of games that ended in this iteration, which no step has learned from yet."""
+    key = jax.random.fold_in(keys[0], _VALIDATION_SALT)
+    return _sample(tables, source, variant, key, newest=tables.newest)
+
+
+@jax.jit
+def held_out_losses(
+    tables: LearnTables, weights: Variables, source: Any, variant: Variant | None, keys: jax.Array
+) -> Losses:
+    """Losses of a `Sample`, or of the one that `draw_held_out` draws."""
+    batch = source if isinstance(source, Sample) else draw_held_out(tables, source, variant, keys)
+    losses = learner_of(tables).validation_losses(weights, batch)
+    return constrained(losses, tables.place.devices.sharding(EVERYWHERE))
+
+
+def losses_held_back(
+    tables: LearnTables, weights: Variables, games: RecordedPositions
+) -> list[Losses]:
+    """Losses of weights on each batch held back."""
+    batches = range(len(games.held_back))
+    return [losses_of_recorded(tables, weights, games, np.int32(batch)) for batch in batches]
+
+
+@jax.jit
+def losses_of_recorded(
+    tables: LearnTables, weights: Variables, games: RecordedPositions, batch: jax.Array
+) -> Losses:
+    """Losses of weights on a batch held back, by its number int32[]."""
+    index = games.held_back[batch]
+    sample = take(games.examples, index, has_reply=tables.network.reply)
+    # Each device evaluates all of it: a batch held back need not be a multiple of their number.
+    return learner_of(tables, is_split=False).validation_losses(weights, sample)
+
+
+def _sample(
+    tables: LearnTables, source: Any, variant: Any, key: jax.Array, *, newest: int | None = None
+) -> Sample:
+    """Draw a batch [N], with what the losses read.
+
+    Devices that keep the replay draw equally many samples, so a ply is as likely as any other of
+    its device. `newest` is that of `replay.sample`.
+    """
+    place, batch, has_reply = tables.place, tables.learner.batch, tables.network.reply
+    if isinstance(source, RecordedPositions):
+        sample = take(source.examples, source.draw(key, batch), has_reply=has_reply)
+        return constrained(sample, place.devices.sharding(BY_BOARD))
+    draw = functools.partial(
+        replay_lib.sample,
+        size=batch // place.parts,
+        has_reply=has_reply,
+        td_steps=tables.learner.td_steps,
+        newest=newest,
+    )
+    if place.host is not None:
+        # The key of the first device, so that one device draws the same from either memory.
+        return draw(source, variant, jax.random.fold_in(key, 0))
+    return place.devices.per_device(
+        lambda source, variant, key: draw(source, variant, device_key(key)),
+        (REPLAY_SPECS, BY_BOARD, EVERYWHERE),
+        BY_BOARD,
+    )(source, variant, key)
+
+
+def network_of(tables: LearnTables) -> Network:
+    """The network that learns."""
+    return network_for(tables.network, tables.players, size=tables.grid)
+
+
+def learner_of(tables: LearnTables, *, is_split: bool = True) -> Learner:
+    """The learner, whose numbers may be arrays of a program that is traced; its batches are split
+    over the devices."""
+    devices = tables.place.devices
+    make = functools.partial(
+        make_learner,
+        network_of(tables),
+        tables.learner,
+        total_steps=tables.total_steps,
+        observe=observer_for(tables.network),
+    )
+    if not is_split:
+        return make()
+    return make(per_device=lambda prepare: devices.per_device(prepare, BY_BOARD, BY_BOARD))

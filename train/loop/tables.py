@@ -1,0 +1,162 @@
+"""The tables of a run's config that its functions read: floats are leaves, all else is static.
+
+B boards, T plies of an iteration, R rows of the replay.
+"""
+
+import dataclasses
+from typing import Any, NamedTuple
+
+import jax
+from jax.sharding import SingleDeviceSharding
+
+from train.config import RunConfig
+from train.data.config import SelfPlayConfig
+from train.data.replay import ReplayState
+from train.learning.config import LearnerConfig, LossWeights
+from train.loop.stages import make_teacher
+from train.network import NetworkConfig
+from train.players.basic import Player
+from train.runtime.devices import BY_BOARD, EVERYWHERE, ROWS_BY_BOARD, Devices, devices_for
+from train.runtime.errors import UsageError
+from train.runtime.tables import as_leaves, register_table
+from train.search.config import SearchConfig
+from train.search.search import Search
+from wallgo_jax.game.rules import Rules
+
+HOST = "host"
+"""The `replay.memory` that is not the devices'."""
+REPLAY_SPECS: Any = ReplayState._make((ROWS_BY_BOARD, ROWS_BY_BOARD, EVERYWHERE, BY_BOARD))
+"""Rows lie with the boards that played them, so writing and sampling transfer nothing."""
+
+
+class FrozenOpponent(NamedTuple):
+    """The functions of a player that has seats in self-play and does not learn."""
+
+    report: Any  # a `Search`
+    evaluate: Any  # an `Evaluator`
+
+
+@dataclasses.dataclass(frozen=True)
+class ReplayPlace:
+    """Where the replay lies and is sampled: with the boards on the run's devices, so that nothing
+    is transferred, or in the host's memory."""
+
+    devices: Devices
+    host: Any = None  # the `jax.Device` that keeps it, None where those of the run do
+
+    @property
+    def parts(self) -> int:
+        """Number of devices that keep a part of it."""
+        return self.devices.count if self.host is None else 1
+
+    def of_rows(self) -> Any:
+        """The shardings of a `ReplayState`."""
+        if self.host is not None:
+            return SingleDeviceSharding(self.host)
+        return self.devices.shardings(REPLAY_SPECS)
+
+    def of_counts(self) -> Any:
+        """The sharding of what is counted in it."""
+        if self.host is not None:
+            return SingleDeviceSharding(self.host)
+        return self.devices.sharding(EVERYWHERE)
+
+
+@dataclasses.dataclass(frozen=True)
+class PlayTables:
+    """What self-play reads of a config; floats are leaves, all else is static."""
+
+    search: SearchConfig
+    selfplay: SelfPlayConfig
+    network: NetworkConfig
+    rules: Rules  # one of those that are learned
+    has_root_value: bool  # whether plies keep the value that the search found
+    teacher: Search | None  # of the first iterations
+    opponent: FrozenOpponent | None
+    devices: Devices
+
+
+@dataclasses.dataclass(frozen=True)
+class LearnTables:
+    """What learning reads of a config; floats are leaves, all else is static."""
+
+    learner: LearnerConfig
+    network: NetworkConfig
+    players: int
+    grid: int  # side of the boards
+    total_steps: int  # of the schedule of the learning rate
+    newest: int  # rows of an iteration
+    place: ReplayPlace
+
+
+register_table(SearchConfig)
+register_table(SelfPlayConfig)
+register_table(LossWeights)
+register_table(LearnerConfig)
+register_table(PlayTables)
+register_table(LearnTables)
+
+
+class Tables(NamedTuple):
+    """What the functions of a run read of its config."""
+
+    play: PlayTables | None  # None where recorded games are learned
+    learn: LearnTables
+    rows: int  # R, a multiple of T, so that no iteration wraps round the end of the ring
+
+
+def tables_of(
+    config: RunConfig, devices: Devices | None = None, opponent: Player | None = None
+) -> Tables:
+    """The tables of a run.
+
+    Args:
+      config: the run.
+      devices: that share boards and samples; None for all of this process that can.
+      opponent: the frozen one of self-play; the run must have one if the config names one.
+
+    Raises:
+      UsageError: boards or samples cannot be shared by the devices; several processes cannot share
+        a host's replay; the teacher cannot play.
+    """
+    assert (opponent is None) == (not config.selfplay.opponent), "see load_opponent"
+    options = config.selfplay
+    numbers = {"selfplay_boards": options.boards, "learner_batch": config.learner.batch}
+    devices = devices_for(**numbers) if devices is None else devices
+    devices.check_divides(**numbers)
+    host = jax.local_devices(backend="cpu")[0] if config.replay.memory == HOST else None
+    if host is not None and jax.process_count() > 1:
+        raise UsageError("replay.memory = 'host' is for one process")
+    teacher = make_teacher(config)  # refused now, not at the first iteration
+    play = PlayTables(
+        search=config.search,
+        selfplay=options,
+        network=config.network,
+        rules=config.rules,
+        has_root_value=config.learner.value_mix is not None,
+        teacher=teacher if options.bootstrap_iterations else None,
+        opponent=None if opponent is None else FrozenOpponent(opponent.report, opponent.evaluate),
+        devices=devices,
+    )
+    rows = -(-config.replay.positions // (options.boards * options.plies)) * options.plies
+    learn = _learn_tables(config, ReplayPlace(devices, host))
+    return Tables(as_leaves(play), learn, rows)
+
+
+def tables_of_fit(config: RunConfig) -> Tables:
+    """The tables of a run that learns recorded games, on all devices that can share its samples."""
+    devices = devices_for(learner_batch=config.learner.batch)
+    return Tables(None, _learn_tables(config, ReplayPlace(devices)), 0)
+
+
+def _learn_tables(config: RunConfig, place: ReplayPlace) -> LearnTables:
+    tables = LearnTables(
+        learner=config.learner,
+        network=config.network,
+        players=config.rules.players,
+        grid=config.grid_side,
+        total_steps=config.iterations * config.learner.steps,
+        newest=config.selfplay.plies,
+        place=place,
+    )
+    return as_leaves(tables)
