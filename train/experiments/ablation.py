@@ -41,9 +41,12 @@ from train.experiments.lib.pages import PAGE, Report, write_report
 from train.experiments.lib.scales import Count, Pairs, Plies, Scale, validated
 from train.experiments.lib.trainings import Trained, Variant
 from train.experiments.lib.work import Work, play_games
+from train.loop.boards import variants_of
 from train.loop.first_weights import start_of
 from train.loop.history import code_in_words
+from train.loop.memory import check_arrays
 from train.loop.opponent_weights import load_opponent
+from train.loop.programs import state_like
 from train.loop.stages import make_teacher, simulations_of
 from train.loop.tables import tables_of
 from train.players.registry import make_player
@@ -259,7 +262,8 @@ class Ablation:
             make_teacher(change.config)
             start_of(change.config, self.work.directory, resume=False)
             run = Variant(change.name, change.config).run_config(0)
-            tables_of(run, opponent=load_opponent(run))
+            tables, variants = tables_of(run, opponent=load_opponent(run)), variants_of(run)
+            check_arrays(run, tables, state_like(tables, variants), variants)
 
     def _do(
         self, results: Mapping[str, ChangeResult], change: Change, seed: int, said: str

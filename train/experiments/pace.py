@@ -114,22 +114,22 @@ class _Timed:
 
     def __init__(self, config: RunConfig, on_progress: Callable[[int], None]) -> None:
         bootstrap = config.selfplay.bootstrap_iterations
-        self._config = dataclasses.replace(config, iterations=_LONG + bootstrap)
+        self.config = dataclasses.replace(config, iterations=_LONG + bootstrap)
         self._on_progress = on_progress
         self.first_of: dict[int, int] = {}
-        for iteration in range(self._config.iterations):
-            self.first_of.setdefault(simulations_of(self._config, iteration), iteration)
-        opponent = load_opponent(self._config)
-        self._tables = tables_of(self._config, opponent=opponent)
+        for iteration in range(self.config.iterations):
+            self.first_of.setdefault(simulations_of(self.config, iteration), iteration)
+        opponent = load_opponent(self.config)
+        self._tables = tables_of(self.config, opponent=opponent)
         self._opponent = place_opponent(opponent, self._tables)
         devices = self._tables.learn.place.devices
-        self._variant = devices.place(variants_of(self._config), BY_BOARD)
+        self._variant = devices.place(variants_of(self.config), BY_BOARD)
         self._typical_of = {stage: self._typical(stage) for stage in self.first_of}
         like = state_like(self._tables, self._variant)
         self.compile_seconds = compile_run(
-            self._config, self._tables, like, self._variant, self._opponent, None, done=0
+            self.config, self._tables, like, self._variant, self._opponent, None, done=0
         )
-        self._state = init(self._tables, self._variant, self._config.seed)
+        self._state = init(self._tables, self._variant, self.config.seed)
         self.done = 0
         first = next(iter(self.first_of.values()))
         for _ in range(_most_warm_up(config)):
@@ -145,20 +145,26 @@ class _Timed:
     def _typical(self, stage: int) -> int:
         """An iteration whose coins search about as many plies in full as iterations do on average,
         or the time would be one draw's."""
-        first, options = self.first_of[stage], self._config.selfplay
+        first, options = self.first_of[stage], self.config.selfplay
         if stage == BOOTSTRAP or options.full_search_prob is None:
             return first
         expected, distance_of = options.full_search_prob * options.plies, {}
-        for iteration in range(first, min(first + _CANDIDATES, self._config.iterations)):
-            if simulations_of(self._config, iteration) == stage:
-                key = iteration_keys(self._tables.learn, self._config.seed, iteration).play
-                distance_of[iteration] = abs(count_full_plies(self._config, key) - expected)
+        for iteration in range(first, min(first + _CANDIDATES, self.config.iterations)):
+            if simulations_of(self.config, iteration) == stage:
+                key = iteration_keys(self._tables.learn, self.config.seed, iteration).play
+                distance_of[iteration] = abs(count_full_plies(self.config, key) - expected)
         return min(distance_of, key=lambda iteration: distance_of[iteration])
 
     def _iterate(self, iteration: int) -> tuple[int, float]:
         """One more iteration: the steps that it learned, and its seconds."""
+        found = self._play_and_learn(iteration)
+        self.done += 1
+        self._on_progress(self.done)
+        return found
+
+    def _play_and_learn(self, iteration: int) -> tuple[int, float]:
         started = time.perf_counter()
-        config, tables, variant = self._config, self._tables, self._variant
+        config, tables, variant = self.config, self._tables, self._variant
         learner, boards, replay, done = self._state
         keys = iteration_keys(tables.learn, config.seed, iteration)
         simulations = simulations_of(config, iteration)
@@ -170,8 +176,6 @@ class _Timed:
             learner, _ = learn(tables.learn, learner, replay, variant, keys.learn, steps)
         fetch(learner.step)
         self._state = TrainState(learner, boards, replay, done + 1)
-        self.done += 1
-        self._on_progress(self.done)
         return steps, time.perf_counter() - started
 
 

@@ -35,6 +35,7 @@ SELFPLAY = "self-play"
 WRITING = "adding to the replay"
 AT_HOST = "of the host's replay"
 LEARNING = "learning"
+PLIES = "the plies of an iteration"
 _NETWORK = ("network.width", "another size of the network")
 _KEYS = {
     SELFPLAY: ("selfplay.boards", "search.simulations", "network.width"),
@@ -75,30 +76,14 @@ def compile_run(
       UsageError: the run needs more memory than a device or this host has.
     """
     started = time.perf_counter()
-    held = [MemoryEstimate("weights and optimizer", tree_bytes(like.learner), _NETWORK)]
-    running: list[MemoryEstimate] = []
-    returned: dict[str, int] = {}
-    if games is not None:
-        size = tree_bytes(games.positions)
-        held.append(MemoryEstimate("the recorded games", size, ("--records",)))
-    else:
-        plies = _plies(tables, variant)
-        returned = {SELFPLAY: plies.bytes}
-        boards = tree_bytes(like.boards)
-        held += [MemoryEstimate("the boards of self-play", boards, ("selfplay.boards",)), plies]
-        replay = _replay(config, like)
-        if config.replay.memory == HOST:
-            check_fits([replay], host_memory())
-        else:
-            held.append(replay)
-        running += _matches(config, tables.learn.place.devices.count)
-    # Arrays first: what is far too large is refused at once.
-    check_fits(held, device_memory(), programs=running)
+    # What is far too large is refused at once.
+    held, running = check_arrays(config, tables, like, variant, games)
     if games is not None:
         traced = traces_of_fit(tables, like, games)
     else:
         traced = traces_of_run(config, tables, like, variant, opponent, done=done)
     programs.iteration_keys(tables.learn, config.seed, done)
+    returned = {SELFPLAY: sum(need.bytes for need in held if need.name == PLIES)}
     for name, size in compiled_bytes(traced).items():
         if name in _KEYS:
             # What it returns is among the arrays already.
@@ -110,12 +95,45 @@ def compile_run(
     return time.perf_counter() - started
 
 
+def check_arrays(
+    config: RunConfig,
+    tables: Tables,
+    like: TrainState,
+    variant: Any,
+    games: "RecordedGames | None" = None,
+) -> tuple[list[MemoryEstimate], list[MemoryEstimate]]:
+    """Check the arrays of a run alone; nothing is compiled. The rest is as in `compile_run`.
+
+    Returns:
+      What lies on a device between two functions, and what matches take.
+
+    Raises:
+      UsageError: they need more memory than a device or this host has.
+    """
+    held = [MemoryEstimate("weights and optimizer", tree_bytes(like.learner), _NETWORK)]
+    running: list[MemoryEstimate] = []
+    if games is not None:
+        size = tree_bytes(games.positions)
+        held.append(MemoryEstimate("the recorded games", size, ("--records",)))
+    else:
+        boards = tree_bytes(like.boards)
+        held.append(MemoryEstimate("the boards of self-play", boards, ("selfplay.boards",)))
+        held.append(_plies(tables, variant))
+        running += _matches(config, tables.learn.place.devices.count)
+        if config.replay.memory == HOST:
+            check_fits([_replay(config, like)], host_memory())
+        else:
+            held.append(_replay(config, like))
+    check_fits(held, device_memory(), programs=running)
+    return held, running
+
+
 def _plies(tables: Tables, variant: Any) -> MemoryEstimate:
     assert tables.play is not None
     rows = tables.play.devices.sharding(ROWS_BY_BOARD)
     size = tree_bytes(shapes_of(programs.plies_like(tables.play, variant), rows))
     keys = ("selfplay.boards", "selfplay.plies")
-    return MemoryEstimate("the plies of an iteration", size, keys)
+    return MemoryEstimate(PLIES, size, keys)
 
 
 def traces_of_fit(

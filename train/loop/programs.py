@@ -220,7 +220,7 @@ def play(
         tables: PlayTables, variables: Any, variant: Variant, boards: Boards, key: jax.Array
     ) -> tuple[Boards, Trajectory, IterationFigures]:
         key, coin_key = split_coin_key(key)
-        selfplay = _selfplay_of(tables, simulations)
+        selfplay = selfplay_of(tables, simulations)
         variables = cast_own_weights(variables, tables.network) if simulations else variables
         boards, plies, sums = selfplay(variables, variant, boards, device_key(key), coin_key)
         gather = functools.partial(jax.lax.all_gather, axis_name=AXIS)
@@ -237,7 +237,7 @@ def play(
     return on_devices(tables, variables, variant, boards, key)
 
 
-def _selfplay_of(tables: PlayTables, simulations: int) -> Any:
+def selfplay_of(tables: PlayTables, simulations: int) -> Any:
     """An iteration of self-play by the teacher, or by a search of that budget."""
     opponent, options = tables.opponent, tables.selfplay
     make = functools.partial(

@@ -52,8 +52,8 @@ _registered: set[type] = set()
 
 
 def _is_child(hint: object) -> bool:
-    kinds = set(typing.get_args(hint)) or {hint}
-    return bool(kinds & {float, *_registered})
+    """Whether values of a type are a float, a float or None, or a table."""
+    return hint in (float, float | None) or hint in _registered
 
 
 def as_leaves(table: Table) -> Table:

@@ -14,6 +14,7 @@ from tests.support.learner.random_search import random_search
 from train.data.config import SelfPlayConfig
 from train.data.openings import temperature_at
 from train.data.selfplay import first_boards, make_selfplay, stagger
+from train.loop import stages
 from train.network import MASKED
 from wallgo_jax.game import actions
 from wallgo_jax.game.state import State
@@ -166,11 +167,13 @@ def test_cheap_plies_keep_the_noise_where_asked(monkeypatch, has_noise):
         made.extend(budgets)
         return lambda variables, states, key, budget: random_search()(variables, states, key)
 
-    monkeypatch.setattr(selfplay, "make_search", fake)
+    monkeypatch.setattr(stages, "make_search", fake)
     config = tiny.config(
         "--selfplay.full_search_prob=0.5",
         "--search.simulations=8",
         f"--selfplay.cheap_noise={str(has_noise).lower()}",
     )
-    selfplay.selfplay_of(config, selfplay.stage_at(config, 0))
+    stages.search_of_stage(
+        config.search, config.selfplay, 8, network=config.network, rules=config.rules
+    )
     assert made == [(8, True), (4, has_noise)]

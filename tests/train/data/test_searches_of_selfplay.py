@@ -7,7 +7,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from train.loop.selfplay import BOOTSTRAP, selfplay_of
 
 from tests.support.learner import tiny
 from tests.support.learner.random_search import random_search
@@ -15,6 +14,10 @@ from tests.support.learner.small_run import RULES
 from train.data.config import SelfPlayConfig
 from train.data.frozen_opponent import search_some
 from train.data.selfplay import PlayoutCapSearch, first_boards, make_selfplay, surprise_weights
+from train.loop.programs import selfplay_of
+from train.loop.stages import BOOTSTRAP
+from train.loop.tables import tables_of
+from train.runtime.devices import all_devices
 from train.search.evaluator import WithOpponentVariables
 from train.search.search import SearchResult
 from wallgo_jax.game import actions
@@ -53,7 +56,7 @@ def surprised_search(variables, states: State, key: jax.Array):
 
 
 @functools.cache
-def play(*, share: float = 0.0, cheap: float = 0.0, has_root_value: bool = False):
+def play(*, share: float | None = None, cheap: float | None = None, has_root_value=False):
     """40 plies of 6 boards, half of them searched in full."""
     variant = tiny.variants(RULES, 6)
     options = dataclasses.replace(COINS, policy_surprise_weight=share, cheap_policy_weight=cheap)
@@ -142,7 +145,7 @@ def test_values_of_searches_are_kept_where_they_are_learned():
 def test_bootstrap_has_no_values():
     config = tiny.config("--selfplay.bootstrap_iterations=1", "--learner.value_mix=0.5")
     variant = tiny.variants(config.rules, 2)
-    selfplay = selfplay_of(config, BOOTSTRAP)
+    selfplay = selfplay_of(tables_of(config, all_devices(1)).play, BOOTSTRAP)
     _, plies, _ = jax.jit(selfplay)((), variant, start(variant), jax.random.key(0))
     assert np.isnan(plies.root_value).all()
 

@@ -10,7 +10,6 @@ from types import SimpleNamespace
 import jax
 import numpy as np
 import pytest
-from train.loop.selfplay import stage_at
 
 from tests.support.import_graph import ROOT
 from tests.support.learner import tiny
@@ -24,6 +23,7 @@ from train.experiments.lib.scales import read_scales
 from train.experiments.lib.work import Work
 from train.experiments.pace import Pace
 from train.loop.run_directory import STARTS_FILE
+from train.loop.stages import simulations_of
 from train.runtime.errors import NotFiniteError, UsageError
 
 LIST = f"""
@@ -53,9 +53,9 @@ def calls(monkeypatch):
 
     def pace(config, base=None, base_seconds=None, *, on_progress):
         if base is not None:
-            assert (base.network.width, base_seconds) == (8, {stage_at(base, 0): 10.0})
+            assert (base.network.width, base_seconds) == (8, {simulations_of(base, 0): 10.0})
         done.timed.append(config.network.width)
-        return Pace({stage_at(config, 0): 10.0}, 1.0, 3)
+        return Pace({simulations_of(config, 0): 10.0}, 1.0, 3)
 
     def train(config, runs, *, resume):
         done.trained.append((config.network.width, config.seed, config.iterations, resume))
@@ -240,8 +240,8 @@ def test_a_diverging_change_stops_nothing_else(path, calls):
 def test_table_has_every_line(path, calls):
     words = [path, "--out", path.parent / "out", "--minutes", "0.5", "--seeds", "2"]
     sizes = ["--games", "8", "--simulations", "2", "--opening-plies", "0", "1"]
-    said = command("ablate", *words, *sizes)
-    assert said.code == 0 and "ablate is now python -m train experiment ablation" in said.err
+    said = command("experiment", "ablation", *words, *sizes)
+    assert (said.code, said.err) == (0, "")
     assert len(calls.trained) == 6 and "75.0 %" in said.out
     wide = ["wide", "base", "75.0 %", "75.0 to 75.0", "screening", "75.0 75.0", "3"]
     assert line_of(path, "wide")[:7] == wide and line_of(path, "base")[4] == "the base"

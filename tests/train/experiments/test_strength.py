@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 
 import pytest
-from train.loop.start import _stages
 
 from tests.support.learner import tiny
 from train.arena.result import Counts
@@ -12,6 +11,7 @@ from train.checkpoints import exported
 from train.checkpoints.weights import TrainedNetwork
 from train.experiments import strength
 from train.experiments.strength import StrengthPoint, passing
+from train.loop.first_weights import _stages
 from train.loop.run_directory import STAGES_FILE, STARTS_FILE
 from train.metrics.rows import METRICS_FILE
 from train.network import Variables

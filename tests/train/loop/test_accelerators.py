@@ -9,15 +9,19 @@ import re
 
 import jax
 import pytest
-from train.loop.selfplay import selfplay_of, stage_at
-from train.loop.train_step import RunPrograms
 
 from tests.support.compiling import ROOT
 from tests.support.equations import inside
 from tests.support.learner import tiny
 from train.config import read_config
 from train.data.selfplay import first_boards
+from train.loop import programs
+from train.loop.batches import sample
+from train.loop.boards import variants_of
+from train.loop.stages import simulations_of
+from train.loop.tables import tables_of
 from train.runtime.devices import all_devices
+from train.search.search import cast_own_weights
 
 PLATFORMS = ("cuda", "tpu")
 # Each moves data between host and device while a program runs, or stands for a call of Python.
@@ -42,20 +46,24 @@ def _assert_runs_alone(text: str) -> None:
 
 def _programs_of(config):
     """Self-play of the last stage, and a step that samples and learns, with their arguments."""
-    programs = RunPrograms(config, all_devices(1))
-    key, variants = jax.random.key(0), programs.variants
+    tables, variants = tables_of(config, all_devices(1)), variants_of(config)
+    key, weights = jax.random.key(0), programs.network_of(tables.learn).shapes
     boards = jax.eval_shape(first_boards, variants)
-    selfplay = selfplay_of(config, stage_at(config, config.iterations - 1))
-    yield selfplay, (programs.network.shapes, variants, boards, key)
+    simulations = simulations_of(config, config.iterations - 1)
+    selfplay = programs.selfplay_of(tables.play, simulations)
+
+    def play(weights, variant, boards, key):
+        return selfplay(cast_own_weights(weights, config.network), variant, boards, key)
+
+    yield play, (weights, variants, boards, key)
 
     def learn(state, replay_state, variant, key):
-        return programs.make_learner({}).update(
-            state, programs.replay.sample(replay_state, variant, key), key
-        )
+        drawn = sample(tables.learn, replay_state, variant, key)
+        return programs.learner_of(tables.learn).update(state, drawn, key)
 
+    like = programs.state_like(tables, variants)
     held = jax.tree.map(
-        lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype),
-        (programs.like.learner, programs.like.replay_state),
+        lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), (like.learner, like.replay_state)
     )
     yield learn, (*held, variants, key)
 

@@ -237,7 +237,9 @@ def test_games_of_other_rules_are_refused(tmp_path):
     assert f"{path}, game 2: its rules (custom) have stay_needs_room" in complaint(said)
     named = [Record(rules=PRESETS["wallzero-empty"], actions=(), result=(1.0, -1.0))]
     records.write(path, named)
-    said = command("calibrate", "heuristic-search:wjx@4", "--rules", "hkoi", "--games", path)
+    said = command(
+        "experiment", "calibrate", "heuristic-search:wjx@4", "--rules", "hkoi", "--games", path
+    )
     assert f"{path}, game 1: its rules (wallzero-empty) have " in complaint(said)
 
 
