@@ -225,6 +225,7 @@ class RunConfig:
             every=25,
             opponents=("greedy", "wjx"),
             anchors=("wjx",),
+            final_games=100,
             simulations=64,
             opening_plies=4,
             players_place=True,
