@@ -27,8 +27,7 @@ from train.config import (
 from train.functions import refuse_functions
 from train.network import Variables
 from train.players import basic, registry
-from train.players.external import MOVE_SECONDS
-from train.players.names import read_name
+from train.players.names import MOVE_SECONDS, read_name
 from train.players.networks import common_rules
 from train.players.searching import network_player
 from train.ratings import pool

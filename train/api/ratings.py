@@ -16,7 +16,7 @@ from train.arena.match_programs import check_opening
 from train.arena.report import forfeit_lines
 from train.arena.result import Z_95, MatchResult
 from train.players import registry
-from train.players.external import MOVE_SECONDS
+from train.players.names import MOVE_SECONDS
 from train.ratings import pool
 from train.ratings.pool import Entrant, PoolProgress
 from train.ratings.results_cache import ResultsCache

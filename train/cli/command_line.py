@@ -4,7 +4,6 @@ import dataclasses
 import functools
 import logging
 import os
-import re
 import sys
 import traceback
 from collections.abc import Callable, Sequence
@@ -12,15 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from train.cli import options
-from train.cli.bench import Bench
-from train.cli.engine import Engine, Play
-from train.cli.experiment import EXPERIMENTS, Experiment
-from train.cli.export import Export
-from train.cli.games import Accuracy, Elo, Match, Tournament
-from train.cli.inspect import INSPECT, Inspect
-from train.cli.puzzles import Puzzles
-from train.cli.review import Review
-from train.cli.run import Config, Curves, Fit, Run
 from train.config import RunConfig
 from train.runtime import files
 from train.runtime.ahead import allow_compiling_ahead, is_compiling_ahead
@@ -30,6 +20,7 @@ from train.runtime.showing import drop_unwritten, is_unwritten, sparing_output, 
 from wallgo_jax.cli.parsing import (
     Program,
     flushed_output,
+    load,
     open_missing_streams,
     parse,
     program_name,
@@ -40,19 +31,27 @@ PROGRAM = Program(
     name="python -m train",
     description="Train WallGo players and measure them.",
     groups={
-        "train": {"run": Run, "fit": Fit, "config": Config},
-        "measure": {
-            "experiment": Experiment,
-            "curves": Curves,
-            "match": Match,
-            "elo": Elo,
-            "tournament": Tournament,
-            "accuracy": Accuracy,
+        "train": {
+            "run": "train.cli.run:Run",
+            "fit": "train.cli.run:Fit",
+            "config": "train.cli.run:Config",
         },
-        "review games": {"review": Review, "puzzles": Puzzles},
-        "look into a network": {"inspect": Inspect},
-        "sit down": {"play": Play},
-        "pass on and time": {"export": Export, "engine": Engine, "bench": Bench},
+        "measure": {
+            "experiment": "train.cli.experiment:Experiment",
+            "curves": "train.cli.run:Curves",
+            "match": "train.cli.games:Match",
+            "elo": "train.cli.games:Elo",
+            "tournament": "train.cli.games:Tournament",
+            "accuracy": "train.cli.games:Accuracy",
+            "bench": "train.cli.bench:Bench",
+        },
+        "play": {"play": "train.cli.engine:Play"},
+        "analyse": {
+            "review": "train.cli.review:Review",
+            "puzzles": "train.cli.puzzles:Puzzles",
+            "inspect": "train.cli.inspect:Inspect",
+        },
+        "serve": {"export": "train.cli.export:Export", "engine": "train.cli.engine:Engine"},
     },
     examples=(
         "run",
@@ -63,25 +62,15 @@ PROGRAM = Program(
 )
 CONFIGURED = ("run", "fit", "config", "bench")
 """Commands that read a config, and so take `--some.key value`."""
-GROUPS = {"inspect": INSPECT, "experiment": EXPERIMENTS}
-"""Commands whose next word chooses one of their own."""
+GROUPS = {
+    "inspect": "train.cli.inspect:INSPECT",
+    "experiment": "train.cli.experiment:EXPERIMENTS",
+}
+"""Commands whose next word chooses one of their own, with the places of their programs."""
 OPEN_GROUPS = ("experiment",)
 """Those that are a command themselves where the next word chooses none."""
 KEPT_IN_FILES = ("run", "fit")
 """Commands whose results lie in files: they succeed where only what they show is lost."""
-OLD_NAMES = {
-    "study": ("experiment",),
-    "ablate": ("experiment", "ablation"),
-    "levels": ("experiment", "levels"),
-    "calibrate": ("experiment", "calibrate"),
-    "late": ("accuracy",),
-    "gate": ("match",),
-    **{name: ("inspect", name) for name in INSPECT.commands},
-}
-"""Names of commands before they became fewer, with those that do the same now."""
-_AGAINST = "--against="
-_FLAGS = ("-h", "--help", "--transfer", "--players-place")
-
 
 _NO_BACKEND = "Unable to initialize backend"
 """So JAX's error begins where a platform of JAX_PLATFORMS is not there."""
@@ -178,14 +167,12 @@ def _read_command(words: list[str]) -> Callable[[], int]:
     program = PROGRAM._replace(name=program_name("train", "wallgo-train"))
     if words[:1] == ["help"]:
         words = [*words[1:], "--help"]
-    if words and words[0] in OLD_NAMES:
-        old, words = words[0], renamed(words)
-        new = " ".join([*OLD_NAMES[old], *(["--gate"] if old == "gate" else [])])
-        tell(f"{program.name} {old} is now {program.name} {new}")
     group, second = (*words, "", "")[:2]
-    if group in GROUPS and (group not in OPEN_GROUPS or second in GROUPS[group].commands):
-        words = words[1:]
-        program = GROUPS[group]._replace(name=f"{program.name} {group}")
+    if group in GROUPS:
+        inner = program_of(group)
+        if group not in OPEN_GROUPS or second in inner.places:
+            words = words[1:]
+            program = inner._replace(name=f"{program.name} {group}")
     is_configured = bool(words) and words[0] in CONFIGURED
     if is_configured and not {"-h", "--help"} & {*words}:
         # The config file's place is filled, so that tyro does not take the value of a changed
@@ -204,36 +191,9 @@ def _read_command(words: list[str]) -> Callable[[], int]:
     return functools.partial(command.run, overrides) if is_configured else command.run
 
 
-def renamed(words: list[str]) -> list[str]:
-    """The words of a command line with the new name of an old command, and what its options were:
-    the files of `late` follow `--prove`, and `gate` named its opponent by `--against`."""
-    if not words or words[0] not in OLD_NAMES:
-        return words
-    old, *rest = words
-    if old in ("late", "gate"):
-        names, options = _split(rest)
-        if old == "late":
-            options = [re.sub("^--out=", "--late=", option) for option in options]
-            rest = [*options, *(["--prove", *names] if names else [])]
-        else:
-            names += [each.removeprefix(_AGAINST) for each in options if each.startswith(_AGAINST)]
-            options = [option for option in options if not option.startswith(_AGAINST)]
-            rest = [*names, "--gate", *options]
-    return [*OLD_NAMES[old], *rest]
-
-
-def _split(words: list[str]) -> tuple[list[str], list[str]]:
-    """The words that are no options, and the options, each with its value as one word."""
-    names, options, rest = list[str](), list[str](), list(words)
-    while rest:
-        word = rest.pop(0)
-        if not word.startswith("-"):
-            names.append(word)
-        elif "=" in word or word in _FLAGS or not rest:
-            options.append(word)
-        else:
-            options.append(f"{word}={rest.pop(0)}")
-    return names, options
+def program_of(group: str) -> Program:
+    """The program of a command whose next word chooses one of its own."""
+    return load(GROUPS[group])
 
 
 def _check_keys(command: Any, overrides: Sequence[str]) -> None:

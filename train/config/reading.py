@@ -222,7 +222,7 @@ def _keys_of_table(values: Any, table: str, defaults: Any) -> Iterator[Key]:
 def written_values(table: Any) -> dict[str, Any]:
     """The values of a config's table as JSON has them: lists for tuples, names for functions, the
     number that switches something off for None."""
-    return pydantic.TypeAdapter(type(table)).dump_python(table, mode="json")
+    return pydantic.TypeAdapter(type(table)).dump_python(table, mode="json", exclude={OWN_FIELD})
 
 
 def _entries_of(table: type) -> dict[str, tuple[str, str, str]]:

@@ -10,7 +10,7 @@ import contextlib
 import time
 from collections.abc import Generator
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import jax
 
@@ -39,7 +39,6 @@ from train.loop.programs import (
     validate,
     write,
 )
-from train.loop.recorded import RecordFiles, read_games
 from train.loop.reporting import (
     OpenRun,
     about_run,
@@ -74,6 +73,9 @@ from train.runtime.display import waiting
 from train.runtime.files import locked
 from train.runtime.host import fetch
 
+if TYPE_CHECKING:
+    from train.loop.recorded import RecordFiles
+
 
 class Iteration(NamedTuple):
     """Where a run stands: before its first iteration, then after each one.
@@ -94,7 +96,7 @@ def iterations(
     directory: Path,
     *,
     resume: bool = False,
-    records: RecordFiles | None = None,
+    records: "RecordFiles | None" = None,
     is_quiet: bool = False,
 ) -> Generator[Iteration, None, None]:
     """Open a run, yield it, and yield again after each iteration that is left, which is reported
@@ -132,6 +134,8 @@ def iterations(
             theirs = place_opponent(opponent, tables)
             variant = tables.learn.place.devices.place(variants_of(config), BY_BOARD)
         else:
+            from train.loop.recorded import read_games
+
             games = read_games(config, records, directory, resume=resume)
             tables = tables_of_fit(config)
 

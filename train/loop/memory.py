@@ -7,7 +7,7 @@ import functools
 import itertools
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
@@ -15,9 +15,8 @@ from jax.sharding import SingleDeviceSharding
 from jax.stages import Traced
 
 from train.config import RunConfig
-from train.loop import programs
+from train.loop import batches, programs
 from train.loop.programs import TrainState
-from train.loop.recorded import RecordedGames
 from train.loop.stages import simulations_of, variables_of
 from train.loop.tables import HOST, Tables
 from train.runtime.ahead import compile_together
@@ -31,6 +30,9 @@ from train.runtime.memory import (
     tree_bytes,
 )
 from wallgo_jax.game.state import Variant, initial_state
+
+if TYPE_CHECKING:
+    from train.loop.recorded import RecordedGames
 
 SELFPLAY = "self-play"
 WRITING = "adding to the replay"
@@ -53,7 +55,7 @@ def compile_run(
     like: TrainState,
     variant: Any,
     opponent: Any,
-    games: RecordedGames | None,
+    games: "RecordedGames | None",
     *,
     done: int,
 ) -> float:
@@ -120,7 +122,7 @@ def _plies(tables: Tables, variant: Any) -> MemoryEstimate:
 
 
 def traces_of_fit(
-    tables: Tables, like: TrainState, games: RecordedGames
+    tables: Tables, like: TrainState, games: "RecordedGames"
 ) -> dict[str, list[Traced]]:
     """The functions of learning recorded games, traced for their shapes."""
     keys = shapes_of(_keys_like(tables), tables.learn.place.devices.sharding(EVERYWHERE))
@@ -167,12 +169,12 @@ def traces_of_run(
     if place.host is not None:
         at_host = SingleDeviceSharding(place.host)
         drawn_by = shapes_of(variant, at_host), shapes_of(_keys_like(tables), at_host)
-        drawing = programs.draw_batch.trace(tables.learn, source, *drawn_by, _FIRST)
+        drawing = batches.draw_batch.trace(tables.learn, source, *drawn_by, _FIRST)
         traced[AT_HOST].append(drawing)
         if config.learner.validation_every:
-            held_out = programs.draw_held_out.trace(tables.learn, source, *drawn_by)
+            held_out = batches.draw_held_out.trace(tables.learn, source, *drawn_by)
             traced[AT_HOST].append(held_out)
-        batch = jax.eval_shape(programs.draw_batch, tables.learn, source, *drawn_by, _FIRST)
+        batch = jax.eval_shape(batches.draw_batch, tables.learn, source, *drawn_by, _FIRST)
         source = shapes_of(batch, by_board)
     learning = programs.trace_learning(tables.learn, like.learner, source, boards, keys)
     traced[LEARNING] = [learning]

@@ -24,9 +24,10 @@ from train.data.replay import ReplayState, Sample, Trajectory
 from train.data.selfplay import Boards, SelfPlaySums, first_boards, make_selfplay, stagger
 from train.learning.learner import Learner, LearnerState, StepMetrics, make_learner
 from train.learning.losses import Losses
+from train.loop.batches import draw, draw_held_out, sample, spread, to_host
 from train.loop.boards import BoardSums, sum_by_board
 from train.loop.stages import BOOTSTRAP, search_of_stage, split_coin_key, teacher_without_value
-from train.loop.tables import REPLAY_SPECS, LearnTables, PlayTables, ReplayPlace, Tables
+from train.loop.tables import LearnTables, PlayTables, ReplayPlace, Tables
 from train.network import Network, Variables, network_for, observer_for
 from train.players.basic import make_random_search
 from train.runtime.devices import (
@@ -47,8 +48,6 @@ _INIT_SALT = 2**31 - 1
 """Folded into the seed for the first weights; iterations fold in their own, smaller numbers."""
 _STAGGER_SALT = 2**31 - 2
 """Folded into the seed for the plies that the first games begin with."""
-_VALIDATION_SALT = 2**31 - 3
-"""Folded into the key of an iteration's first step."""
 _STAGGER_PLIES = 64
 """The most plies before a run's first one on a board: about two random games."""
 
@@ -294,15 +293,6 @@ def write_rows(
     return constrained(written, place.of_rows()), constrained(finished, place.of_counts())
 
 
-def to_host(place: ReplayPlace, tree: Any) -> Any:
-    """Copy arrays to the host's device where that keeps the replay."""
-    if place.host is None:
-        return tree
-    # JAX 0.12 copies what lies on several devices by way of NumPy, which the guard refuses.
-    with jax.transfer_guard_device_to_host("allow"):
-        return jax.device_put(tree, place.host)
-
-
 def learn(
     tables: LearnTables,
     learner: LearnerState,
@@ -351,22 +341,6 @@ def is_one_call(place: ReplayPlace) -> bool:
     return place.host is None and backend() != "cpu"
 
 
-def draw(tables: LearnTables, source: Any, drawn_by: Any, index: int) -> Sample:
-    """Draw the batch of a step from a host's replay, and copy it to the devices that learn."""
-    batch = draw_batch(tables, source, *drawn_by, np.int32(index))
-    # By way of NumPy: to spread a device's array over several compiles a program an array.
-    # The batch is in the host's memory already: this is no read from an accelerator.
-    return jax.device_put(jax.device_get(batch), tables.place.devices.sharding(BY_BOARD))
-
-
-@jax.jit
-def draw_batch(
-    tables: LearnTables, source: Any, variant: Any, keys: jax.Array, index: jax.Array
-) -> Sample:
-    """The batch of a step, drawn by the first half of its key."""
-    return _sample(tables, source, variant, jax.random.split(keys[index])[0])
-
-
 def trace_learning(
     tables: LearnTables, learner: Any, source: Any, variant: Any, keys: jax.Array
 ) -> Traced:
@@ -389,7 +363,7 @@ def learn_step(
     sample_key, turn_key = jax.random.split(keys[index])
     batch = source
     if not isinstance(source, Sample):
-        batch = _sample(tables, source, variant, sample_key)
+        batch = sample(tables, source, variant, sample_key)
     # Weights and optimizer state are updated in place.
     after = learner_of(tables).update(learner, batch, turn_key)
     return constrained(after, tables.place.devices.sharding(EVERYWHERE))
@@ -422,7 +396,7 @@ def learn_steps(
 def validate(
     tables: LearnTables,
     weights: Variables,
-    source: ReplayState | RecordedPositions,
+    source: Any,
     variant: Variant | None,
     keys: jax.Array,
 ) -> Losses:
@@ -431,15 +405,8 @@ def validate(
     place = tables.place
     if place.host is not None:
         batch = draw_held_out(tables, source, *to_host(place, (variant, keys)))
-        source = jax.device_put(jax.device_get(batch), place.devices.sharding(BY_BOARD))
+        source = spread(place, batch)
     return held_out_losses(tables, weights, source, variant, keys)
-
-
-@jax.jit
-def draw_held_out(tables: LearnTables, source: Any, variant: Any, keys: jax.Array) -> Sample:
-    """A batch of games that ended in this iteration, which no step has learned from yet."""
-    key = jax.random.fold_in(keys[0], _VALIDATION_SALT)
-    return _sample(tables, source, variant, key, newest=tables.newest)
 
 
 @jax.jit
@@ -469,35 +436,6 @@ def losses_of_recorded(
     sample = take(games.examples, index, has_reply=tables.network.reply)
     # Each device evaluates all of it: a batch held back need not be a multiple of their number.
     return learner_of(tables, is_split=False).validation_losses(weights, sample)
-
-
-def _sample(
-    tables: LearnTables, source: Any, variant: Any, key: jax.Array, *, newest: int | None = None
-) -> Sample:
-    """Draw a batch [N], with what the losses read.
-
-    Devices that keep the replay draw equally many samples, so a ply is as likely as any other of
-    its device. `newest` is that of `replay.sample`.
-    """
-    place, batch, has_reply = tables.place, tables.learner.batch, tables.network.reply
-    if isinstance(source, RecordedPositions):
-        sample = take(source.examples, source.draw(key, batch), has_reply=has_reply)
-        return constrained(sample, place.devices.sharding(BY_BOARD))
-    draw = functools.partial(
-        replay_lib.sample,
-        size=batch // place.parts,
-        has_reply=has_reply,
-        td_steps=tables.learner.td_steps,
-        newest=newest,
-    )
-    if place.host is not None:
-        # The key of the first device, so that one device draws the same from either memory.
-        return draw(source, variant, jax.random.fold_in(key, 0))
-    return place.devices.per_device(
-        lambda source, variant, key: draw(source, variant, device_key(key)),
-        (REPLAY_SPECS, BY_BOARD, EVERYWHERE),
-        BY_BOARD,
-    )(source, variant, key)
 
 
 def network_of(tables: LearnTables) -> Network:

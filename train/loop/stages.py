@@ -16,8 +16,6 @@ from train.config import HeuristicsConfig, RunConfig
 from train.data.config import SelfPlayConfig
 from train.data.selfplay import PlayoutCapSearch, toss_coins
 from train.network import NetworkConfig
-from train.players import registry
-from train.players.names import read_name
 from train.runtime.errors import UsageError, usage_errors
 from train.runtime.host import fetch
 from train.search.config import SearchConfig, boosts_at, simulations_at
@@ -59,6 +57,10 @@ def make_teacher(config: RunConfig) -> Search:
 
 @functools.cache
 def _make_teacher(name: str, learned: tuple[Rules, ...], heuristics: HeuristicsConfig) -> Search:
+    # Loaded where a teacher plays: all kinds of players.
+    from train.players import registry
+    from train.players.names import read_name
+
     with usage_errors("selfplay.bootstrap_player"):
         # All but the exact player are the same for all rules.
         first, *_ = [registry.make_teacher(name, x, heuristics=heuristics) for x in learned]

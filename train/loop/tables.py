@@ -4,9 +4,11 @@ B boards, T plies of an iteration, R rows of the replay.
 """
 
 import dataclasses
-from typing import Any, NamedTuple
+import typing
+from typing import Any, NamedTuple, TypeVar
 
 import jax
+import numpy as np
 from jax.sharding import SingleDeviceSharding
 
 from train.config import RunConfig
@@ -15,18 +17,51 @@ from train.data.replay import ReplayState
 from train.learning.config import LearnerConfig, LossWeights
 from train.loop.stages import make_teacher
 from train.network import NetworkConfig
-from train.players.basic import Player
 from train.runtime.devices import BY_BOARD, EVERYWHERE, ROWS_BY_BOARD, Devices, devices_for
 from train.runtime.errors import UsageError
-from train.runtime.tables import as_leaves, register_table
 from train.search.config import SearchConfig
 from train.search.search import Search
 from wallgo_jax.game.rules import Rules
+
+Table = TypeVar("Table")
 
 HOST = "host"
 """The `replay.memory` that is not the devices'."""
 REPLAY_SPECS: Any = ReplayState._make((ROWS_BY_BOARD, ROWS_BY_BOARD, EVERYWHERE, BY_BOARD))
 """Rows lie with the boards that played them, so writing and sampling transfer nothing."""
+
+
+def register_table(table: type) -> None:
+    """Register a dataclass of options with JAX.
+
+    Fields that hold floats, or tables that are registered, are children; all others are static, and
+    so must have a hash. Programs of two tables that differ in their floats alone are the same.
+    """
+    hints = typing.get_type_hints(table)
+    children = [name for name, hint in hints.items() if _is_child(hint)]
+    names = [field.name for field in dataclasses.fields(table)]
+    jax.tree_util.register_dataclass(
+        table,
+        data_fields=[name for name in names if name in children],
+        meta_fields=[name for name in names if name not in children],
+    )
+    _registered.add(table)
+
+
+_registered: set[type] = set()
+
+
+def _is_child(hint: object) -> bool:
+    kinds = set(typing.get_args(hint)) or {hint}
+    return bool(kinds & {float, *_registered})
+
+
+def as_leaves(table: Table) -> Table:
+    """The table with its floats as float32 on the host, of the type that programs take.
+
+    A Python float is weakly typed, so that it would compile another program.
+    """
+    return jax.tree.map(np.float32, table)
 
 
 class FrozenOpponent(NamedTuple):
@@ -105,15 +140,13 @@ class Tables(NamedTuple):
     rows: int  # R, a multiple of T, so that no iteration wraps round the end of the ring
 
 
-def tables_of(
-    config: RunConfig, devices: Devices | None = None, opponent: Player | None = None
-) -> Tables:
+def tables_of(config: RunConfig, devices: Devices | None = None, opponent: Any = None) -> Tables:
     """The tables of a run.
 
     Args:
       config: the run.
       devices: that share boards and samples; None for all of this process that can.
-      opponent: the frozen one of self-play; the run must have one if the config names one.
+      opponent: the frozen `Player` of self-play; the run has one if its config names one.
 
     Raises:
       UsageError: boards or samples cannot be shared by the devices; several processes cannot share
@@ -127,14 +160,13 @@ def tables_of(
     host = jax.local_devices(backend="cpu")[0] if config.replay.memory == HOST else None
     if host is not None and jax.process_count() > 1:
         raise UsageError("replay.memory = 'host' is for one process")
-    teacher = make_teacher(config)  # refused now, not at the first iteration
     play = PlayTables(
         search=config.search,
         selfplay=options,
         network=config.network,
         rules=config.rules,
         has_root_value=config.learner.value_mix is not None,
-        teacher=teacher if options.bootstrap_iterations else None,
+        teacher=make_teacher(config) if options.bootstrap_iterations else None,
         opponent=None if opponent is None else FrozenOpponent(opponent.report, opponent.evaluate),
         devices=devices,
     )

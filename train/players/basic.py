@@ -5,7 +5,7 @@ B boards, A slots.
 
 import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -14,11 +14,13 @@ from train.network import MASKED
 from train.search.config import SearchConfig
 from train.search.evaluator import Calibration
 from train.search.puct import draw_at
-from train.search.report import EvaluateHeads
 from train.search.search import Search, SearchResult
 from wallgo_jax.game import actions, chance, referee
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import State
+
+if TYPE_CHECKING:
+    from train.search.report import EvaluateHeads
 
 Act = Callable[[Any, State, jax.Array], jax.Array]
 """(variables, states [B], key) -> int32[B] legal slots (slot 0 on finished boards)."""
@@ -36,7 +38,7 @@ class Player(NamedTuple):
     its moves."""
     evaluate: Any = None
     """The `Evaluator` that its searches ask; None where it cannot evaluate positions."""
-    evaluate_heads: EvaluateHeads | None = None  # all outputs of its network; None without one
+    evaluate_heads: "EvaluateHeads | None" = None  # all outputs of its network; None without one
     search: SearchConfig = SearchConfig()
     """Options of its searches, as in a match; the budget is not read."""
     symmetries: int = 1  # turned copies of a root that are evaluated

@@ -17,10 +17,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
 from train.players.basic import Player
+from train.players.names import MOVE_SECONDS
 from train.runtime.errors import UsageError, usage_errors
 
-MOVE_SECONDS = 60.0
-"""Time of a move unless said."""
 START_SECONDS = 600.0
 """Time from the start of a program to its first response: it may have to compile."""
 STRAY_SECONDS = 60.0

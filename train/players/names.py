@@ -25,6 +25,9 @@ EXTERNAL = "external"
 RUNS = Path("runs")
 """The folder of runs unless said; a run's bare name gives a hint to look there."""
 
+MOVE_SECONDS = 60.0
+"""Seconds that a program may take for a move unless said."""
+
 
 class PlayerKind(NamedTuple):
     """What a name of one kind may hold."""

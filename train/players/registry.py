@@ -20,13 +20,7 @@ from train.players.basic import (
     make_move_search,
     make_random_player,
 )
-from train.players.external import MOVE_SECONDS, make_external_player
-from train.players.heuristics import (
-    make_heuristic_evaluator,
-    make_heuristic_player,
-    make_two_ply_player,
-)
-from train.players.names import PlayerName, check_without_budget, read_name
+from train.players.names import MOVE_SECONDS, PlayerName, check_without_budget, read_name
 from train.players.networks import load_network, model_of, refuse_other_rules
 from train.players.searching import (
     PROBE,
@@ -41,7 +35,6 @@ from train.runtime.host import fetch
 from train.search.config import SearchConfig
 from train.search.gumbel import rounds_pay_for_one_board
 from train.search.search import Search, make_search
-from train.solver.exact_player import make_exact_act
 from wallgo_jax.game.rules import Rules
 
 _DEFAULT_HEURISTICS = HeuristicsConfig()
@@ -75,18 +68,27 @@ def make_player(
     if isinstance(name, Player):
         return name
     read = read_name(name)
+    # Each kind is loaded where it is named: a run without matches needs none.
     match read.kind:
         case "random":
             return make_random_player()
         case "greedy":
             return make_greedy_player()
         case "ethen" | "wjx":
+            from train.players.heuristics import make_heuristic_player
+
             return make_heuristic_player(read.kind, getattr(heuristics, read.kind))
         case "two-ply":
+            from train.players.heuristics import make_two_ply_player
+
             return make_two_ply_player(read.full, getattr(heuristics, read.target))
         case "exact":
+            from train.solver.exact_player import make_exact_act
+
             return Player("exact", *make_exact_act(rules))
         case "external":
+            from train.players.external import make_external_player
+
             return make_external_player(read.target, seconds=move_seconds)
     make = functools.partial(
         _make_evaluating,
@@ -175,6 +177,8 @@ def _make_evaluating(
         "simulations": RAW_POLICY if name.kind == "net" else name.budget,
     }
     if trained is None:
+        from train.players.heuristics import make_heuristic_evaluator
+
         evaluate = make_heuristic_evaluator(getattr(heuristics, name.target))
         player = evaluating_player(name.full, (), evaluate, **options)
     else:

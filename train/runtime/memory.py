@@ -1,13 +1,12 @@
 """Memory that compiled programs and the arrays between them take, against what there is."""
 
-import functools
 import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
-from jax.stages import Compiled, Traced, Wrapped
+from jax.stages import Compiled
 
 from train.runtime import cgroups
 from train.runtime.errors import UsageError, one_line
@@ -122,29 +121,3 @@ def format_bytes(size: float) -> str:
         return f"{size / 2**20:.3g} MiB"
     digits = 0 if size >= 100 * 2**30 else 1
     return f"{size / 2**30:,.{digits}f} GiB"
-
-
-class CompiledFunction:
-    """A jitted function with one compiled program, whose shapes never change."""
-
-    def __init__(self, jitted: Wrapped, like: Callable[[], tuple[Any, ...]]) -> None:
-        """Compile nothing yet; `like` makes the arguments to compile for, arrays or shapes with
-        shardings."""
-        self._jitted, self._like = jitted, like
-
-    def trace(self) -> Traced:
-        """Trace the function, as `jax.jit` does; the devices need not be there."""
-        return self._jitted.trace(*self._like())
-
-    @functools.cached_property
-    def compiled(self) -> Compiled:
-        """The program, which the first use compiles."""
-        return self.trace().lower().compile()
-
-    @property
-    def bytes(self) -> int:
-        """Bytes that the program takes on one device in addition to its arguments."""
-        return program_bytes(self.compiled)
-
-    def __call__(self, *arguments: Any) -> Any:
-        return self.compiled(*arguments)

@@ -3,6 +3,7 @@
 import contextlib
 import io
 import os
+import pkgutil
 import sys
 from collections.abc import Container, Iterator, Mapping, Sequence
 from importlib import metadata
@@ -30,19 +31,30 @@ class Program(NamedTuple):
       name: what users type before a command.
       description: what it is for, in one sentence.
       groups: dataclasses with tyro's annotations by the names that users type, under the titles of
-        the help page. A class may have `EXAMPLES`, lines to type after the program's name.
+        the help page; or their places, as `module:Class`, which are imported when they are chosen.
+        A class may have `EXAMPLES`, lines to type after the program's name.
       examples: lines to type after the program's name, for the program's own help page.
     """
 
     name: str
     description: str
-    groups: Mapping[str, Mapping[str, type]]
+    groups: Mapping[str, Mapping[str, type | str]]
     examples: Sequence[str] = ()
+
+    @property
+    def places(self) -> dict[str, type | str]:
+        """Classes or their places by the names that users type."""
+        return {name: place for group in self.groups.values() for name, place in group.items()}
 
     @property
     def commands(self) -> dict[str, type]:
         """All commands by the names that users type."""
-        return {name: kind for group in self.groups.values() for name, kind in group.items()}
+        return {name: load(place) for name, place in self.places.items()}
+
+
+def load(place: Any) -> Any:
+    """What stands at a place, `module:name`; anything else as it is."""
+    return pkgutil.resolve_name(place) if isinstance(place, str) else place
 
 
 @contextlib.contextmanager
@@ -91,7 +103,7 @@ def parse(
     Raises:
       ValueError: there is no such command; which there are.
     """
-    commands = program.commands
+    places = program.places
     if words and words[0] == "help":
         words = [*words[1:2], "--help"]
     first = words[0] if words else ""
@@ -100,27 +112,28 @@ def parse(
         raise SystemExit(0)
     if first in _HELP:
         groups = {
-            title: {name: _first_sentence(kind) for name, kind in group.items()}
+            title: {name: _first_sentence(load(kind)) for name, kind in group.items()}
             for title, group in program.groups.items()
         }
         help_page.print_program(program.name, program.description, groups, program.examples)
         raise SystemExit(0)
-    if first not in commands:
+    if first not in places:
         what = f"unknown command {first!r}" if first else "no command"
         raise ValueError(
-            f"{what}{did_you_mean(first, commands)}; commands: {', '.join(commands)}; "
+            f"{what}{did_you_mean(first, places)}; commands: {', '.join(places)}; "
             f"see {program.name} --help"
         )
+    command = load(places[first])
     try:
         return read(
-            commands[first],
+            command,
             words[1:],
             program=f"{program.name} {first}",
             is_open_ended=first in open_ended,
         )
     except SystemExit as stop:
         if not stop.code:
-            help_page.print_examples(program.name, getattr(commands[first], "EXAMPLES", ()))
+            help_page.print_examples(program.name, getattr(command, "EXAMPLES", ()))
         raise
 
 

@@ -13,7 +13,7 @@ from tests.support.learner.commands import RULES, Said, command, complaint
 from train.__main__ import main
 from train.api.players import rules_for
 from train.arena.result import wilson_interval
-from train.cli.command_line import GROUPS, OLD_NAMES, OPEN_GROUPS, PROGRAM, renamed
+from train.cli.command_line import GROUPS, OPEN_GROUPS, PROGRAM, program_of
 from train.config import read_config
 from wallgo_jax.formats import records
 from wallgo_jax.game.rules import PRESETS
@@ -72,8 +72,8 @@ def help_page(words, capsys, monkeypatch) -> str:
     return capsys.readouterr().out
 
 
-NAMES = [name for name in PROGRAM.commands if name not in {*GROUPS} - {*OPEN_GROUPS}]
-NAMES += [f"{group} {name}" for group in GROUPS for name in GROUPS[group].commands]
+NAMES = [name for name in PROGRAM.places if name not in {*GROUPS} - {*OPEN_GROUPS}]
+NAMES += [f"{group} {name}" for group in GROUPS for name in program_of(group).places]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -102,19 +102,6 @@ def test_help_of_the_program_lists_every_command(capsys, monkeypatch):
     listed = [line.split()[0] for line in page.splitlines() if line[:2] == "  " and line[2] != " "]
     assert set(PROGRAM.commands) <= {*listed}
     assert "examples:" in page
-
-
-def test_old_names_are_those_of_commands_that_are_there():
-    names = set(PROGRAM.commands)
-    assert not names & set(OLD_NAMES)
-    assert {words[0] for words in OLD_NAMES.values()} <= names
-    assert renamed(["late", "a", "--out=b", "--seed", "3", "c"]) == (
-        ["accuracy", "--late=b", "--seed=3", "--prove", "a", "c"]
-    )
-    assert renamed(["gate", "--transfer", "a@64", "--against", "b", "--sprt", "-20,0"]) == (
-        ["match", "a@64", "b", "--gate", "--transfer", "--sprt=-20,0"]
-    )
-    assert renamed(["late", "--help"]) == ["accuracy", "--help"]
 
 
 def test_a_group_lists_its_commands(capsys, monkeypatch):

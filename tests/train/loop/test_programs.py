@@ -15,7 +15,7 @@ from tests.support.learner.loop import Loop
 from train.data import replay
 from train.data.config import SelfPlayConfig
 from train.data.selfplay import first_boards, make_selfplay
-from train.loop import programs
+from train.loop import batches, programs
 from train.loop.iteration_row import steps_due
 from train.loop.programs import FinishedPlies, learner_of
 from train.loop.tables import ReplayPlace
@@ -76,7 +76,7 @@ def test_values_of_samples_are_those_of_td_steps_later(memory):
     replay_state, finished = programs.write(learn.place, replay_state, plies)
     assert int(finished.all) > 10
     variant, index = jax.device_get(loop.variant), np.int32(0)
-    found = jax.device_get(programs.draw_batch(learn, replay_state, variant, keys, index))
+    found = jax.device_get(batches.draw_batch(learn, replay_state, variant, keys, index))
     key = jax.random.split(keys[0])[0]
     own = jax.device_get(
         own_values(jax.device_get(replay_state), variant, key, size=config.learner.batch)
@@ -105,7 +105,7 @@ def test_validation_is_of_games_that_no_step_has_seen_and_changes_nothing(memory
             rows.append(loop.iterate(iteration))
         learn, keys = loop.tables.learn, jax.device_get(loop.keys(3).learn)
         replay_state, variant = jax.device_get((loop.state.replay_state, loop.variant))
-        drawn = programs.draw_held_out(learn, replay_state, variant, keys)
+        drawn = batches.draw_held_out(learn, replay_state, variant, keys)
         check = jax.jit(learner_of(learn).validation_losses)
         return loop.state.learner.weights, rows, jax.device_get(check(weights, drawn))
 

@@ -9,7 +9,7 @@ from typing import Any
 import pydantic
 
 from train.api import arguments
-from train.cli.command_line import GROUPS, PROGRAM
+from train.cli.command_line import GROUPS, PROGRAM, program_of
 from train.config import RunConfig
 from train.engine import protocol
 from train.engine.options import EngineOptions
@@ -25,7 +25,9 @@ BELOW_ONE = ("ema_decay", "momentum", "lr_drops")
 
 def tables() -> Iterator[type]:
     """Everything whose fields a user sets."""
-    commands = [kind for each in (PROGRAM, *GROUPS.values()) for kind in each.commands.values()]
+    commands = [
+        kind for each in (PROGRAM, *map(program_of, GROUPS)) for kind in each.commands.values()
+    ]
     records = [each for name, each in vars(arguments).items() if name.endswith("Arguments")]
     models = [
         each
