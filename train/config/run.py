@@ -223,7 +223,7 @@ class RunConfig:
     evaluation: EvaluationConfig = dataclasses.field(
         default_factory=lambda: EvaluationConfig(
             every=25,
-            opponents=("greedy", "wjx"),
+            opponents=("wjx",),
             anchors=("wjx",),
             final_games=100,
             simulations=64,
