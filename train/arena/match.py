@@ -143,6 +143,20 @@ def play_match(
     return _read(played, entrants, rules, games)
 
 
+def compile_match(players: Sequence[Player], rules: Rules, options: MatchOptions) -> None:
+    """Compile what `play_match` of players like these calls, whatever their weights.
+
+    Raises:
+      UsageError: as `play_match`.
+    """
+    entrants = entrants_of(players)
+    if not any(map(host_match.is_external, players)):
+        variables = tuple(player.variables for player in entrants.players)
+        options = dataclasses.replace(options, games=games_of(players, options.games))
+        programs = _programs_of(entrants, rules, options)
+        match_programs.compile_ahead_of(programs, variables)
+
+
 def check_players(players: Sequence[Player], rules: Rules) -> None:
     """Refuse other programs in games of more than two players with a UsageError."""
     for player in filter(host_match.is_external, players):

@@ -14,6 +14,7 @@ of the lane.
 import functools
 import itertools
 import operator
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -89,6 +90,8 @@ class MatchPrograms(NamedTuple):
     and int32[D], the finished games of each device. The match is consumed."""
     compiled: dict[Any, tuple[Compiled, int]]
     """`go_on`, and the bytes that it takes, by the shapes of the variables."""
+    compiling: threading.Lock
+    """Held while `go_on` is compiled: another thread may do that ahead of a match."""
 
 
 @functools.lru_cache(maxsize=MOST_PROGRAMS)
@@ -147,7 +150,7 @@ def make_programs(
     in_specs = (EVERYWHERE, BY_BOARD, BY_BOARD, EVERYWHERE, EVERYWHERE)
     go_on_everywhere = devices.per_device(go_on, in_specs, BY_BOARD)
     programs = jax.jit(begin_everywhere), jax.jit(go_on_everywhere, donate_argnums=2)
-    return MatchPrograms(*programs, {})
+    return MatchPrograms(*programs, {}, threading.Lock())
 
 
 def play_to_end(
@@ -185,6 +188,18 @@ def play_to_end(
             return match
 
 
+def compile_ahead_of(programs: MatchPrograms, variables: tuple[Any, ...]) -> None:
+    """Compile what `play_to_end` calls.
+
+    Raises:
+      UsageError: the match needs more memory than a device has.
+    """
+    everywhere = local_devices().sharding(EVERYWHERE)
+    key, variables = jax.device_put((jax.random.key(0), variables), everywhere)
+    _compile(programs, variables)
+    programs.begin(np.int32(1), key)
+
+
 def check_opening(rules: Rules, plies: int) -> None:
     """Refuse random plies that would be whole games with a UsageError."""
     if plies >= rules.max_plies:
@@ -200,10 +215,11 @@ def _compile(programs: MatchPrograms, variables: tuple[Any, ...]) -> Compiled:
     shapes = tree, tuple((leaf.shape, leaf.dtype) for leaf in leaves)
     count, key = np.int32(1), jax.eval_shape(jax.random.key, 0)
     openings, match = devices.like(jax.eval_shape(programs.begin, count, key), BY_BOARD)
-    if shapes not in programs.compiled:
-        like = variables, openings, match, count, devices.like(key, EVERYWHERE)
-        compiled = programs.go_on.lower(*like).compile()
-        programs.compiled[shapes] = compiled, program_bytes(compiled)
+    with programs.compiling:
+        if shapes not in programs.compiled:
+            like = variables, openings, match, count, devices.like(key, EVERYWHERE)
+            compiled = programs.go_on.lower(*like).compile()
+            programs.compiled[shapes] = compiled, program_bytes(compiled)
     compiled, needed = programs.compiled[shapes]
     held = [
         MemoryEstimate("the games", tree_bytes((openings, match)), ("games", "batch")),

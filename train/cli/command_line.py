@@ -5,6 +5,7 @@ import functools
 import logging
 import os
 import sys
+import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 from train.cli import options
 from train.config import RunConfig
 from train.runtime import files
+from train.runtime.ahead import allow_compiling_ahead, is_compiling_ahead
 from train.runtime.errors import ProcessLostError, UsageError, one_line
 from train.runtime.interrupts import EXIT_INTERRUPTED, leave
 from train.runtime.showing import drop_unwritten, is_unwritten, sparing_output, tell
@@ -86,10 +88,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def program() -> None:
     """Run the process's command on all its devices, and leave with the exit code."""
     open_missing_streams()
-    code, is_at_work = _run(sys.argv[1:], _set_up_devices)
+    try:
+        code, is_at_work = _run(sys.argv[1:], _set_up_devices)
+    except Exception:
+        if not is_compiling_ahead():
+            raise
+        traceback.print_exc()
+        code, is_at_work = 1, True
     drop_unwritten(sys.stdout)
     drop_unwritten(sys.stderr)
-    if is_at_work:
+    if is_at_work or is_compiling_ahead():
         leave(code)
     sys.exit(code)
 
@@ -219,5 +227,6 @@ def _set_up_devices() -> None:
     from train.runtime import devices
 
     devices.set_up()
+    allow_compiling_ahead()
     # JAX logs the traceback of a callback that fails, and then raises it: once is enough.
     logging.getLogger("jax._src.callback").setLevel(logging.CRITICAL)

@@ -223,8 +223,9 @@ class RunConfig:
     evaluation: EvaluationConfig = dataclasses.field(
         default_factory=lambda: EvaluationConfig(
             every=25,
-            opponents=("greedy", "wjx"),
+            opponents=("wjx",),
             anchors=("wjx",),
+            final_games=100,
             simulations=64,
             opening_plies=4,
             players_place=True,

@@ -5,15 +5,23 @@ matches of its own, on a grid of its board's size.
 """
 
 import contextlib
+import functools
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import jax
+import numpy as np
 
-from train.arena.match import MatchOptions, check_players, fill_seats, play_match
+from train.arena.match import (
+    MatchOptions,
+    check_players,
+    compile_match,
+    fill_seats,
+    play_match,
+)
 from train.arena.openings import OpeningOptions
 from train.arena.report import match_line, match_record, match_table
 from train.arena.result import MatchResult
@@ -45,6 +53,28 @@ def check_opponents(config: RunConfig) -> None:
     for opponent in dict.fromkeys((*options.opponents, *anchors)):
         for rules in config.learned:
             check_players([_named(config.alone(rules), opponent)], rules)
+
+
+def match_compilers(config: RunConfig) -> Iterator[Callable[[], None]]:
+    """Functions that compile a run's matches, each once, in the order in which they are played."""
+    options = config.evaluation
+    if not options.opponents:
+        return
+    short = [(anchor, options.games) for anchor in options.anchors if options.every]
+    final = [(opponent, options.final_games) for opponent in options.opponents]
+    for each in config.rule_sets:
+        alone = config.alone(each.rules) if config.mix else config
+        for opponent, games in (*short, *final):
+            yield functools.partial(_compile_match, alone, opponent, games)
+
+
+def _compile_match(config: RunConfig, opponent: str, games: int) -> None:
+    network = network_for(config.network, config.rules.players, size=config.rules.size)
+    weights = jax.tree.map(lambda like: np.zeros(like.shape, like.dtype), network.shapes)
+    player = _player_of(config, weights)
+    other = player if opponent == BEST else _named(config, opponent)
+    players = fill_seats([player, other], config.rules)
+    compile_match(players, config.rules, _match_options(config, games))
 
 
 def short_matches(
@@ -130,9 +160,7 @@ def _play(
 ) -> MatchResult:
     """Play a match by a run's one rule set, with an opponent at every seat but the player's, or
     until a test decides."""
-    options = config.evaluation
-    opening = OpeningOptions(options.opening_plies, options.players_place)
-    how = MatchOptions(games, options.batch, opening)
+    how = _match_options(config, games)
     players = fill_seats([_player(config, variables), opponent], config.rules)
     others = "" if len(players) == 2 else f"{len(players) - 1} "
     title = f"{label}{players[0].name} against {others}{opponent.name}"
@@ -211,8 +239,18 @@ def _key(config: RunConfig, salt: int) -> jax.Array:
     return jax.random.fold_in(jax.random.key(config.seed + 1), salt)
 
 
+def _match_options(config: RunConfig, games: int) -> MatchOptions:
+    options = config.evaluation
+    opening = OpeningOptions(options.opening_plies, options.players_place)
+    return MatchOptions(games, options.batch, opening)
+
+
 def _player(config: RunConfig, variables: Variables) -> Player:
-    simulations, weights = config.evaluation.simulations, local_copy(variables)
+    return _player_of(config, local_copy(variables))
+
+
+def _player_of(config: RunConfig, weights: Variables) -> Player:
+    simulations = config.evaluation.simulations
     name = f"{config.name}@{simulations}"
     return network_player(name, weights, config, config.rules, simulations=simulations)
 

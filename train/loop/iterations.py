@@ -43,6 +43,7 @@ from train.loop.reporting import (
     OpenRun,
     about_run,
     check_matches,
+    compile_matches,
     evaluated,
     is_due,
     open_files,
@@ -153,6 +154,8 @@ def iterations(
             state = init(tables, variant, config.seed, start.variables if start else None)
         else:
             state = placed(kept, shardings_of(like))
+        if games is None and done < config.iterations and is_first_process():
+            compile_matches(config)
         sync_processes("every process has its first state")
 
         files = {} if games is None else {RECORDS_FILE: games.summary}

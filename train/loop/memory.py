@@ -3,6 +3,8 @@
 A function that has been compiled for shapes is not compiled again when it is called.
 """
 
+import functools
+import itertools
 import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -17,6 +19,7 @@ from train.loop import batches, programs
 from train.loop.programs import TrainState
 from train.loop.stages import simulations_of, variables_of
 from train.loop.tables import HOST, Tables
+from train.runtime.ahead import compile_together
 from train.runtime.devices import BY_BOARD, EVERYWHERE, ROWS_BY_BOARD, shapes_of
 from train.runtime.memory import (
     MemoryEstimate,
@@ -203,10 +206,15 @@ def traces_of_run(
 def compiled_bytes(traced: Mapping[str, Sequence[Traced]]) -> dict[str, int]:
     """Compile functions; bytes on one device that the largest of each name takes in addition to its
     arguments."""
-    return {
-        name: max(program_bytes(each.lower().compile()) for each in several)
-        for name, several in traced.items()
-    }
+    jobs = [
+        functools.partial(_compiled_bytes, each) for several in traced.values() for each in several
+    ]
+    sizes = iter(compile_together(jobs))
+    return {name: max(itertools.islice(sizes, len(several))) for name, several in traced.items()}
+
+
+def _compiled_bytes(traced: Traced) -> int:
+    return program_bytes(traced.lower().compile())
 
 
 def _keys_like(tables: Tables) -> Any:

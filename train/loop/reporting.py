@@ -22,6 +22,7 @@ from train.metrics.rows import (
     elapsed_seconds,
 )
 from train.metrics.writer import MetricsWriter
+from train.runtime.ahead import compile_ahead
 from train.runtime.devices import is_first_process
 from train.runtime.display import Display
 from train.runtime.errors import UsageError
@@ -124,6 +125,14 @@ def check_matches(config: RunConfig) -> None:
         from train.loop.evaluation import check_opponents
 
         check_opponents(config)
+
+
+def compile_matches(config: RunConfig) -> None:
+    """Compile a run's matches while it plays and learns."""
+    if config.evaluation.opponents:
+        from train.loop.evaluation import match_compilers
+
+        compile_ahead(match_compilers(config))
 
 
 def evaluated(run: OpenRun, state: TrainState, row: Row) -> Row:

@@ -11,6 +11,7 @@ import pytest
 
 from tests.support.learner import tiny
 from tests.support.refusals import refusal
+from train.arena import match_programs
 from train.checkpoints.store import best_iteration, save_checkpoint
 from train.config import config_to_dict
 from train.loop import evaluation
@@ -56,6 +57,19 @@ def test_each_anchor_has_its_win_rate(directory, monkeypatch):
     assert (row["opponent"], row["win_rate"]) == ("random", row["matches"]["random"])
     assert [player.name for player in opponents] == ["iteration 6", "random"]
     chex.assert_trees_all_close(opponents[0].variables, weights(6), rtol=1e-6)
+
+
+def test_matches_that_are_compiled_ahead_are_not_compiled_again(directory, monkeypatch):
+    config = tiny.config("--evaluation.games", "40")  # against `random` alone
+    opponents = [job.args[1:] for job in evaluation.match_compilers(CONFIG)]
+    assert opponents == [("best", 40), ("random", 40), ("random", 40)]
+    for job in evaluation.match_compilers(config):
+        job()
+    compiled = mock.Mock(side_effect=AssertionError("compiled again"))
+    monkeypatch.setattr(match_programs, "program_bytes", compiled)
+    matches(directory, 11, config)
+    off = tiny.config("--evaluation.opponents", "[]")
+    assert [*evaluation.match_compilers(off)] == []
 
 
 def test_without_a_predecessor_there_is_no_match_against_it(directory):
