@@ -7,7 +7,6 @@ import itertools
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import chex
 import jax
 import jax.numpy as jnp
 
@@ -15,7 +14,7 @@ from wallgo_jax.board import bitboard
 from wallgo_jax.board.bitboard import Cells, Exits
 from wallgo_jax.board.fusion import fusion_barrier
 from wallgo_jax.board.geometry import HORIZONTAL, VERTICAL
-from wallgo_jax.game import referee, symmetry
+from wallgo_jax.game import referee
 from wallgo_jax.game import terrain as terrain_lib
 from wallgo_jax.game.state import (
     NO_LIMIT,
@@ -23,7 +22,6 @@ from wallgo_jax.game.state import (
     TIE_REGION,
     Position,
     State,
-    Variant,
     assert_board,
 )
 from wallgo_jax.game.terrain import BoardAnalysis, Terrain
@@ -215,27 +213,3 @@ def _variant_facts(state: State) -> list[jax.Array]:
     facts = [variant.stay_needs_room, variant.walls != NO_LIMIT]
     facts += [left[p] > step for step in WALLS_LEFT_STEPS for p in range(left.shape[0])]
     return facts + [(variant.tie == code).any() for code in (TIE_REGION, TIE_MOVER_LOSES)]
-
-
-def turn_planes(
-    planes: jax.Array, table: tuple[Channel, ...], turn: jax.Array, variant: Variant
-) -> jax.Array:
-    """Turn [grid, grid, C] planes; walls change orientation.
-
-    Args:
-      table: the channels of the planes.
-      turn: int[] symmetry (see `game.symmetry`).
-      variant: of the board.
-    """
-    grid = variant.grid.side
-    chex.assert_shape(planes, (grid, grid, len(table)))
-    chex.assert_shape(turn, ())
-    flat = planes.reshape(grid * grid, len(table)).T  # [C, N]
-    moved = list(symmetry.turn_masks(flat, turn, variant))
-    for index, channel in enumerate(table):
-        if channel.kind == "horizontal":
-            partner = table.index(channel._replace(kind="vertical"))
-            moved[index], moved[partner] = symmetry.turn_walls(
-                flat[index], flat[partner], turn, variant
-            )
-    return jnp.stack(moved).T.reshape(planes.shape)

@@ -1,4 +1,4 @@
-"""The eight symmetries: on states, slots, policies, public actions and planes."""
+"""The eight symmetries: on states, slots, policies and public actions."""
 
 import functools
 import random
@@ -11,11 +11,8 @@ import pytest
 from tests.board.test_geometry import SYMMETRIES
 from tests.support.forms import FORMS
 from tests.support.game import harness
-from tests.support.game.planes import EVERYTHING, expected_planes
-from tests.support.reference.games import Record, random_game, random_games, record
+from tests.support.reference.games import Record, random_game, random_games
 from tests.support.reference.referee import MOVES, SIDES, Cell
-from wallgo_jax import observation
-from wallgo_jax import planes as planes_lib
 from wallgo_jax.game import actions, symmetry
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import Variant, make_variant
@@ -109,28 +106,6 @@ def test_turned_games_pass_through_the_turned_states(count, shape):
             for t in range(len(game.actions)):
                 wanted = [turned_action(turn, a, size, grid) for a in game.plies[t].legal]
                 assert np.flatnonzero(by_turns[t, b, turn]).tolist() == sorted(wanted)
-
-
-@of_each_form
-def test_all_planes_turn_as_the_turned_games_show(games, form):
-    channels = planes_lib.channels(EVERYTHING, PLAYERS, has_playable=True)
-
-    @jax.jit
-    @jax.vmap
-    def turn_planes(planes, turn, size):
-        return observation.turn_planes(planes, channels, turn, variant_of(size))
-
-    cases = []
-    for index, game in enumerate(games):
-        turn, ply = index % 8, len(game.actions) * 2 // 3
-        rules, actions_of_game = turned_game(turn, game)
-        turned = record(rules, actions_of_game, grid=GRID)
-        cases.append(
-            (turn, rules["size"], expected_planes(game, ply), expected_planes(turned, ply))
-        )
-    turns, sizes, planes, expected = map(np.stack, zip(*cases, strict=True))
-    with form():
-        np.testing.assert_array_equal(turn_planes(planes, turns, sizes), expected)
 
 
 def test_turn_action_follows_the_formulas():

@@ -40,7 +40,6 @@ from wallgo_jax.game.actions import NO_ACTION
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import Position, State, make_variant
 
-"""Games of a match: twice the openings, rounded up to a power of two, must be an int32."""
 MOST_PROGRAMS = 20
 """Compiled matches that are kept, one for each combination of kinds of players. On a CPU each takes
 about 2,000 memory maps of the 65,530 that Linux gives a process (`vm.max_map_count`); a tournament

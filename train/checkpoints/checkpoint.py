@@ -41,6 +41,10 @@ class UnreadableError(Exception):
     """A checkpoint cannot be used; the message follows the words "cannot be read: "."""
 
 
+class OtherArraysError(UnreadableError):
+    """A checkpoint is whole, but its arrays are not those that are wanted; the message says so."""
+
+
 def write_checkpoint(folder: Path, item: str, tree: Any, **about: Any) -> None:
     """Write arrays and their `meta`; the folder never exists without either.
 
@@ -134,7 +138,8 @@ def read_arrays(folder: Path, item: str, like: Any) -> Any:
     """Read the arrays of a checkpoint, bit for bit those that were saved.
 
     Raises:
-      UnreadableError: they are not, or not of the shapes of `like`.
+      UnreadableError: they are not.
+      OtherArraysError: they are not of the names, types and shapes of `like`.
       UsageError: they are of another version of the game.
     """
     sums, path = read_meta_of(folder)["sums"], (folder / item).resolve()
@@ -147,6 +152,8 @@ def read_arrays(folder: Path, item: str, like: Any) -> Any:
             _check_arrays(path, target)
             with _checkpointer(jax.process_index()) as checkpointer:
                 restored = checkpointer.restore(path, args=ocp.args.StandardRestore(target))
+        except OtherArraysError:
+            raise
         except Exception as error:  # orbax and tensorstore have their own for everything
             failure = _reason(error)
         if failure:
@@ -176,7 +183,7 @@ def _check_arrays(folder: Path, target: Any) -> None:
     for name in sorted(saved.keys() | wanted.keys()):
         found, expected = saved.get(name, "nothing"), wanted.get(name, "nothing")
         if found != expected:
-            raise ValueError(f"it has {found} for {name}, where {expected} is wanted")
+            raise OtherArraysError(f"it has {found} for {name}, where {expected} is wanted")
 
 
 def _sums(tree: Any) -> dict[str, int]:

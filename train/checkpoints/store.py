@@ -19,6 +19,7 @@ import jax.numpy as jnp
 
 from train.checkpoints.checkpoint import (
     UNFINISHED,
+    OtherArraysError,
     UnreadableError,
     read_arrays,
     read_meta_of,
@@ -27,10 +28,18 @@ from train.checkpoints.checkpoint import (
 from train.config import BEST, CheckpointConfig, EvaluationConfig
 from train.network import Variables
 from train.runtime.errors import UsageError
+from train.runtime.files import read_json
 from train.runtime.showing import tell
+from wallgo_jax import __version__
 
 WEIGHTS, RESUME = "checkpoints", "resume"
+_STARTS_FILE = "run.json"
+"""File of a run directory with the versions of each start."""
 _RESUME_KEEP = 2  # a damaged one does not lose the run
+
+
+class _OtherVersionError(UnreadableError):
+    """Another version wrote the checkpoint, which is whole."""
 
 
 class _WinRate(NamedTuple):
@@ -155,8 +164,31 @@ def read_run(directory: Path, like: Any) -> Any:
     """Read all that resuming needs as NumPy arrays, from the newest iteration where it is whole.
 
     Damaged ones are skipped as in `read_weights`.
+
+    Raises:
+      UsageError: there are none, or another version of the package wrote them, which kept other
+        arrays.
     """
-    return _read(directory, RESUME, lambda folder: read_arrays(folder, "run", like))
+
+    def read(folder: Path) -> Any:
+        try:
+            return read_arrays(folder, "run", like)
+        except OtherArraysError as error:
+            raise _OtherVersionError(
+                f"{_written_by(directory)}, this is {__version__}, whose runs hold other arrays "
+                f"({error}); its weights can start a new run: --start-weights {directory}"
+            ) from None
+
+    return _read(directory, RESUME, read)
+
+
+def _written_by(directory: Path) -> str:
+    """The version that a run was last started with, in words."""
+    try:
+        version = read_json(directory / _STARTS_FILE)["starts"][-1]["versions"]["wallgo-jax"]
+    except (UsageError, LookupError, TypeError):
+        return "another version of wallgo-jax wrote it"
+    return f"wallgo-jax {version} wrote it"
 
 
 def set_aside(directory: Path, like: Variables, *, after: int) -> None:
@@ -231,7 +263,8 @@ def _read(
         try:
             result = read(path)
         except UnreadableError as error:
-            complaints.append(f"{path}: cannot be read: {error}")
+            is_whole = isinstance(error, _OtherVersionError)
+            complaints.append(f"{path}: {'' if is_whole else 'cannot be read: '}{error}")
             continue
         for complaint in () if is_quiet else complaints:
             tell(f"{complaint}; taking iteration {number}")

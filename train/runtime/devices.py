@@ -199,8 +199,12 @@ def set_up() -> None:
     """Give JAX the devices and the cache of compiled programs that commands and the Python
     interface have alike. What the program has set itself stays, and so do devices once JAX has
     started."""
-    if getattr(jax.config, "jax_num_cpu_devices") < 1 and not _has_started():  # noqa: B009
-        use_all_cores()
+    if not _has_started():
+        number = getattr(jax.config, "jax_num_cpu_devices")  # noqa: B009
+        if number < 1:
+            use_all_cores()
+        else:  # by JAX_NUM_CPU_DEVICES, or by the program
+            enlarge_pool(number)
     if getattr(jax.config, "jax_compilation_cache_dir") is None:  # noqa: B009
         enable_compilation_cache()
 

@@ -21,11 +21,14 @@ from wallgo_jax.formats.files import UNREADABLE, write_whole
 
 _T = TypeVar("_T")
 
-_EXPECTED = {
-    *(errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS),
-    *(errno.EACCES, errno.EPERM, errno.EIO, errno.ENAMETOOLONG),
-}
-"""Reasons that lie with the machine or the path, not with this program."""
+_NAMES = (
+    *("ENOSPC", "EDQUOT", "EFBIG", "EROFS", "EACCES", "EPERM", "EIO", "ENAMETOOLONG"),
+    # Of disks that are gone, and of network disks: NFS, Lustre, FUSE.
+    *("ENODEV", "ENXIO", "ESTALE", "EREMOTEIO", "ENOLCK", "ENOLINK", "ETIMEDOUT", "ENOTCONN"),
+    *("ESHUTDOWN", "ECONNABORTED", "EHOSTDOWN", "EHOSTUNREACH", "ENETDOWN", "ENETUNREACH"),
+)
+_EXPECTED = {getattr(errno, name) for name in _NAMES if hasattr(errno, name)}
+"""Reasons that lie with the machine or the path, not with this program; no system has them all."""
 
 
 class CannotWriteError(UsageError):
@@ -160,9 +163,10 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def _parse(path: Path, kind: str, parse: Callable[[str], Any]) -> Any:
+    text = read_text(path)
     try:
-        return parse(read_text(path))
-    except (RecursionError, ValueError) as error:  # ValueErrors of numbers of 4300 digits, too
+        return parse(text)
+    except (RecursionError, ValueError) as error:  # a number of 4300 digits is a ValueError, too
         raise UsageError(f"{path}: cannot be read: not {kind}: {one_line(error)}") from None
 
 

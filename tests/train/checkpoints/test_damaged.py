@@ -20,6 +20,7 @@ from tests.support.learner.checkpoints import (
 from tests.support.refusals import refusal
 from train.checkpoints import store
 from train.loop.programs import TrainState
+from wallgo_jax import __version__
 from wallgo_jax.env import VERSION
 
 
@@ -113,7 +114,6 @@ DAMAGE = {
     "a file": (replace_by_file, "meta: [Errno 20] Not a directory"),
     "foreign": (replace_by_foreign, "meta: "),
     "an older one": (replace_by_older, "meta: not what was written"),
-    "other network": (other_network, "it has float32["),
     "half-written": (
         lambda folder: folder.rename(f"{folder}.orbax-checkpoint-tmp"),
         "its saving was never finished",
@@ -150,6 +150,25 @@ def test_damaged_checkpoint_is_passed_over_and_alone_refused(damaged, fresh, cap
     assert line.endswith("; taking iteration 5")
     shutil.rmtree(folder.with_name("5"))
     assert refusal(read, damaged, like).startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("starts", "said"),
+    [
+        (None, "another version of wallgo-jax wrote it"),
+        ([{"versions": {"wallgo-jax": "0.1.0"}}], "wallgo-jax 0.1.0 wrote it"),
+    ],
+)
+def test_a_run_of_another_version_is_refused_by_its_version(damaged, fresh, starts, said):
+    """It is whole, and so are its weights; no damage is told."""
+    shutil.rmtree(damaged / store.RESUME / "5")
+    other_network(damaged / store.RESUME / "7")
+    if starts is not None:
+        (damaged / "run.json").write_text(json.dumps({"starts": starts}))
+    complaint = refusal(store.read_run, damaged, fresh)
+    assert complaint.startswith(f"{damaged / store.RESUME / '7'}: {said}, this is {__version__}")
+    assert complaint.endswith(f"can start a new run: --start-weights {damaged}")
+    assert store.read_weights(damaged, fresh.learner.variables)
 
 
 @pytest.mark.parametrize(

@@ -85,7 +85,13 @@ def test_a_forbidden_directory(tmp_path):
     assert "cannot be written: Permission denied" in said
 
 
-@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES])
+@pytest.mark.parametrize(
+    "number",
+    [
+        *(errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES),
+        *(errno.ESTALE, errno.EREMOTEIO, errno.ETIMEDOUT, errno.ENOTCONN, errno.EHOSTDOWN),
+    ],
+)
 def test_reasons_of_the_disk(tmp_path, number):
     words = os.strerror(number)
     with (
