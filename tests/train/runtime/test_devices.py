@@ -353,7 +353,7 @@ def test_python_gets_the_devices_and_the_cache_of_the_commands(monkeypatch, tmp_
 import os, jax, train
 {before}
 train.make_player
-print(jax.device_count(), jax.config.jax_compilation_cache_dir)
+print(jax.device_count(), jax.config.jax_compilation_cache_dir, os.environ.get("NPROC", 0))
 """
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("JAX_", "XLA_"))}
     environment |= {"XDG_CACHE_HOME": str(tmp_path), "PYTHONPATH": str(compiling.ROOT)}
@@ -363,9 +363,13 @@ print(jax.device_count(), jax.config.jax_compilation_cache_dir)
         return subprocess.check_output(words, env=environment, text=True).split()
 
     cores = 1 << (len(os.sched_getaffinity(0)).bit_length() - 1)
-    assert said("") == [str(min(cores, 16)), str(tmp_path / "wallgo-jax")]
-    own = "jax.config.update('jax_num_cpu_devices', 3); jax.devices()"
-    assert said(own) == ["3", str(tmp_path / "wallgo-jax")]
+    cache = str(tmp_path / "wallgo-jax")
+    assert said("")[:2] == [str(min(cores, 16)), cache]
+    # A sum over devices holds a thread for each of them.
+    three = "jax.config.update('jax_num_cpu_devices', 3)"
+    devices, there, threads = said(three)
+    assert (devices, there) == ("3", cache) and int(threads) >= 12
+    assert said(f"{three}; jax.devices()")[:2] == ["3", cache]
 
 
 # XLA's flags for GPUs.
