@@ -15,13 +15,12 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
-from train.loop.train_step import make_run_programs
 
 from tests.support import compiling
 from tests.support.learner import device_losses, samples, tiny
 from tests.support.learner.commands import read_rows
+from tests.support.learner.loop import Loop
 from tests.support.refusals import refusal
-from train.loop import training
 from train.runtime import cgroups
 from train.runtime import devices as devices_lib
 from train.runtime.devices import BY_BOARD, EVERYWHERE, ROWS_BY_BOARD, all_devices, set_gpu_flags
@@ -332,10 +331,9 @@ def test_steps_in_one_program_learn_what_steps_alone_learn(monkeypatch):
     config = tiny.config("--network.dtype", "float32", "--iterations", "3")
 
     def rows() -> list[dict]:
-        programs = make_run_programs(config)
-        state, found = programs.init(), []
+        loop, found = Loop(config), []
         for iteration in range(config.iterations):
-            state, row = training.run_iteration(programs, state, iteration)
+            row = loop.iterate(iteration)
             found.append({k: v for k, v in row.items() if isinstance(v, float) and "loss" in k})
         return found
 
@@ -355,7 +353,8 @@ import os, jax, train
 train.make_player
 print(jax.device_count(), jax.config.jax_compilation_cache_dir, os.environ.get("NPROC", 0))
 """
-    environment = {k: v for k, v in os.environ.items() if not k.startswith(("JAX_", "XLA_"))}
+    own = ("JAX_", "XLA_", "NPROC")
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(own)}
     environment |= {"XDG_CACHE_HOME": str(tmp_path), "PYTHONPATH": str(compiling.ROOT)}
 
     def said(before: str) -> list[str]:
