@@ -90,9 +90,9 @@ def _arm(runs: Path, listing: int) -> None:
 
 def _tell_saves(runs: Path, then: Callable[[], None]) -> None:
     """Make this process write down what is saved, and call `then` after its first save."""
-    from train.loop import run_loop
+    from train.loop import reporting
 
-    save, done = run_loop.save_checkpoint, []
+    save, done = reporting.save_checkpoint, []
 
     def told_save(directory: Path, iteration: int, *values: Any, **named: Any) -> None:
         save(directory, iteration, *values, **named)
@@ -103,7 +103,7 @@ def _tell_saves(runs: Path, then: Callable[[], None]) -> None:
             then()
         done.append(iteration)
 
-    run_loop.save_checkpoint = told_save
+    reporting.save_checkpoint = told_save
 
 
 def resume(runs: Path, straight: Path, *, is_damaged: bool = False) -> Resumed:

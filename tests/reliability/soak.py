@@ -1,16 +1,16 @@
 """Trains 3,000 iterations of the tiny run: memory is flat, nothing compiles again, speed holds."""
 
+import contextlib
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from train.loop.run_loop import iterations
 
 from tests.support.compiling import count_compilations
 from tests.support.learner import tiny
-from train.loop.training import open_run
+from train.loop.iterations import iterations
 
 ITERATIONS, FIRST = 3000, 100
 MEMORY, SPEED = 0.02, 0.05
@@ -31,10 +31,11 @@ def soak(out: Path, count: int) -> dict[str, Any]:
     memory, seconds, compiled = [], [], []
     with (
         count_compilations() as compilations,
-        open_run(tiny.config(*words), out / "tiny", resume=False, is_quiet=True) as run,
+        contextlib.closing(iterations(tiny.config(*words), out / "tiny", is_quiet=True)) as run,
     ):
+        next(run)
         before = time.process_time()
-        for _, row in iterations(run):
+        for _, _, row in run:
             now = time.process_time()
             seconds.append(now - before)
             before = now
