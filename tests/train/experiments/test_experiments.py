@@ -126,9 +126,9 @@ def test_an_experiment_writes_its_folder_and_is_reused(made, tmp_path):
     assert "(plot.svg)" in page and (folder / "plot.svg").is_file() and "| `a` | b |" in page
     assert (folder / "plot.png").is_file()
     kept = {path: path.stat().st_mtime_ns for path in (tmp_path / "out" / "pieces").iterdir()}
-    second = command("study", *words[1:])  # the old name
-    assert second.err == "python -m train study is now python -m train experiment\n"
-    assert second.code == 0 and first.out.endswith(second.out)
+    second = command(*words)
+    assert (second.code, second.err) == (0, "")
+    assert first.out.endswith(second.out)
     assert kept == {path: path.stat().st_mtime_ns for path in kept} and made == [1, 2]
 
 
