@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.support import site
+from train import game
 from train.checkpoints import pretrained
 from train.cli import command_line as train_program
 from train.cli.command_line import GROUPS, program_of
@@ -201,11 +202,20 @@ def test_a_link_of_the_repository_leads_to_a_page_of_the_site():
 def test_the_functions_of_an_iteration_are_where_the_page_says():
     text = (ROOT / "docs" / "architecture.md").read_text("utf-8")
     rows = re.findall(r"^\|[^|]+\| (`\S+\.py`.*?) \| (.*?) \|$", text, flags=re.MULTILINE)
-    assert len(rows) >= 10
+    assert len(rows) >= 30
     for files, functions in rows:
         code = "".join((ROOT / path).read_text("utf-8") for path in re.findall(r"`(.*?)`", files))
         for name in re.findall(r"`(.*?)`", functions):
-            assert re.search(rf"^ *def {name}\(", code, flags=re.MULTILINE), f"{files}: {name}"
+            defined = rf"^ *(def|class) {name}\b"
+            assert re.search(defined, code, flags=re.MULTILINE), f"{files}: {name}"
+
+
+def test_the_page_has_every_name_that_the_learner_takes_of_the_game():
+    text = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    section = text.partition("## What would your own game need?\n")[2].partition("\n## ")[0]
+    cells = re.findall(r"^\|[^|]+\| (`.*?`) \|", section, flags=re.MULTILINE)
+    described = [name for cell in cells for name in re.findall(r"`(\w+)`", cell)]
+    assert sorted(described) == sorted(name for name in vars(game) if not name.startswith("__"))
 
 
 def test_readme_is_a_front_door():

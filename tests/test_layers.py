@@ -23,7 +23,7 @@ wallgo_jax/_version wallgo_jax/display wallgo_jax/board wallgo_jax/game wallgo_j
 wallgo_jax/observation wallgo_jax/notation wallgo_jax/arguments wallgo_jax/serialization
 wallgo_jax/env wallgo_jax/view wallgo_jax/formats wallgo_jax/drawing wallgo_jax/render
 wallgo_jax/__init__ wallgo_jax/adapters wallgo_jax/cli wallgo_jax/__main__
-train/__init__ train/runtime train/functions train/network train/search
+train/__init__ train/game train/runtime train/functions train/network train/search
 train/data train/learning train/solver train/config train/metrics train/checkpoints train/players
 train/arena train/opponents train/engine
 train/loop train/ratings train/analysis train/review
@@ -43,6 +43,13 @@ MORE_LIBRARIES = {
     "wallgo_jax/drawing": {"PIL", "cairosvg"},
     "wallgo_jax/adapters": {"gymnasium", "pettingzoo", "pgx"},
 }
+LEARNER = ("train/network", "train/search", "train/data", "train/learning", "train/loop")
+BORDER = "train/game"
+"""The rooms that would serve another game too, and the one module that gives them this one."""
+FORMATS = {f"wallgo_jax/{name}" for name in ("formats", "notation", "view", "render")}
+"""How games are written and shown, which they may take as it is."""
+WITHOUT_JAX = {("train/network/config.py", "wallgo_jax/planes.py")}
+"""A config is checked before JAX is loaded, which the game needs."""
 LEAVES, USERS = ("train/bench", "train/experiments"), ("train/api", "train/cli")
 """Folders that nothing is built on, and those that may import them."""
 FACE = "train/__init__"
@@ -62,6 +69,9 @@ def breaches(texts: dict[str, str]) -> set[str]:
             found.add(f"{source} uses a name of train, which is its caller")
         elif source != imported and FLOORS.index(source) < FLOORS.index(imported):
             found.add(f"{source} imports {imported}, which is not above it")
+        if source in LEARNER and imported.startswith("wallgo_jax"):
+            if imported not in FORMATS and (name, target) not in WITHOUT_JAX:
+                found.add(f"{name} imports {target}, which {BORDER} gives it")
         leaf = next((leaf for leaf in LEAVES if imported.startswith(leaf)), None)
         if leaf is not None and not source.startswith((leaf, *USERS)):
             found.add(f"{source} imports {imported}, which only {' and '.join(USERS)} may")
@@ -94,11 +104,16 @@ PLANTED = {
     "from train.bench import suite": ("train/ui/x.py", "imports train/bench, which only"),
     "from train import Run": ("train/loop/training.py", "train/loop uses a name of train"),
     "from . import y": ("train/runtime/x.py", "a circle: train/runtime"),
+    "from train.config import RunConfig": ("train/game.py", "train/game imports train/config"),
+    "from wallgo_jax.game import referee": ("train/data/x.py", "referee.py, which train/game"),
+    "from wallgo_jax import planes": ("train/learning/x.py", "planes.py, which train/game"),
     "": ("train/new.py", "train/new.py has no floor"),
     "import matplotlib": ("wallgo_jax/view/x.py", "matplotlib, which is not among its"),
     "from flax import nnx": ("train/learning/x.py", "flax, the business of train/network"),
     "from ..board.bitboard import Cells": ("wallgo_jax/game/x.py", None),
-    "from flax import nnx\nimport wallgo_jax": ("train/network/x.py", None),
+    "from flax import nnx\nfrom train import game": ("train/network/x.py", None),
+    "from wallgo_jax import render": ("train/loop/x.py", None),
+    "from wallgo_jax import env": ("train/arena/x.py", None),
 }
 """A line that a file gets, the file, and a part of the breach that it is, if it is one."""
 

@@ -12,6 +12,8 @@ from train.config.reading import keys_of
 from wallgo_jax.game.rules import Rules, name_of
 
 HEURISTICS = ("ethen", "wjx")
+OFF = {"full_search_prob": 1.0, "least_spread": 1e-8}
+"""What a file writes for a number that is off, where that is not 0."""
 ADVICE = "write it by `python -m tests.support.reference_pages`"
 
 
@@ -24,6 +26,8 @@ def defaults_of(table: Any, prefix: str = "") -> dict[str, Any]:
         value, key = getattr(table, field.name), prefix + field.name
         if isinstance(value, Rules):
             found[key] = name_of(value)
+        elif value is None:
+            found[key] = OFF.get(field.name, 0.0)
         elif dataclasses.is_dataclass(value):
             # A table that a file writes starts from its own defaults, not from those of the
             # quickstart that is built in. The two heuristics alone differ by where they stand.

@@ -38,7 +38,7 @@ from train.search.evaluator import (
     Evaluation,
     Evaluator,
     evaluator_for,
-    legal_slots,
+    legal_slots_of,
     make_evaluator,
     make_play,
 )
@@ -153,7 +153,7 @@ def make_uniform_evaluator(*, is_public: bool = False) -> Evaluator:
         variables: Any, states: State, analysis: BoardAnalysis | None = None
     ) -> Evaluation:
         del variables
-        legal = _legal_actions(states) if is_public else legal_slots(states, analysis)
+        legal = _legal_actions(states) if is_public else legal_slots_of(states, analysis)
         values = jnp.zeros((legal.shape[0], states.position.stones.shape[1]))
         return Evaluation(jnp.where(legal, 0.0, MASKED), values)
 

@@ -11,8 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from wallgo_jax.board.geometry import MOVE_OFFSETS, NUM_MOVES, NUM_SIDES, PLAYS_PER_STONE
-from wallgo_jax.game.state import Position, State, Variant
+from train.game import MOVE_OFFSETS, NUM_MOVES, NUM_SIDES, PLAYS_PER_STONE, Position, State, Variant
 
 OPENING_PLIES = 8
 """Games that differ after this many plies have different openings."""

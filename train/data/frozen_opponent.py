@@ -12,9 +12,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from train.game import State
 from train.search.evaluator import WithOpponentVariables
 from train.search.search import Search, SearchResult
-from wallgo_jax.game.state import State
 
 _ROOM = 1.25
 """Boards of a part over those that are searched on average: more are seldom to be searched."""

@@ -12,10 +12,9 @@ import jax
 import jax.numpy as jnp
 
 from train.data.config import SelfPlayConfig
+from train.game import Position, State, draw_slot
 from train.search.puct import draw_at
 from train.search.search import SearchResult
-from wallgo_jax.game import actions
-from wallgo_jax.game.state import Position, State
 
 _SALT = 2**20
 """Folded into a ply's key, whose own parts the search uses."""
@@ -81,7 +80,7 @@ def explore(
 def draw_legal(key: jax.Array, states: State) -> jax.Array:
     """int32[B]: a legal slot of each board, all equally likely."""
     bits = jax.random.bits(key, states.position.ply.shape, jnp.uint32)
-    return jax.vmap(actions.draw_slot)(states, bits)
+    return jax.vmap(draw_slot)(states, bits)
 
 
 def temperature_at(ply: jax.Array, options: SelfPlayConfig) -> jax.Array:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from wallgo_jax.board.select import take
+from train.game import take
 
 
 class Outcome(NamedTuple):

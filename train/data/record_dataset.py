@@ -13,15 +13,26 @@ import numpy as np
 
 from train.data.outcomes import Outcome
 from train.data.replay import NextPly, Sample
+from train.game import (
+    NO_ACTION,
+    Position,
+    Rules,
+    State,
+    Variant,
+    in_int32,
+    initial_position,
+    is_legal,
+    make_variant,
+    name_of,
+    owned_cells,
+    slot_of_action,
+    step,
+)
 from train.runtime.errors import UsageError, usage_errors
 from train.runtime.files import reading
 from train.runtime.host import fetch
 from wallgo_jax.formats import records
 from wallgo_jax.formats.records import Record
-from wallgo_jax.game import actions, referee
-from wallgo_jax.game.actions import NO_ACTION
-from wallgo_jax.game.rules import Rules, name_of
-from wallgo_jax.game.state import Position, State, Variant, initial_position, make_variant
 
 _GAMES_AT_ONCE = 256
 
@@ -126,9 +137,7 @@ def _replayed(
     for row, game in enumerate(filled):
         record = recorded.records[game]
         played = record.actions[:plies]
-        table[row, : len(played)] = [
-            actions.in_int32(action, grid=record.rules.size) for action in played
-        ]
+        table[row, : len(played)] = [in_int32(action, grid=record.rules.size) for action in played]
     some = jax.tree.map(lambda x: x[filled], variant)
     outcome, over, position, slot = fetch(_replay(some, table.T))
     for row, game in enumerate(chosen):
@@ -164,9 +173,9 @@ def _replay(variant: Variant, table: jax.Array) -> tuple[Outcome, jax.Array, Pos
     def ply(carry: tuple[State, jax.Array, jax.Array], action: jax.Array):
         state, rewards, is_sound = carry
         acts = action != NO_ACTION
-        slot = actions.slot_of_action(state, action)
-        allowed = actions.is_legal(state, slot) & ~state.position.terminated
-        after, step_outcome = referee.step(state, slot)
+        slot = slot_of_action(state, action)
+        allowed = is_legal(state, slot) & ~state.position.terminated
+        after, step_outcome = step(state, slot)
         position = jax.tree.map(
             lambda new, old: jnp.where(acts, new, old), after.position, state.position
         )
@@ -183,7 +192,7 @@ def _replay(variant: Variant, table: jax.Array) -> tuple[Outcome, jax.Array, Pos
         (state, rewards, is_sound), plies = jax.lax.scan(
             ply, (state, rewards, jnp.bool_(True)), played
         )
-        owned = referee.owned_cells(state)
+        owned = owned_cells(state)
         return Outcome(rewards, owned), is_sound & state.position.terminated, *plies
 
     return jax.vmap(game, in_axes=(0, 1), out_axes=(0, 0, 1, 1))(variant, table)

@@ -20,10 +20,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from train.data.outcomes import Outcome, backfill_outcomes
+from train.game import Position, State, Variant, action_of_slot, in_own_grid
 from train.runtime.host import fetch
-from wallgo_jax.game import actions
-from wallgo_jax.game.sizes import in_own_grid
-from wallgo_jax.game.state import Position, State, Variant
 
 
 class Trajectory(NamedTuple):
@@ -251,4 +249,4 @@ def _actions_of(
 @jax.jit
 def _public_actions(variant: Variant, position: Position, slot: jax.Array) -> jax.Array:
     """int32[R]: the public actions of slots [R] in positions [R]."""
-    return jax.vmap(lambda p, s: actions.action_of_slot(State(variant, p), s))(position, slot)
+    return jax.vmap(lambda p, s: action_of_slot(State(variant, p), s))(position, slot)

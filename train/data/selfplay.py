@@ -17,10 +17,17 @@ from train.data.frozen_opponent import search_both_sides
 from train.data.openings import Opening, draw_legal, explore, no_opening, open_games
 from train.data.outcomes import Outcome
 from train.data.replay import Trajectory
+from train.game import (
+    Position,
+    State,
+    Variant,
+    initial_position,
+    pack_sets,
+    play,
+    play_with_analysis,
+    restart_if_over,
+)
 from train.search.search import Search
-from wallgo_jax.board import bitboard
-from wallgo_jax.game import referee
-from wallgo_jax.game.state import Position, State, Variant, initial_position
 
 POLICY_DTYPE = jnp.float16
 
@@ -96,7 +103,7 @@ def stagger(variant: Variant, boards: Boards, key: jax.Array, *, plies: int) -> 
     def ply(position: Position, number: jax.Array) -> tuple[Position, None]:
         states = State(variant, position)
         slots = draw_legal(jax.random.fold_in(play_key, number), states)
-        after = jax.vmap(referee.restart_if_over)(jax.vmap(referee.play)(states, slots)[0]).position
+        after = jax.vmap(restart_if_over)(jax.vmap(play)(states, slots)[0]).position
 
         def choose(new: jax.Array, old: jax.Array) -> jax.Array:
             return jnp.where((number < count).reshape(-1, *[1] * (new.ndim - 1)), new, old)
@@ -201,8 +208,8 @@ def _play_ply(
         slot = jnp.where(is_theirs & ~is_drawn, result.slot, slot)
         is_left_out = is_drawn | is_theirs
 
-    after, rewards, analysis = jax.vmap(referee.play_with_analysis)(states, slot)
-    over, territory = after.position.terminated, jax.vmap(bitboard.pack_sets)(analysis.owned)
+    after, rewards, analysis = jax.vmap(play_with_analysis)(states, slot)
+    over, territory = after.position.terminated, jax.vmap(pack_sets)(analysis.owned)
     plies = Trajectory(
         position=states.position,
         slot=slot.astype(jnp.int16),
@@ -222,7 +229,7 @@ def _play_ply(
     if seat is not None:
         players = states.position.stones.shape[1]
         seat = jnp.where(over, (seat + 1) % players, seat).astype(jnp.int8)
-    position = jax.vmap(referee.restart_if_over)(after).position
+    position = jax.vmap(restart_if_over)(after).position
     return Boards(position, opening, seat), played
 
 

@@ -13,13 +13,10 @@ import numpy as np
 from train.data.config import SelfPlayConfig
 from train.data.openings import draw_legal
 from train.data.selfplay import Boards, first_boards, make_selfplay
+from train.game import NO_ACTION, Rules, State, Variant, action_of_slot, make_variant
 from train.runtime.devices import broadcast_boards
 from train.runtime.host import fetch
 from train.search.search import Search, SearchResult
-from wallgo_jax.game import actions
-from wallgo_jax.game.actions import NO_ACTION
-from wallgo_jax.game.rules import Rules
-from wallgo_jax.game.state import State, Variant, make_variant
 
 NOBODY = -1
 """The mover behind the end of a game."""
@@ -105,7 +102,7 @@ def make_whole_games(
 
 def _public_actions(states: State, slots: jax.Array) -> jax.Array:
     """int32[T, N]: the actions of slots int16[T, N]; the variant [N] is the same at each ply."""
-    act = jax.vmap(actions.action_of_slot)
+    act = jax.vmap(action_of_slot)
     of_ply = jax.vmap(lambda position, slot: act(State(states.variant, position), slot))
     return of_ply(states.position, slots.astype(jnp.int32)).astype(jnp.int32)
 

@@ -15,12 +15,12 @@ import optax
 
 from train.data.replay import Sample
 from train.functions import call_of
+from train.game import NUM_SYMMETRIES
 from train.learning.config import LearnerConfig
 from train.learning.losses import Losses, TrainingTargets, losses, make_targets
 from train.learning.optimizer import frozen_steps, keep_frozen, make_optimizer
 from train.network import Network, Observe, Output, Variables
 from train.runtime.errors import NotFiniteError
-from wallgo_jax.board.geometry import NUM_SYMMETRIES
 
 NO_TENSOR = -1
 _Prepare = Callable[[Sample, jax.Array], tuple[TrainingTargets, jax.Array]]

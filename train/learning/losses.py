@@ -11,11 +11,9 @@ import jax.numpy as jnp
 
 from train.data import outcomes
 from train.data.replay import NextPly, Sample
+from train.game import State, in_setup, legal_slots, to_mask, turn_masks, turn_policy, turn_state
 from train.learning.config import LossWeights
 from train.network import Output, reply_logits, slot_logits
-from wallgo_jax.board import bitboard
-from wallgo_jax.game import actions, symmetry
-from wallgo_jax.game.state import State
 
 
 class TrainingTargets(NamedTuple):
@@ -78,8 +76,8 @@ def _targets_of(sample: Sample, turn: jax.Array) -> TrainingTargets:
     chex.assert_rank(sample.policy, 1)
     variant, player = sample.variant, sample.position.player
     grid = variant.grid.side
-    board = bitboard.to_mask(variant.playable, grid)
-    owned = symmetry.turn_masks(bitboard.to_mask(sample.outcome.owned, grid), turn, variant)
+    board = to_mask(variant.playable, grid)
+    owned = turn_masks(to_mask(sample.outcome.owned, grid), turn, variant)
     owned = outcomes.from_mover(owned, player)
     reply = sample.reply
     if reply is not None:
@@ -88,7 +86,7 @@ def _targets_of(sample: Sample, turn: jax.Array) -> TrainingTargets:
     state, policy = _turn(State(sample.variant, sample.position), sample.policy, turn)
     return TrainingTargets(
         states=state,
-        legal=actions.legal_slots(state),
+        legal=legal_slots(state),
         policy=policy,
         policy_weight=sample.policy_weight,
         outcome=outcomes.from_mover(sample.outcome.rewards, player),
@@ -101,10 +99,10 @@ def _targets_of(sample: Sample, turn: jax.Array) -> TrainingTargets:
 
 
 def _turn(state: State, policy: jax.Array, turn: jax.Array) -> tuple[State, jax.Array]:
-    in_setup = actions.in_setup(*state)
+    is_setup = in_setup(*state)
     policy = policy.astype(jnp.float32)
-    turned = symmetry.turn_policy(policy, turn, in_setup, state.variant)
-    return symmetry.turn_state(state, turn), turned
+    turned = turn_policy(policy, turn, is_setup, state.variant)
+    return turn_state(state, turn), turned
 
 
 def losses(

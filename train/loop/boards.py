@@ -11,8 +11,7 @@ import numpy as np
 
 from train.config import RunConfig
 from train.data.replay import Trajectory
-from wallgo_jax.game.rules import Rules
-from wallgo_jax.game.state import Variant, make_variant
+from train.game import Rules, Variant, make_variant
 
 
 def rule_set_of_boards(config: RunConfig) -> np.ndarray:

@@ -15,6 +15,7 @@ from jax.sharding import SingleDeviceSharding
 from jax.stages import Traced
 
 from train.config import RunConfig
+from train.game import Variant, initial_state
 from train.loop import batches, programs
 from train.loop.programs import TrainState
 from train.loop.stages import simulations_of, variables_of
@@ -29,7 +30,6 @@ from train.runtime.memory import (
     program_bytes,
     tree_bytes,
 )
-from wallgo_jax.game.state import Variant, initial_state
 
 if TYPE_CHECKING:
     from train.loop.recorded import RecordedGames

@@ -22,6 +22,7 @@ from train.data.diversity import OpeningDiversity, opening_diversity
 from train.data.record_dataset import RecordedPositions, take
 from train.data.replay import ReplayState, Sample, Trajectory
 from train.data.selfplay import Boards, SelfPlaySums, first_boards, make_selfplay, stagger
+from train.game import Variant
 from train.learning.learner import Learner, LearnerState, StepMetrics, make_learner
 from train.learning.losses import Losses
 from train.loop.batches import draw, draw_held_out, sample, spread, to_host
@@ -42,7 +43,6 @@ from train.runtime.devices import (
     shapes_of,
 )
 from train.search.search import cast_own_weights
-from wallgo_jax.game.state import Variant
 
 _INIT_SALT = 2**31 - 1
 """Folded into the seed for the first weights; iterations fold in their own, smaller numbers."""

@@ -15,6 +15,7 @@ import numpy as np
 from train.config import HeuristicsConfig, RunConfig
 from train.data.config import SelfPlayConfig
 from train.data.selfplay import PlayoutCapSearch, toss_coins
+from train.game import Rules, State
 from train.network import NetworkConfig
 from train.runtime.errors import UsageError, usage_errors
 from train.runtime.host import fetch
@@ -22,8 +23,6 @@ from train.search.config import SearchConfig, boosts_at, simulations_at
 from train.search.evaluator import Evaluator, WithOpponentVariables, evaluator_for
 from train.search.search import PriorBoost, Search, SearchResult, make_search
 from train.search.tree import Budget
-from wallgo_jax.game.rules import Rules
-from wallgo_jax.game.state import State
 
 BOOTSTRAP = 0
 """Simulations of the first iterations, which a teacher plays in place of the network's search."""

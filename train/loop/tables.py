@@ -14,6 +14,7 @@ from jax.sharding import SingleDeviceSharding
 from train.config import RunConfig
 from train.data.config import SelfPlayConfig
 from train.data.replay import ReplayState
+from train.game import Rules
 from train.learning.config import LearnerConfig, LossWeights
 from train.loop.stages import make_teacher
 from train.network import NetworkConfig
@@ -21,7 +22,6 @@ from train.runtime.devices import BY_BOARD, EVERYWHERE, ROWS_BY_BOARD, Devices, 
 from train.runtime.errors import UsageError
 from train.search.config import SearchConfig
 from train.search.search import Search
-from wallgo_jax.game.rules import Rules
 
 Table = TypeVar("Table")
 

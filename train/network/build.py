@@ -18,15 +18,11 @@ import numpy as np
 from flax import linen, nnx
 
 from train.functions import call_of
+from train.game import PRESETS, Channel, Precomputed, State, channels, initial_state, observe
 from train.network.config import NetworkConfig
 from train.network.restnet import Network, Output, Variables, make_network, mover_first
 from train.network.slots import POLICY_PLANES
 from train.runtime.errors import UsageError
-from wallgo_jax import observation
-from wallgo_jax.game.rules import PRESETS
-from wallgo_jax.game.state import State, initial_state
-from wallgo_jax.observation import Precomputed
-from wallgo_jax.planes import Channel, channels
 
 CUSTOM = "custom"
 """The kind of the channels that a function of one's own shows."""
@@ -79,16 +75,16 @@ def channels_of(config: NetworkConfig, players: int) -> tuple[Channel, ...]:
 def observer_for(config: NetworkConfig) -> Observe:
     """The function that shows states to a config's network."""
 
-    def observe(state: State, precomputed: Precomputed | None = None) -> jax.Array:
-        return observation.observe(
+    def show(state: State, precomputed: Precomputed | None = None) -> jax.Array:
+        return observe(
             state, planes=config.planes, has_playable=config.playable, precomputed=precomputed
         )
 
     if not config.custom_planes:
-        return observe
+        return show
     own = _custom_planes(config)
     return lambda state, precomputed=None: jnp.concatenate(
-        [observe(state, precomputed), own(state)], axis=-1
+        [show(state, precomputed), own(state)], axis=-1
     )
 
 

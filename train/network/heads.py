@@ -12,16 +12,10 @@ import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
+from train.game import MOVE_OFFSETS, MOVE_PATHS, NUM_SIDES, PLAYS_PER_STONE, SIDE_OFFSETS
 from train.network.config import NetworkConfig
 from train.network.layers import Playable, keep, shifted
 from train.network.slots import POLICY_PLANES
-from wallgo_jax.board.geometry import (
-    MOVE_OFFSETS,
-    MOVE_PATHS,
-    NUM_SIDES,
-    PLAYS_PER_STONE,
-    SIDE_OFFSETS,
-)
 
 ONE_STEP_MOVES = sum(len(paths[0]) <= 1 for paths in MOVE_PATHS)
 """Moves of at most one step, which are numbered before those of two steps."""

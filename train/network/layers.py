@@ -17,12 +17,11 @@ import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
+from train.game import MAX_GRID, fusion_barrier
 from train.network.config import NetworkConfig
 from train.network.convolutions import convolve
 from train.network.slots import MASKED
 from train.runtime.devices import backend
-from wallgo_jax.board.fusion import fusion_barrier
-from wallgo_jax.board.geometry import MAX_GRID
 
 BIAS_SPAN = 2 * MAX_GRID - 1
 MOST_STEPS = 12

@@ -12,11 +12,10 @@ import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
+from train.game import NUM_SIDES, Channel
 from train.network.config import NetworkConfig
 from train.network.layers import Board
 from train.network.restnet import ResTNet, Variables
-from wallgo_jax.board.geometry import NUM_SIDES
-from wallgo_jax.planes import Channel
 
 
 class Part(NamedTuple):

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
+from train.game import NUM_SIDES, Channel, orders_by_side
 from train.network.config import RESIDUAL, TRANSFORMER, WALLED, NetworkConfig, parse_blocks
 from train.network.heads import (
     TWO_STEP_PLAYS,
@@ -27,8 +28,6 @@ from train.network.layers import Board, Playable, ResidualBlock, Stem, Transform
 from train.network.slots import POLICY_PLANES
 from train.network.walls import WalledBlock, walking_steps, wall_gates
 from train.runtime.devices import backend
-from wallgo_jax.board.geometry import NUM_SIDES
-from wallgo_jax.planes import Channel, orders_by_side
 
 BLOCKS = {RESIDUAL: ResidualBlock, TRANSFORMER: TransformerBlock, WALLED: WalledBlock}
 """The module of each letter of a block string."""

@@ -4,11 +4,15 @@ import chex
 import jax
 import jax.numpy as jnp
 
-from wallgo_jax.board.fusion import fusion_barrier
-from wallgo_jax.board.geometry import PLAYS_PER_STONE
-from wallgo_jax.board.select import take
-from wallgo_jax.game import actions
-from wallgo_jax.game.state import State
+from train.game import (
+    PLAYS_PER_STONE,
+    State,
+    fusion_barrier,
+    in_setup,
+    legal_slots,
+    own_cells,
+    take,
+)
 
 POLICY_PLANES = PLAYS_PER_STONE + 1
 MASKED = jnp.finfo(jnp.float32).min
@@ -27,7 +31,7 @@ def slot_logits(policy: jax.Array, state: State, legal: jax.Array | None = None)
     """
     chex.assert_shape(policy, (state.grid, state.grid, POLICY_PLANES))
     if legal is None:
-        legal = actions.legal_slots(state)
+        legal = legal_slots(state)
     return jnp.where(legal, _gather(policy, state), MASKED)
 
 
@@ -39,7 +43,7 @@ def reply_logits(policy: jax.Array, after: State) -> jax.Array:
     """
     chex.assert_shape(policy, (after.grid, after.grid, POLICY_PLANES))
     plays = after.position.stones.shape[1] * PLAYS_PER_STONE
-    last = jnp.where(actions.in_setup(*after), after.grid**2, plays)
+    last = jnp.where(in_setup(*after), after.grid**2, plays)
     return jnp.where(jnp.arange(after.num_slots) < last, _gather(policy, after), MASKED)
 
 
@@ -52,12 +56,12 @@ def _gather(policy: jax.Array, state: State) -> jax.Array:
     grid = policy.shape[0]
     flat = policy.reshape(grid * grid, POLICY_PLANES)
     # Without the barrier XLA fuses their computation into the gather and repeats it for each slot.
-    cells, in_setup = fusion_barrier(
-        (actions.own_cells(state.position), actions.in_setup(*state)),
+    cells, is_setup = fusion_barrier(
+        (own_cells(state.position), in_setup(*state)),
         token=state.position.ply < 0,
     )
     slots = state.num_slots
     play = take(flat, jnp.maximum(cells, 0), width=PLAYS_PER_STONE).reshape(-1)
     place = flat[:, PLAYS_PER_STONE]
     play, place = (jnp.pad(x, (0, slots - x.shape[0])) for x in (play, place))
-    return jnp.where(in_setup, place, play)
+    return jnp.where(is_setup, place, play)

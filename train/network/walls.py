@@ -16,11 +16,10 @@ import jax
 import jax.numpy as jnp
 from flax import nnx
 
+from train.game import NUM_SIDES, OPPOSITE_SIDE, SIDE_OFFSETS, SIDES, Channel, side_delta
 from train.network.config import NetworkConfig
 from train.network.convolutions import convolve, is_large_on_cpu
 from train.network.layers import MOST_STEPS, Board, Norm, Playable, keep, shifted
-from wallgo_jax.board.geometry import NUM_SIDES, OPPOSITE_SIDE, SIDE_OFFSETS, SIDES, side_delta
-from wallgo_jax.planes import Channel
 
 
 def wall_gates(

@@ -27,6 +27,22 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from train.game import (
+    INVERSE_SYMMETRIES,
+    NUM_SYMMETRIES,
+    BoardAnalysis,
+    Position,
+    Precomputed,
+    Rules,
+    State,
+    Variant,
+    legal_slots,
+    phase_of,
+    play_with_analysis,
+    reward_of,
+    turn_policy,
+    turn_state,
+)
 from train.network import (
     MASKED,
     Network,
@@ -38,13 +54,6 @@ from train.network import (
 )
 from train.runtime.fields import Count, Positive
 from train.search.tree import Step
-from wallgo_jax import observation
-from wallgo_jax.board.geometry import INVERSE_SYMMETRIES, NUM_SYMMETRIES
-from wallgo_jax.game import actions, referee
-from wallgo_jax.game import symmetry as symmetry_lib
-from wallgo_jax.game.rules import Rules
-from wallgo_jax.game.state import Position, State, Variant
-from wallgo_jax.game.terrain import BoardAnalysis
 
 SYMMETRY_ORDER = (0, 2, 1, 3, 4, 5, 6, 7)
 """The symmetries as they are taken: the first 1, 2, 4 and 8 are groups, so the mean over them is
@@ -86,9 +95,7 @@ def make_evaluator(network: Network, observe_state: Observe) -> Evaluator:
     """An evaluator that observes states and asks a network."""
 
     def observe(state: State, analysis: BoardAnalysis | None) -> jax.Array:
-        precomputed = (
-            None if analysis is None else observation.Precomputed(before=None, analysis=analysis)
-        )
+        precomputed = None if analysis is None else Precomputed(before=None, analysis=analysis)
         return observe_state(state, precomputed)
 
     def evaluate(
@@ -96,7 +103,7 @@ def make_evaluator(network: Network, observe_state: Observe) -> Evaluator:
     ) -> Evaluation:
         view = jax.vmap(observe)(states, analysis)
         output = network.evaluate(variables, view)
-        legal = legal_slots(states, analysis)
+        legal = legal_slots_of(states, analysis)
         return Evaluation(jax.vmap(slot_logits)(output.policy, states, legal), output.value)
 
     return evaluate
@@ -112,11 +119,11 @@ def _evaluator(config: NetworkConfig, players: int, size: int) -> Evaluator:
     return make_evaluator(network_for(config, players, size=size), observer_for(config))
 
 
-def legal_slots(states: State, analysis: BoardAnalysis | None) -> jax.Array:
+def legal_slots_of(states: State, analysis: BoardAnalysis | None) -> jax.Array:
     """bool[B, A]: the legal slots of states [B], read off an analysis of their boards if given."""
 
     def allow(state: State, analysis: BoardAnalysis | None) -> jax.Array:
-        return actions.legal_slots(state, terrain=None if analysis is None else analysis.terrain)
+        return legal_slots(state, terrain=None if analysis is None else analysis.terrain)
 
     return jax.vmap(allow)(states, analysis)
 
@@ -145,19 +152,19 @@ def make_symmetric_evaluator(evaluate: Evaluator, symmetries: int) -> Evaluator:
 
     def turn_policies(policies: jax.Array, state: State) -> jax.Array:
         """[S, A]: each policy of a state's turned copies, turned back."""
-        turn = jax.vmap(symmetry_lib.turn_policy, in_axes=(0, 0, None, None))
-        return turn(policies, jnp.asarray(back), symmetry_lib.phase_of(state), state.variant)
+        turn = jax.vmap(turn_policy, in_axes=(0, 0, None, None))
+        return turn(policies, jnp.asarray(back), phase_of(state), state.variant)
 
     def evaluate_turned(
         variables: Any, states: State, analysis: BoardAnalysis | None = None
     ) -> Evaluation:
-        turn_state = jax.vmap(symmetry_lib.turn_state, in_axes=(None, 0))
-        turned = jax.vmap(lambda state: turn_state(state, jnp.asarray(there)))(states)
+        turn = jax.vmap(turn_state, in_axes=(None, 0))
+        turned = jax.vmap(lambda state: turn(state, jnp.asarray(there)))(states)
         merged = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), turned)
         evaluation = evaluate(variables, merged)
         by_copy = jax.tree.map(lambda x: x.reshape(-1, symmetries, *x.shape[1:]), evaluation)
         logits = jax.vmap(turn_policies)(by_copy.logits, states)
-        legal = legal_slots(states, analysis)
+        legal = legal_slots_of(states, analysis)
         # A sum of masked logits would overflow.
         mean = jnp.where(legal[:, None], logits, 0.0).mean(axis=1)
         # The one slot of a finished game is no move, so it does not turn with the board.
@@ -187,9 +194,7 @@ def make_play(
         variables, variant, root = game
         variables, theirs = (variables, None) if model is None else variables
         chex.assert_rank([slot, position.player, root], 1)
-        states, rewards, analysis = jax.vmap(referee.play_with_analysis)(
-            State(variant, position), slot
-        )
+        states, rewards, analysis = jax.vmap(play_with_analysis)(State(variant, position), slot)
         after = states.position
         # The step has analysed the board that it leads to: the evaluator need not do so again.
         evaluation, is_modelled = evaluate(variables, states, analysis), None
@@ -203,7 +208,7 @@ def make_play(
             return step._replace(is_modelled=is_modelled)
         share = value_of(evaluation.value, after.player, root) * side_of(after.player, root)
         return Step(
-            reward=referee.reward_of(rewards, root) * side_of(position.player, root),
+            reward=reward_of(rewards, root) * side_of(position.player, root),
             discount=discount_of(position.player, after, root),
             logits=evaluation.logits,
             # A finished game is worth its reward; the network's value of it must not count.
@@ -223,7 +228,7 @@ def _step_for_each(
     values = by_player(evaluation.value, after.player)
     returns = jnp.where(after.terminated[:, None], rewards, values)
     return Step(
-        reward=referee.reward_of(returns, mover),
+        reward=reward_of(returns, mover),
         discount=jnp.where(after.terminated, GAME_OVER, SAME_SIDE).astype(jnp.float32),
         logits=evaluation.logits,
         value=jnp.where(after.terminated, 0.0, evaluation.value[:, 0]),
@@ -244,7 +249,7 @@ def by_player(shares: Numbers, mover: Numbers) -> jax.Array:
 def value_of(value: jax.Array, mover: jax.Array, player: jax.Array) -> jax.Array:
     """float32[B]: one player's share of float32[B, P] values, which begin with the mover's."""
     players = value.shape[1]
-    return referee.reward_of(value, (player - mover) % players)
+    return reward_of(value, (player - mover) % players)
 
 
 def side_of(player: jax.Array, root: jax.Array) -> jax.Array:

@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from train.game import NO_ACTION, Rules, State, Variant, action_of_slot
 from train.network import MASKED, Output
 from train.runtime.display import to_dataframe
 from train.runtime.errors import UsageError
@@ -30,10 +31,6 @@ from train.search.evaluator import (
 from train.search.search import make_engine
 from train.search.sequential_halving import expected_values
 from train.search.tree import NO_CHILD, ROOT, Choice, Play, Root, Tree, init_tree, root_view
-from wallgo_jax.game import actions as actions_lib
-from wallgo_jax.game.actions import NO_ACTION
-from wallgo_jax.game.rules import Rules
-from wallgo_jax.game.state import State, Variant
 from wallgo_jax.notation import CANONICAL_SIDES, format_action
 from wallgo_jax.view.snapshot import NOBODY, take_snapshot
 
@@ -296,7 +293,7 @@ def report_search(
     moves = lines_below(choice.tree, variant, slots, boards)
     moves = jnp.where(is_shown[..., None], moves, NO_ACTION)
     owners, margin = (None, None) if heads is None else _owners_and_margin(heads, states)
-    public = jax.vmap(jax.vmap(actions_lib.action_of_slot, (None, 0)), (0, None))
+    public = jax.vmap(jax.vmap(action_of_slot, (None, 0)), (0, None))
     report: Any = SearchReport  # On the device; its arrays are NumPy's once they are fetched.
     return report(
         state=states,
@@ -447,7 +444,7 @@ def lines_below(tree: Tree, variant: Variant, slots: jax.Array, boards: Boards =
     def step(walk: tuple[jax.Array, ...], _: None) -> tuple[tuple[jax.Array, ...], jax.Array]:
         node, slot, goes_on = walk
         there = State(variants, tree.positions[rows, node])
-        action = jax.vmap(jax.vmap(actions_lib.action_of_slot))(there, slot)
+        action = jax.vmap(jax.vmap(action_of_slot))(there, slot)
         child = tree.children[rows, node, slot].astype(jnp.int32)
         below = tree.children[rows, child].astype(jnp.int32)  # [B, K, A]
         visits = jnp.where(below != NO_CHILD, tree.visits[rows[..., None], below], 0)

@@ -21,6 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from train.functions import call_of
+from train.game import MOVE_OFFSETS, NUM_SIDES, PLAYS_PER_STONE, State, in_setup, legal_slots
 from train.network import MASKED, NetworkConfig, cast_weights
 from train.search.config import MOVE_CLASSES, SearchConfig
 from train.search.evaluator import (
@@ -33,9 +34,6 @@ from train.search.gumbel import make_gumbel
 from train.search.puct import make_puct, select_by_visits
 from train.search.sequential_halving import Selection, select_by_halving
 from train.search.tree import Budget, Choose, Root
-from wallgo_jax.board.geometry import MOVE_OFFSETS, NUM_SIDES, PLAYS_PER_STONE
-from wallgo_jax.game import actions
-from wallgo_jax.game.state import State
 
 _STEPS = np.array([abs(row) + abs(column) for row, column in MOVE_OFFSETS])
 _CLASS_OF_MOVE = 1 + _STEPS
@@ -143,12 +141,13 @@ def make_search(
         variables = own if model is None else WithOpponentVariables(own, opponent)
         variant, position = states
         evaluation = evaluate_root(own, states)
-        legal = jax.vmap(actions.legal_slots)(states)
+        legal = jax.vmap(legal_slots)(states)
         chex.assert_equal_shape([evaluation.logits, legal])
         logits = evaluation.logits
         if boosts is not None:
-            in_setup, stones = jax.vmap(actions.in_setup)(*states), position.stones.shape[-1]
-            logits = boost_classes(logits, boosts, legal, in_setup, stones=stones)
+            is_setup = jax.vmap(in_setup)(*states)
+            stones = position.stones.shape[-1]
+            logits = boost_classes(logits, boosts, legal, is_setup, stones=stones)
         root = Root(logits, evaluation.value[:, 0], position, legal, budget)
         choice = choose(key, root, functools.partial(play, (variables, variant, position.player)))
         policy = choice.policy
@@ -163,7 +162,7 @@ def make_search(
 
 
 def boost_classes(
-    logits: jax.Array, boosts: jax.Array, legal: jax.Array, in_setup: jax.Array, *, stones: int
+    logits: jax.Array, boosts: jax.Array, legal: jax.Array, is_setup: jax.Array, *, stones: int
 ) -> jax.Array:
     """float32[B, A]: logits with boosts of classes of moves.
 
@@ -174,7 +173,7 @@ def boost_classes(
       logits: float32[B, A].
       boosts: float32[4], of MOVE_CLASSES.
       legal: bool[B, A].
-      in_setup: bool[B], whether the moves are placements.
+      is_setup: bool[B], whether the moves are placements.
       stones: S.
     """
     chex.assert_shape(boosts, (len(MOVE_CLASSES),))
@@ -184,7 +183,7 @@ def boost_classes(
     by_slot[: stones * PLAYS_PER_STONE] = plays[: len(by_slot)]
     play = logits + boosts[by_slot][None]
     placement = logits / (1 + boosts[MOVE_CLASSES.index("placement")])
-    return jnp.where(legal, jnp.where(in_setup[:, None], placement, play), MASKED)
+    return jnp.where(legal, jnp.where(is_setup[:, None], placement, play), MASKED)
 
 
 def divergence(policy: jax.Array, logits: jax.Array) -> jax.Array:

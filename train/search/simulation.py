@@ -29,6 +29,7 @@ import chex
 import jax
 import jax.numpy as jnp
 
+from train.game import fusion_barrier
 from train.runtime.devices import backend
 from train.search.arrays import (
     Boards,
@@ -41,7 +42,6 @@ from train.search.arrays import (
     write_slot,
 )
 from train.search.tree import NO_CHILD, ROOT, Node, Play, Select, Step, Tree, node_view, root_view
-from wallgo_jax.board.fusion import fusion_barrier
 
 T = TypeVar("T")
 _FEW = (8, 32)

@@ -28,8 +28,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from train.game import Position
 from train.search.arrays import Boards, Words, pack, read, read_each
-from wallgo_jax.game.state import Position
 
 ROOT = 0
 NO_CHILD = ROOT
