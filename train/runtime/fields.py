@@ -23,8 +23,11 @@ def _refuse_bool(number: Any) -> Any:
 
 def _check_float32(number: float) -> float:
     if number and not _SMALLEST <= abs(number) <= _LARGEST:
-        sizes = f"from {_SMALLEST:.3g} to {_LARGEST:.3g}"
-        raise PydanticCustomError("float32", f"Input should be 0 or {sizes} in size, as float32 is")
+        raise PydanticCustomError(
+            "float32",
+            "Input should be 0 or from {smallest} to {largest} in size, as float32 is",
+            {"smallest": f"{_SMALLEST:.3g}", "largest": f"{_LARGEST:.3g}"},
+        )
     return number
 
 
