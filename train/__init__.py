@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from train.api.ratings import elo
     from train.api.reviews import Review, load_game, review_game
     from train.api.runs import ReplayStatistics, Run, resume, run, start, watch
-    from train.api.selfplay import SelfPlay, selfplay
     from train.api.states import step
+    from train.api.whole_games import SelfPlay, selfplay
     from train.config import RunConfig
     from train.learning.losses import TrainingTargets
     from train.network import Output, slot_logits
@@ -78,7 +78,7 @@ _FILES = {
     "ratings": ("elo",),
     "reviews": ("Review", "load_game", "review_game"),
     "runs": ("ReplayStatistics", "Run", "resume", "run", "start", "watch"),
-    "selfplay": ("SelfPlay", "selfplay"),
+    "whole_games": ("SelfPlay", "selfplay"),
     "states": ("step",),
 }
 _OTHERS = {

@@ -26,8 +26,8 @@ from train.arena import report
 from train.arena import sprt as sprt_lib
 from train.arena import tournament as tournament_lib
 from train.arena.match import MatchOptions, fill_seats, games_of
+from train.arena.match_openings import OpeningOptions, choose_opening
 from train.arena.match_programs import check_opening
-from train.arena.openings import OpeningOptions, choose_opening
 from train.arena.report import read_matches
 from train.arena.tournament import Score, TournamentMatch
 from train.config.sprt import parse_sprt

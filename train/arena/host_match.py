@@ -17,6 +17,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from train.arena.match_openings import OpeningOptions, Openings, open_games
 from train.arena.match_programs import (
     MatchState,
     is_to_move,
@@ -25,7 +26,6 @@ from train.arena.match_programs import (
     set_up,
     write_down,
 )
-from train.arena.openings import OpeningOptions, Openings, open_games
 from train.players.basic import Player
 from train.players.external import ExternalAct, Message, Program, ProgramError, short
 from train.runtime.devices import broadcast_boards

@@ -23,8 +23,8 @@ import jax
 import numpy as np
 
 from train.arena import host_match, match_programs
+from train.arena.match_openings import OpeningOptions
 from train.arena.match_programs import MatchState, Seatings, seatings_of
-from train.arena.openings import OpeningOptions
 from train.arena.result import MatchResult
 from train.players.basic import Player
 from train.runtime.devices import broadcast_boards, local_devices

@@ -23,7 +23,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.stages import Compiled
 
-from train.arena.openings import OpeningOptions, Openings, open_games, with_drawn_plies
+from train.arena.match_openings import OpeningOptions, Openings, open_games, with_drawn_plies
 from train.players.basic import Act
 from train.runtime.devices import AXIS, BY_BOARD, EVERYWHERE, broadcast_boards, local_devices
 from train.runtime.errors import UsageError

@@ -34,7 +34,7 @@ from train.bench.timing import (
     make_loop_bench,
 )
 from train.config import EvaluationConfig, RunConfig
-from train.data.openings import no_opening
+from train.data.exploration import no_opening
 from train.data.selfplay import Boards
 from train.loop import programs
 from train.loop.boards import variants_of

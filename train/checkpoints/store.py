@@ -33,7 +33,7 @@ from train.runtime.showing import tell
 from wallgo_jax import __version__
 
 WEIGHTS, RESUME = "checkpoints", "resume"
-_STARTS_FILE = "run.json"
+STARTS_FILE = "run.json"
 """File of a run directory with the versions of each start."""
 _RESUME_KEEP = 2  # a damaged one does not lose the run
 
@@ -185,7 +185,7 @@ def read_run(directory: Path, like: Any) -> Any:
 def _written_by(directory: Path) -> str:
     """The version that a run was last started with, in words."""
     try:
-        version = read_json(directory / _STARTS_FILE)["starts"][-1]["versions"]["wallgo-jax"]
+        version = read_json(directory / STARTS_FILE)["starts"][-1]["versions"]["wallgo-jax"]
     except (UsageError, LookupError, TypeError):
         return "another version of wallgo-jax wrote it"
     return f"wallgo-jax {version} wrote it"

@@ -13,8 +13,8 @@ import jax.numpy as jnp
 
 from train.data.config import SelfPlayConfig
 from train.data.diversity import Mean, policy_figures
+from train.data.exploration import Opening, draw_legal, explore, no_opening, open_games
 from train.data.frozen_opponent import search_both_sides
-from train.data.openings import Opening, draw_legal, explore, no_opening, open_games
 from train.data.outcomes import Outcome
 from train.data.replay import Trajectory
 from train.game import (

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from train.data.config import SelfPlayConfig
-from train.data.openings import draw_legal
+from train.data.exploration import draw_legal
 from train.data.selfplay import Boards, first_boards, make_selfplay
 from train.game import NO_ACTION, Rules, State, Variant, action_of_slot, make_variant
 from train.runtime.devices import broadcast_boards

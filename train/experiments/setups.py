@@ -22,7 +22,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from train.arena.openings import Positions
+from train.arena.match_openings import Positions
 from train.experiments import openings
 from train.experiments.lib import stats
 from train.experiments.lib.pages import Picture, Report

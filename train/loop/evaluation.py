@@ -22,7 +22,7 @@ from train.arena.match import (
     fill_seats,
     play_match,
 )
-from train.arena.openings import OpeningOptions
+from train.arena.match_openings import OpeningOptions
 from train.arena.report import match_line, match_record, match_table
 from train.arena.result import MatchResult
 from train.arena.sprt import decide, in_words, play_in_rounds

@@ -31,7 +31,7 @@ RESULT_FILE = "evaluation.json"
 GAME_FILE, GAME_TEXT_FILE = "game.jsonl", "game.txt"
 RECORDS_FILE = "records.json"
 """File of a directory that `fit` made: which games it learns."""
-STARTS_FILE = "run.json"
+STARTS_FILE = store_lib.STARTS_FILE
 STAGES_FILE = "stages.json"
 """File of a run that began with the weights of another: the runs before it, oldest first."""
 TRANSFER_FILE = "transfer.json"

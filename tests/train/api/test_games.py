@@ -20,7 +20,7 @@ from tests.support.learner import matches, tiny
 from tests.support.learner.commands import RULES, command
 from tests.support.learner.reports import report_of
 from tests.support.learner.saved import save_run
-from train.api import selfplay
+from train.api import whole_games
 from train.api.games import PlayedMatch, series
 from train.api.measures import PlayerAccuracy
 from train.api.players import player_of_weights
@@ -267,7 +267,7 @@ def draw_legal(evaluate, options, *, explores):
 @pytest.fixture(scope="module")
 def games():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(selfplay, "make_search", draw_legal)
+        patch.setattr(whole_games, "make_search", draw_legal)
         how = {"explores": True, "opening_plies": 2}
         return train.selfplay("heuristic-search:wjx@4", games=4, rules=tiny.RULES, **how)
 
@@ -298,7 +298,7 @@ def test_self_play_is_whole_games_of_the_referee(games, tmp_path):
 
 def test_self_play_that_explores_weighs_values_as_the_run_does(tmp_path, monkeypatch):
     make = Mock(side_effect=KeyboardInterrupt)
-    monkeypatch.setattr(selfplay, "make_search", make)
+    monkeypatch.setattr(whole_games, "make_search", make)
     scales = ["--search.value_scale", "0.2", "--search.player_value_scale", "1.5"]
     config = tiny.config(*scales, "--search.visit_offset", "20")
     run = save_run(tmp_path / "run", seeds={1: 0}, config=config)

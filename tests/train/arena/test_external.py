@@ -18,7 +18,7 @@ from tests.support.learner.commands import command
 from tests.support.reference.referee import Game
 from train.arena import host_match
 from train.arena.match import MatchOptions, play_match
-from train.arena.openings import OpeningOptions
+from train.arena.match_openings import OpeningOptions
 from train.arena.result import MatchResult
 from train.players import external
 from train.players.basic import Player

@@ -14,7 +14,7 @@ import pytest
 from tests.support.learner import tiny
 from tests.support.refusals import refusal
 from train.arena.match import MatchOptions, play_match
-from train.arena.openings import OpeningOptions
+from train.arena.match_openings import OpeningOptions
 from train.checkpoints import exported, pretrained
 from train.network.build import network_for
 from train.players import registry

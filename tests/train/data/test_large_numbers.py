@@ -13,7 +13,7 @@ from tests.support.game import small
 from tests.support.game.small import SMALL
 from tests.support.refusals import refusal
 from train.analysis.late_positions import read_late
-from train.arena.openings import read_openings
+from train.arena.match_openings import read_openings
 from train.config import config_from_dict, read_config
 from train.data.record_dataset import make_examples, read_recorded_games
 from train.metrics.rows import read_rows

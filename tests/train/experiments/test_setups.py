@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tests.support.learner import tiny
-from train.arena.openings import read_openings
+from train.arena.match_openings import read_openings
 from train.experiments import openings, setups
 from train.solver.exact_player import tables_of
 from wallgo_jax.game import symmetry

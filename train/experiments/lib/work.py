@@ -15,7 +15,7 @@ import jax
 import numpy as np
 
 from train.arena.match import MatchOptions, play_match, play_meeting
-from train.arena.openings import OpeningOptions, Positions
+from train.arena.match_openings import OpeningOptions, Positions
 from train.arena.result import MatchResult
 from train.data.record_dataset import Examples, RecordedGames, make_examples
 from train.players.basic import Player

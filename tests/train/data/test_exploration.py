@@ -12,7 +12,7 @@ import pytest
 from tests.support.learner import tiny
 from tests.support.learner.random_search import random_search
 from train.data.config import SelfPlayConfig
-from train.data.openings import temperature_at
+from train.data.exploration import temperature_at
 from train.data.selfplay import first_boards, make_selfplay, stagger
 from train.loop import stages
 from train.network import MASKED
