@@ -27,6 +27,7 @@ from train.review.own_games import play_own_games
 from train.review.player import make_analysis_player
 from train.runtime.devices import machine
 from train.runtime.errors import check_two_players
+from train.runtime.fields import as_written
 from train.runtime.files import read_json, write_lines
 from train.runtime.host import fetch
 from train.runtime.showing import sparing
@@ -216,7 +217,7 @@ def selfplay_games(work: Work, name: str, *, simulations: int, games: int) -> Se
     """Games of a network against itself, played or from the cache: with Gumbel noise, each ply
     searched in full, from the rules' start without random plies."""
     player = analysis_player(name, simulations)
-    options, records = dataclasses.asdict(player.search), []
+    options, records = as_written(player.search), []
     digest = identity(player.name, make_player(player.name, player.rules), options)
     settings = {"player": digest, "rules": player.rules.to_dict(), "seed": work.seed}
     how = {"simulations": simulations, "opening_plies": 0}
