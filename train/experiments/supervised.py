@@ -25,6 +25,7 @@ from train.analysis.accuracy import solve_each
 from train.arena.result import wilson_interval
 from train.checkpoints.exported import is_model, write_model
 from train.checkpoints.weights import TrainedNetwork
+from train.config import written_values
 from train.data.outcomes import Outcome
 from train.data.replay import Sample
 from train.experiments.lib.pages import Report
@@ -34,7 +35,6 @@ from train.network import network_for, observer_for
 from train.players.networks import load_network
 from train.players.searching import network_player
 from train.runtime.display import Table
-from train.runtime.fields import as_written
 from train.runtime.host import in_batches
 from train.solver.alphabeta import AlphaBeta
 from train.solver.boards import BY_SEARCH, DRAW, LOSS, WIN, check_solvable
@@ -172,7 +172,7 @@ def _ask(
     config, count = network.config, len(solved.value)
     search = dataclasses.replace(config.search, kind=kind or config.search.kind)
     settings: dict[str, Any] = {"weights": network.digest, "simulations": simulations}
-    settings |= {"search": as_written(search), "seed": work.seed}
+    settings |= {"search": written_values(search), "seed": work.seed}
     settings |= {"positions": zlib.crc32(solved.key.tobytes())}
 
     def ask() -> list[list[float]]:

@@ -76,9 +76,3 @@ def check(table: Table) -> Table:
       ValueError: a value, or what two of them say together, is not allowed.
     """
     return TypeAdapter(type(table)).validate_python(table)
-
-
-def as_written(table: Any) -> dict[str, Any]:
-    """The fields of a table of options as files hold them, JSON-ready: a number that is off is a
-    number, not None."""
-    return TypeAdapter(type(table)).dump_python(table, mode="json")

@@ -16,8 +16,6 @@ from train.engine.options import EngineOptions
 from train.experiments import ablation
 from train.experiments.lib import scales
 from train.review.puzzle_check import PuzzleOptions
-from train.runtime.fields import as_written, check
-from train.search.config import SearchConfig
 from wallgo_jax.game.rules import Rules
 
 WHOLE = (True, 2**31, -(2**31) - 1, 2**63, 10**400)
@@ -82,14 +80,3 @@ def test_numbers_that_the_programs_cannot_hold_are_refused():
             assert not is_accepted(kind, value), (name, value)
         if name.rpartition(".")[2] in BELOW_ONE:
             assert is_accepted(kind, 0.999) and not is_accepted(kind, 0.99999999), name
-
-
-def test_tables_are_written_with_numbers_for_what_is_off():
-    """So that what is known by a table's fields keeps its checksum."""
-    written = as_written(SearchConfig(dirichlet_fraction=None, prior_boost=("stay=2",)))
-    off = {"player_value_scale": 0.0, "least_spread": 1e-8, "dirichlet_fraction": 0.0}
-    assert written.items() >= {**off, "temperature": 1.0, "prior_boost": ["stay=2"]}.items()
-    assert None not in written.values()
-    assert check(SearchConfig(**written)) == SearchConfig(
-        dirichlet_fraction=None, prior_boost=("stay=2",)
-    )
