@@ -150,7 +150,8 @@ def test_shipped_configs_are_read(path):
         (["--network.ownership", "0"], "network.ownership", False),
         (["--network.margin", "true"], "network.margin", True),
         # A temperature may be off or stay as it is.
-        *((["--selfplay.temperature", x], "selfplay.temperature", float(x)) for x in ("0", "0.2")),
+        (["--selfplay.temperature", "0"], "selfplay.temperature", None),
+        (["--selfplay.temperature", "0.2"], "selfplay.temperature", 0.2),
         # One entry is a run of one rule set.
         (["--rules", "hkoi=3"], "rule_sets", (RuleSet(PRESETS["hkoi"], 1.0, "hkoi"),)),
     ],

@@ -15,7 +15,7 @@ from train.api.arguments import Topic
 from train.cli import options
 from train.cli.options import WRITTEN, File, Positional, RandomSeed, arg
 from train.cli.review import Calibrate
-from train.config import SHIPPED
+from train.config import SHIPPED, written_values
 from train.runtime.fields import Real, Whole
 from train.runtime.interrupts import EXIT_INTERRUPTED, interrupts
 from train.runtime.showing import tell
@@ -199,7 +199,7 @@ class Levels:
         rules = rules_for([read.full])
         check_two_players(rules, "levels")
         config, zero = network_config(read), make_player(ZERO, rules)
-        played_by = {key: dataclasses.asdict(getattr(config, key)) for key in ("network", "search")}
+        played_by = {key: written_values(getattr(config, key)) for key in ("network", "search")}
         entrants = [pool.Entrant(zero.name, zero.identity, zero.registered)]
         for level in LEVELS.values():
             name = read.with_simulations(level.simulations).full

@@ -32,7 +32,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from train.checkpoints.weights import TrainedNetwork
-from train.config import RunConfig
+from train.config import RunConfig, written_values
 from train.data.record_dataset import Examples, RecordedGames, make_examples, take
 from train.experiments.blocks import block_variants
 from train.experiments.lib import stats, trainings
@@ -248,7 +248,7 @@ def _attack(work: Work, base: RunConfig, victim: Victim) -> Attack:
             name = f"{directory}/checkpoints/{iterations}" if iterations else f"untrained {player}"
             copy = functools.partial(untrained_copy, player, config.search)
             load = functools.partial(load_network, name) if iterations else copy
-            attacker = known_by if iterations else dataclasses.asdict(config.search)
+            attacker = known_by if iterations else written_values(config.search)
             given = (work, victim.rules, player, name, load, simulations)
             match = cached(f"attack-{iterations}-{simulations}", attacker, _play, *given)
             attack.matches.setdefault((iterations, simulations), []).append(PlayedMatch(*match))

@@ -25,6 +25,7 @@ from train.analysis.accuracy import solve_each
 from train.arena.result import wilson_interval
 from train.checkpoints.exported import is_model, write_model
 from train.checkpoints.weights import TrainedNetwork
+from train.config import written_values
 from train.data.outcomes import Outcome
 from train.data.replay import Sample
 from train.experiments.lib.pages import Report
@@ -171,7 +172,7 @@ def _ask(
     config, count = network.config, len(solved.value)
     search = dataclasses.replace(config.search, kind=kind or config.search.kind)
     settings: dict[str, Any] = {"weights": network.digest, "simulations": simulations}
-    settings |= {"search": dataclasses.asdict(search), "seed": work.seed}
+    settings |= {"search": written_values(search), "seed": work.seed}
     settings |= {"positions": zlib.crc32(solved.key.tobytes())}
 
     def ask() -> list[list[float]]:

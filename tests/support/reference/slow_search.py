@@ -141,9 +141,7 @@ class SlowSearch:
         for slot in seen:
             values[slot] = node.q(slot)
         if self.config.rescale_values:
-            values = (values - values.min()) / max(
-                values.max() - values.min(), self.config.least_spread
-            )
+            values = (values - values.min()) / max(values.max() - values.min(), self.config.spread)
         most = max((child.visits for child in node.children.values()), default=0)
         return self.config.value_scale * (self.config.visit_offset + most) * values
 

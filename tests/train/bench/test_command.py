@@ -1,6 +1,5 @@
 """`python -m train bench`: its options, the files it writes, and the whole at tiny size."""
 
-import contextlib
 import dataclasses
 import json
 import shlex
@@ -16,6 +15,7 @@ from train.bench import games, search, suite
 from train.bench import trainer as bench_training
 from train.cli.bench import Bench
 from train.cli.options import check
+from train.loop.iterations import Iteration
 from train.runtime.devices import all_devices
 from train.runtime.errors import UsageError
 
@@ -170,23 +170,20 @@ def test_training_ends_after_its_minutes(monkeypatch, tmp_path):
     rows = [{"iteration": 1 + i} | row for i, row in enumerate(wave(range(9)))]
     saved = []
 
-    def run_all(run, should_stop):
-        for iteration in range(run):
-            now[0] += 20.0
-            stops = should_stop()
-            yield "state", rows[iteration]
-            if stops:
-                saved.append(iteration + 1)
-                return
-
-    @contextlib.contextmanager
-    def open_run(config, directory, resume):
+    def run_all(config, directory):
         now[0] += 100.0  # it compiles
         assert config.evaluation.every == 0
-        yield 9
+        yield Iteration("run", "first", None)
+        for row in rows:
+            now[0] += 20.0
+            yield Iteration("run", f"state {row['iteration']}", row)
 
-    monkeypatch.setattr(bench_training.training, "open_run", open_run)
+    def save(run, state, row):
+        assert (run, state) == ("run", f"state {row['iteration']}")
+        saved.append(row["iteration"])
+
     monkeypatch.setattr(bench_training, "iterations", run_all)
+    monkeypatch.setattr(bench_training, "save", save)
     lines = bench_training.train_a_little(tiny.config(), tmp_path, 0.75)
     assert saved == [3]
     assert lines[0] == "3 iterations of `tiny`: 60 s, compilation left out"

@@ -1,5 +1,6 @@
 """Networks trained on the solver's answers: targets are those of the tables; all goes through."""
 
+import json
 from typing import Any, cast
 
 import jax
@@ -76,3 +77,7 @@ def test_networks_are_trained_and_asked(player, tmp_path):
     assert first.tables[0].rows == again.tables[0].rows
     assert [row[1] for row in first.tables[0].rows] == ["none", "gumbel 2"] * 2 + ["none"]
     assert train.make_player(str(tmp_path / "out/supervised/network-60-2") + "@2").name
+    # Pieces are known by what files hold of a search, where what is off is a number.
+    pieces = [json.loads(path.read_text()) for path in (tmp_path / "out/pieces").glob("*.json")]
+    searches = [x["settings"]["search"] for x in pieces if "search" in x["settings"]]
+    assert len(searches) == 5 and not any(None in search.values() for search in searches)

@@ -123,12 +123,12 @@ def test_averaged_weights_follow_slowly_and_play():
         state, _ = update(state, played(2).sample, key)
         newest, kept = jax.device_get(state.variables), min(0.75, (1 + step) / (10 + step))
         expected = jax.tree.map(lambda a, b, k=kept: k * a + (1 - k) * b, expected, newest)
-    for a, b in zip(jax.tree.leaves(state.player), jax.tree.leaves(expected), strict=True):
+    for a, b in zip(jax.tree.leaves(state.weights), jax.tree.leaves(expected), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6)
-    assert state.player is state.averaged
+    assert state.weights is state.averaged
     fresh = jax.eval_shape(learner_of(LearnerConfig()).init, state.variables)
     assert fresh.averaged is None
-    assert fresh.player is fresh.variables
+    assert fresh.weights is fresh.variables
 
 
 def test_a_tensor_that_is_not_finite_is_named():

@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from tests.support import compiling
+from train.runtime.fields import check
 from train.search.config import SearchConfig, as_player, simulations_at, stages
 
 
@@ -66,7 +67,7 @@ def test_a_player_considers_as_many_actions_as_its_simulations_can_look_into(sim
 )
 def test_wrong_options_are_refused(options, word):
     with pytest.raises(ValueError, match=rf"\b{word}\b"):
-        SearchConfig(**options)
+        check(SearchConfig(**options))
 
 
 def test_options_are_read_without_jax():

@@ -55,7 +55,7 @@ def test_first_plays_by_katago_fall_behind_the_node_as_more_of_the_prior_is_visi
     config = SearchConfig(kind="puct")
     assert root_reduction(config, explores=True) == 0
     assert root_reduction(config, explores=False) == 0.2
-    assert root_reduction(SearchConfig(dirichlet_fraction=0.0), explores=True) == 0.2
+    assert root_reduction(SearchConfig(dirichlet_fraction=None), explores=True) == 0.2
 
 
 @pytest.mark.parametrize(
@@ -190,7 +190,7 @@ def test_root_noise_is_for_self_play():
 @pytest.mark.parametrize("plies", [0, 3])
 def test_moves_are_drawn_by_visits_up_to_a_ply(plies):
     boards = 300
-    config = SearchConfig(kind="puct", dirichlet_fraction=0.0, temperature_plies=plies)
+    config = SearchConfig(kind="puct", dirichlet_fraction=None, temperature_plies=plies)
     found = _make_choice(config, explores=True)(jax.random.key(6), _roots(2 * boards))
     policy = np.asarray(found.policy)
     np.testing.assert_allclose(policy, scipy.special.softmax(_roots(600).logits, axis=1), atol=0.01)

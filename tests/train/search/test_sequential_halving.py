@@ -116,7 +116,7 @@ def test_completed_values_are_mctxs(config):
             value_scale=config.value_scale,
             maxvisit_init=config.visit_offset,
             rescale_values=config.rescale_values,
-            epsilon=config.least_spread,
+            epsilon=config.spread,
         )
         return jnp.asarray(found)
 

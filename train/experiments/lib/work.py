@@ -17,6 +17,7 @@ import numpy as np
 from train.arena.match import MatchOptions, play_match, play_meeting
 from train.arena.match_openings import OpeningOptions, Positions
 from train.arena.result import MatchResult
+from train.config import written_values
 from train.data.record_dataset import Examples, RecordedGames, make_examples
 from train.players.basic import Player
 from train.players.names import check_without_budget, read_network_name
@@ -216,7 +217,7 @@ def selfplay_games(work: Work, name: str, *, simulations: int, games: int) -> Se
     """Games of a network against itself, played or from the cache: with Gumbel noise, each ply
     searched in full, from the rules' start without random plies."""
     player = analysis_player(name, simulations)
-    options, records = dataclasses.asdict(player.search), []
+    options, records = written_values(player.search), []
     digest = identity(player.name, make_player(player.name, player.rules), options)
     settings = {"player": digest, "rules": player.rules.to_dict(), "seed": work.seed}
     how = {"simulations": simulations, "opening_plies": 0}
