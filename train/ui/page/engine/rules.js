@@ -8,7 +8,7 @@
 //
 // API, all plain functions; `variant` is what `makeVariant` returns, `position` what `initialPosition` returns:
 //
-//     PRESETS, readRules(nameOrFields), nameOf(rules)         rules as JSON, the fields of Rules.to_dict
+//     PRESETS, readRules(nameOrFields), nameOf(rules), sameRules(one, other)     rules as JSON, the fields of Rules.to_dict
 //     makeVariant(rules)                                       the tables of one rule set
 //     initialPosition(variant), clonePosition(position), copyPosition(target, source)
 //     inSetup(variant, position)
@@ -19,6 +19,7 @@
 //     actionOfSlot, slotOfAction(variant, position, number)
 //     analyse(variant, position)                               owners, territory, largest regions, separated
 //     result(variant, position)                                { winner, rewards, territory, largest, owners } or null
+//     takeBack(variant, position)                              in place, as far as the trail goes
 //     reach(variant, position, player)                         cells where a move of the player can end
 //     formatAction(action, grid, sides), parseAction(text, grid), cellName(cell, grid), parseCell(text, grid)
 
@@ -163,10 +164,9 @@ function checkList(name, value) {
 }
 
 /** The preset's name, or `custom`. */
-export function nameOf(rules) {
-  const key = (fields) => JSON.stringify(Object.keys(EMPTY).map((field) => fields[field]));
-  return Object.keys(PRESETS).find((name) => key(PRESETS[name]) === key(rules)) ?? "custom";
-}
+export function nameOf(rules) { return Object.keys(PRESETS).find((name) => sameRules(PRESETS[name], rules)) ?? "custom"; }
+
+export function sameRules(one, other) { return Object.keys(EMPTY).every((key) => told(one[key]) === told(other[key])); }
 
 function firstPlayer(rules) {
   if (rules.order.length) return rules.order[0];
@@ -404,6 +404,23 @@ function buildWall(variant, position, cell, side, builder) {
   (side & 1 ? position.vertical : position.horizontal)[keeper] = builder;
   position.exits[cell] &= ~(1 << side);
   position.exits[neighbour] &= ~(1 << OPPOSITE[side]);
+}
+
+/** Take back the newest ply of the trail in place: stones, walls and the trail alone; all else is undefined. */
+export function takeBack(variant, position) {
+  const [stone, origin, side] = position.trail;
+  const cell = position.stones[stone];
+  position.occupants[cell] = -1;
+  position.stones[stone] = origin;
+  if (origin >= 0) position.occupants[origin] = stone;
+  if (side >= 0) {
+    const neighbour = variant.neighbours[cell * 4 + side];
+    (side & 1 ? position.vertical : position.horizontal)[side === 0 || side === 3 ? neighbour : cell] = NOBODY;
+    position.exits[cell] |= 1 << side;
+    position.exits[neighbour] |= 1 << OPPOSITE[side];
+  }
+  position.trail.copyWithin(0, 3);
+  position.trail.fill(-1, 3 * (TRAIL_LENGTH - 1));
 }
 
 /** Complete a position after a ply: who moves next, and whether the game is over. */
