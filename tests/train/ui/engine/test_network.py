@@ -67,9 +67,7 @@ def check(engine, trained, rules, folder, *, count, tolerance):
         return network.evaluate(variables, planes), evaluate(variables, states)
 
     heads, evaluation = jax.device_get(look(trained.variables, whole))
-    answer = engine.ask(
-        "look", fields=rules.to_dict(), games=games, evaluator=str(folder / "net")
-    )
+    answer = engine.ask("look", fields=rules.to_dict(), games=games, evaluator=str(folder / "net"))
     found = [each for game in answer for each in game]
     assert len(found) == len(evaluation.value)
     worst = 0.0
@@ -134,7 +132,5 @@ def test_greed_is_that_of_the_package(engine):
     answer = engine.ask("look", fields=_DUEL.to_dict(), games=games, evaluator="greedy")
     found = [each for game in answer for each in game]
     for place, each in enumerate(found):
-        best = [
-            s for s, logit in zip(each["slots"], each["logits"], strict=True) if logit == 0
-        ]
+        best = [s for s, logit in zip(each["slots"], each["logits"], strict=True) if logit == 0]
         assert best == np.flatnonzero(expected[place]).tolist()

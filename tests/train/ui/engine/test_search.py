@@ -186,5 +186,3 @@ def test_trees_are_kept(engine, rules):
         assert kept == 1 or rules.players == 2 or not own
         if own:
             assert found["visits"] == root.slot_visits[0].tolist()
-
-

@@ -30,21 +30,22 @@ export class Protocol {
     this.random = random;
     this.sessions = new Map();
     this.turns = new Map();  // requests of a session are answered in their order
+    this.asked = new Set();  // searches that were asked for, begun or not
     this.models = new Map();
     this.secondsOf = 0;  // a simulation, by the searches so far
   }
 
   /** The response to a request, by a promise. */
   async answer(request, tell = () => {}) {
-    const { type, bgsId } = request ?? {}, session = this.sessions.get(bgsId);
+    const { type, bgsId } = request ?? {};
     if (!Object.hasOwn(RESPONSES, type ?? "")) return failed("error", bgsId, `type: not one of ${Object.keys(RESPONSES).join(", ")}`);
     if (typeof bgsId !== "string" || !bgsId || bgsId.length > MAX_NAME) return failed(RESPONSES[type], null, `bgsId: not text of 1 to ${MAX_NAME} characters`);
     if (type === "stop_search") {
-      for (const search of this.sessions.get(bgsId)?.asked ?? []) search.isStopped = true;
+      for (const search of this.asked) if (search.bgsId === bgsId) search.isStopped = true;
       return { type: RESPONSES[type], bgsId, success: true, error: "" };
     }
-    const asked = { isStopped: false };
-    if (type === "evaluate_position") session?.asked.add(asked);
+    const asked = { bgsId, isStopped: false };
+    if (type === "evaluate_position") this.asked.add(asked);
     const work = (this.turns.get(bgsId) ?? Promise.resolve()).then(() => this[type](request, tell, asked));
     const turn = work.catch(() => {});
     this.turns.set(bgsId, turn);
@@ -54,7 +55,7 @@ export class Protocol {
       const standing = this.sessions.has(bgsId) ? { ply: this.sessions.get(bgsId).position.ply } : {};
       return { ...standing, ...failed(RESPONSES[type], bgsId, error.message) };
     } finally {
-      session?.asked.delete(asked);
+      this.asked.delete(asked);
       if (this.turns.get(bgsId) === turn) this.turns.delete(bgsId);
     }
   }
@@ -63,7 +64,7 @@ export class Protocol {
     if (this.sessions.has(bgsId)) throw new Error(`session '${bgsId}' is open already; end it first, or choose a name`);
     checkBudget(simulations, seconds);
     const { variant, position } = diagram === undefined ? begin(named ?? "wallzero-4stone") : await readDiagram(diagram, named);
-    const session = { variant, position, simulations, seconds, slots: [], rootPly: 0, search: null, asked: new Set() };
+    const session = { variant, position, simulations, seconds, slots: [], rootPly: 0, search: null };
     for (const move of moves) {
       try {
         applyMove(session, move);
