@@ -1,4 +1,4 @@
-"""Exact logits and values of a hash of the board, as `table` of tests/support/engine.mjs has them."""
+"""Exact logits and values of a hash of the board, those of `table` in tests/support/engine.mjs."""
 
 from typing import Any
 

@@ -70,7 +70,7 @@ def check(engine, trained, rules, folder, *, count, tolerance):
     answer = engine.ask("look", fields=rules.to_dict(), games=games, evaluator=str(folder / "net"))
     found = [each for game in answer for each in game]
     assert len(found) == len(evaluation.value)
-    worst = 0.0
+    apart, size = [], []
     for place, each in enumerate(found):
         slots = each["slots"]
         pairs = [
@@ -83,9 +83,15 @@ def check(engine, trained, rules, folder, *, count, tolerance):
         if heads.margin is not None:
             pairs.append((each["margin"], heads.margin[place] * rules.size**2))
         for mine, theirs in pairs:
-            worst = max(worst, np.abs(np.asarray(mine) - theirs).max())
-    assert worst < tolerance, worst
-    return len(found), worst
+            apart.append(np.abs(np.asarray(mine) - theirs).max())
+            size.append(np.abs(theirs).max())
+    apart, size = np.array(apart), np.array(size)
+    print(
+        f"{trained.name}: {apart.max():.2g} apart, largest {size.max():.3g}, {len(found)} positions"
+    )
+    # Numbers in the hundreds have three digits less behind the point.
+    assert (apart <= tolerance + 1e-6 * size).all()
+    return len(found)
 
 
 @pytest.mark.parametrize("shape", _SHAPES)
@@ -106,7 +112,7 @@ def test_networks_of_all_parts_are_equal(engine, tmp_path, shape):
 def test_shipped_networks_are_equal(engine, tmp_path, name):
     trained = load_network(pretrained.folder_of(name))
     rules = trained.config.rules
-    number, _ = check(engine, trained, rules, tmp_path, count=24, tolerance=1e-4)
+    number = check(engine, trained, rules, tmp_path, count=24, tolerance=1e-4)
     assert number >= 1000
 
 

@@ -105,7 +105,8 @@ def test_conformance_games_are_replayed(engine, conformance):
             found = np.frombuffer(base64.b64decode(rows), np.int16)
             found = found.reshape(len(game["actions"]) + 1, -1)
             actions = 53 * rules["size"] ** 2
-            words = np.ascontiguousarray(found[:-1, -(-(-actions // 16)) :]).view(np.uint8)
+            first = found.shape[1] - (actions + 15) // 16
+            words = np.ascontiguousarray(found[:-1, first:]).view(np.uint8)
             legal = np.unpackbits(words, axis=1, count=actions, bitorder="little")
             assert found[:-1, 0].tolist() == game["turns"]
             assert legal.sum(axis=1).tolist() == game["legal_counts"]
@@ -153,23 +154,25 @@ def test_wrong_rules_are_refused(engine, wrong):
         engine.ask("read", given=wrong)
 
 
-def test_notation_is_that_of_the_package(engine):
+@pytest.mark.parametrize("grid", [5, 7])
+def test_notation_is_that_of_the_package(engine, grid):
     texts = ["C3", "c3", "R B6->B5:W0", "B6→B5:up", "B6->B5:↑", "b6->b6:RIGHT", "A1->B2:W3"]
     texts += ["", "C8", "H1", "B6->B3:up", "B6->B5:W4", "B6->B5", "X C3", "R B C3", "A1->A0:W0"]
     actions = [*range(0, 53 * 25, 7), *range(52 * 25, 53 * 25)]
-    for grid in (5, 7):
-        found = engine.ask("notation", texts=texts, grid=grid, actions=actions)
-        for text, read in zip(texts, found["read"], strict=True):
-            assert read == _or_message(lambda text=text: parse_action(text, grid=grid).action)
-        for action, written in zip(actions, found["written"], strict=True):
-            expected = _or_message(
-                lambda action=action: format_action(action, grid=grid, sides=CANONICAL_SIDES)
-            )
-            assert written == expected
+
+    def read(text):
+        return parse_action(text, grid=grid).action
+
+    def write(action):
+        return format_action(action, grid=grid, sides=CANONICAL_SIDES)
+
+    found = engine.ask("notation", texts=texts, grid=grid, actions=actions)
+    assert found["read"] == [_or_message(read, text) for text in texts]
+    assert found["written"] == [_or_message(write, action) for action in actions]
 
 
-def _or_message(work):
+def _or_message(work, argument):
     try:
-        return work()
+        return work(argument)
     except ValueError as error:
         return str(error)

@@ -5,6 +5,7 @@
 //     machines     [{ name, rules: [a preset's name or fields], model: a path without ending }], the first that fits plays
 //     other        the player of all other rules: `heuristic-search:wjx`, `wjx`, `ethen` or `greedy`
 //     simulations  of an answer, where neither session nor request says
+//     keepsTrees   whether a session goes on from the subtree of the moves played
 //
 // `load(path)` gives { card, bytes } of a model. `tell` takes progress: { type: "progress", bgsId, stage, done, total }.
 
@@ -25,7 +26,7 @@ const EDGE = 1e-6;
 
 export class Protocol {
   constructor(settings, load, random = Math.random) {
-    this.settings = { machines: [], other: "heuristic-search:wjx", simulations: 64, ...settings };
+    this.settings = { machines: [], other: "heuristic-search:wjx", simulations: 64, keepsTrees: true, ...settings };
     this.load = load;
     this.random = random;
     this.sessions = new Map();
@@ -110,7 +111,7 @@ export class Protocol {
     const { variant, position, player } = session;
     session.search ??= new Search(variant, player.evaluator, player.options);
     const wanted = session.player.isChoice ? 0 : simulations ?? Math.max(1, Math.min(Math.floor(seconds / (this.secondsOf || 0.01)), NODES / 2));
-    session.search.begin(position, session.slots.slice(session.rootPly), NODES - wanted);
+    session.search.begin(position, this.settings.keepsTrees ? session.slots.slice(session.rootPly) : null, NODES - wanted);
     session.rootPly = session.slots.length;
     session.search.plan(wanted);
     return session.search;
