@@ -143,7 +143,7 @@ def test_networks_choose_equal_moves(engine, tmp_path, name):
         config,
         simulations=64,
         seed=6,
-        count=300,
+        count=100,
         variables=trained.variables,
     )
     print(f"{name}: same {same:.4f}, visits {moved:.4f}, equal {equal} of {count}")

@@ -5,7 +5,7 @@
 //
 // API: readModel(card, bytes), makeNetwork(model, variant).
 
-import { MOVE_OFFSETS, MOVE_PATHS, PLAYS_PER_STONE, freeExits, inSetup } from "./rules.js";
+import { MAX_GRID, MOVE_OFFSETS, MOVE_PATHS, PLAYS_PER_STONE, freeExits, inSetup } from "./rules.js";
 import { channels, makeObserver } from "./planes.js";
 
 const POLICY_PLANES = PLAYS_PER_STONE + 1;
@@ -38,11 +38,12 @@ function fromHalves(halves) {
   });
 }
 
-const padded = (numbers) => (numbers + 3) & ~3;
+const WIDE = 8;
+const padded = (numbers) => Math.ceil(numbers / WIDE) * WIDE;
 
 /**
- * Matrices [taps][inputs][numbers] in the order in which `mix` reads them: four columns at a time.
- * @returns {{weights: Float32Array, bias: Float32Array, taps: number, inputs: number, numbers: number}} numbers a multiple of 4
+ * Matrices [taps][inputs][numbers] in the order in which `mix` reads them: WIDE columns at a time.
+ * @returns {{weights: Float32Array, bias: Float32Array, taps: number, inputs: number, numbers: number}} numbers padded
  */
 function pack(data, taps, rows, columns, inputs = padded(rows)) {
   const numbers = padded(columns);
@@ -50,40 +51,57 @@ function pack(data, taps, rows, columns, inputs = padded(rows)) {
   for (let tap = 0; tap < taps; tap++) {
     for (let row = 0; row < rows; row++) {
       for (let column = 0; column < columns; column++) {
-        weights[(((column >> 2) * taps + tap) * inputs + row) * 4 + (column & 3)] = data[(tap * rows + row) * columns + column];
+        const block = Math.floor(column / WIDE) * taps + tap;
+        weights[(block * inputs + row) * WIDE + column % WIDE] = data[(tap * rows + row) * columns + column];
       }
     }
   }
   return { weights, bias: new Float32Array(numbers), taps, inputs, numbers };
 }
 
+let places = new Int32Array(0);
+const ends = new Int32Array(MAX_GRID ** 2);
+
 /**
  * out[cell] = bias + sum over taps of matrix[tap] times from[sources[cell * taps + tap]].
- * Two cells and four numbers at once, so that what is loaded is used several times.
+ * More than half of all features are zero: only the others are multiplied, each with eight numbers at once.
  */
 function mix(from, sources, cells, { weights, bias, taps, inputs, numbers }, out) {
-  const nothing = cells * inputs;
-  for (let number = 0; number < numbers; number += 4) {
-    for (let cell = 0; cell < cells; cell += 2) {
-      const isPair = cell + 1 < cells;
+  if (places.length < from.length) places = new Int32Array(from.length);
+  let count = 0;
+  for (let row = 0; row < cells; row++) {
+    for (let place = row * inputs; place < (row + 1) * inputs; place++) if (from[place] !== 0) places[count++] = place;
+    ends[row] = count;
+  }
+  for (let number = 0; number < numbers; number += WIDE) {
+    for (let cell = 0; cell < cells; cell++) {
       let a = bias[number], b = bias[number + 1], c = bias[number + 2], d = bias[number + 3];
-      let e = a, f = b, g = c, h = d;
+      let e = bias[number + 4], f = bias[number + 5], g = bias[number + 6], h = bias[number + 7];
       for (let tap = 0; tap < taps; tap++) {
-        let one = sources[cell * taps + tap] * inputs;
-        let two = isPair ? sources[(cell + 1) * taps + tap] * inputs : nothing;
-        if (one === nothing && two === nothing) continue;
-        let at = (number * taps + tap * 4) * inputs;
-        for (const end = one + inputs; one < end; one++, two++, at += 4) {
-          const x = from[one], y = from[two];
-          const p = weights[at], q = weights[at + 1], r = weights[at + 2], s = weights[at + 3];
-          a += x * p; b += x * q; c += x * r; d += x * s;
-          e += y * p; f += y * q; g += y * r; h += y * s;
+        const row = sources[cell * taps + tap];
+        if (row === cells) continue;
+        const first = (number * taps + tap * WIDE - row * WIDE) * inputs;
+        for (let i = row ? ends[row - 1] : 0; i < ends[row]; i++) {
+          const place = places[i], x = from[place], at = first + place * WIDE;
+          a += x * weights[at];
+          b += x * weights[at + 1];
+          c += x * weights[at + 2];
+          d += x * weights[at + 3];
+          e += x * weights[at + 4];
+          f += x * weights[at + 5];
+          g += x * weights[at + 6];
+          h += x * weights[at + 7];
         }
       }
       const to = cell * numbers + number;
-      out[to] = a; out[to + 1] = b; out[to + 2] = c; out[to + 3] = d;
-      if (!isPair) continue;
-      out[to + numbers] = e; out[to + numbers + 1] = f; out[to + numbers + 2] = g; out[to + numbers + 3] = h;
+      out[to] = a;
+      out[to + 1] = b;
+      out[to + 2] = c;
+      out[to + 3] = d;
+      out[to + 4] = e;
+      out[to + 5] = f;
+      out[to + 6] = g;
+      out[to + 7] = h;
     }
   }
 }
@@ -142,7 +160,7 @@ export function makeNetwork({ card, arrays }, variant) {
     for (let number = 0; number < to; number++) {
       const factor = scale[number] / Math.sqrt(variance[number] + BATCH_EPSILON);
       made.bias[number] = shift[number] + (made.bias[number] - mean.data[number]) * factor;
-      for (let i = 0; i < taps * made.inputs; i++) made.weights[((number >> 2) * taps * made.inputs + i) * 4 + (number & 3)] *= factor;
+      for (let i = 0; i < taps * made.inputs; i++) made.weights[(Math.floor(number / WIDE) * taps * made.inputs + i) * WIDE + number % WIDE] *= factor;
     }
     return made;
   }
