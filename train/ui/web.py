@@ -1,5 +1,8 @@
-"""The parts of a static page that play: the engine's modules, and weights in the form that it reads.
+"""A page for any static host: its files, the engine's modules, and weights in the form that the
+engine reads. All paths are relative, and nothing is fetched from elsewhere.
 
+FOLDER/index.html, *.js     the page
+FOLDER/choices.json         what it offers
 FOLDER/engine/*.js          the engine
 FOLDER/engine.json          its settings: which model plays which rules
 FOLDER/weights/NAME.bin     arrays, one behind another, each at a multiple of four bytes
@@ -19,19 +22,50 @@ import numpy as np
 from train.checkpoints.exported import calibration_of_card
 from train.checkpoints.weights import TrainedNetwork
 from train.network import parse_blocks
+from train.review.puzzle_file import Puzzle
 from train.runtime.errors import UsageError
 from train.runtime.files import replace_bytes, write_json
 from train.runtime.host import fetch
 from train.search.config import as_player
+from train.ui.assets import OTHER, PAGE, choices
+from wallgo_jax.drawing import theme
 from wallgo_jax.formats.rules_text import write_rules
+from wallgo_jax.game.rules import Rules
 
-ENGINE = Path(__file__).parent / "page" / "engine"
+SETTINGS_FILE = "engine.json"
+ENGINE = PAGE / "engine"
 """The folder of the engine's modules."""
-OTHER = "heuristic-search:wjx"
-"""The player of rules that no model has learned."""
+HINT_IN_PAGE, GLANCE_IN_PAGE = 64, 16
+"""Simulations of hints and evaluations, which take longer in a page than in Python."""
 _FORMAT = 1
 _NOT_PLAYED = ".reply."
 """Part of the names of arrays that only learning reads."""
+
+
+def write_page(
+    folder: Path, networks: Sequence[TrainedNetwork], rules: Rules, puzzles: Sequence[Puzzle] = ()
+) -> None:
+    """Write a page that plays by itself into a folder, which is new, empty, or of such a page.
+
+    Args:
+      folder: to write.
+      networks: the first that has learned the rules of a game plays it.
+      rules: of the first game.
+      puzzles: to solve.
+
+    Raises:
+      UsageError: as `write_engine`, or the folder holds something else.
+    """
+    if folder.exists() and any(folder.iterdir()) and not (folder / SETTINGS_FILE).is_file():
+        raise UsageError(f"{folder}: holds something else than a page; name a new folder")
+    settings = write_engine(folder, networks)
+    for path in PAGE.iterdir():
+        if path.is_file() and path.stem != "widget":
+            shutil.copyfile(path, folder / path.name)
+    (folder / "colours.css").write_text(theme.style(), encoding="utf-8")
+    offered = choices(rules, settings["machines"], other=settings["other"], puzzles=puzzles)
+    in_page = {"engine": "worker", "hint": HINT_IN_PAGE, "glance": GLANCE_IN_PAGE}
+    write_json(folder / "choices.json", offered | in_page)
 
 
 def write_engine(folder: Path, networks: Sequence[TrainedNetwork]) -> dict[str, Any]:
@@ -48,17 +82,22 @@ def write_engine(folder: Path, networks: Sequence[TrainedNetwork]) -> dict[str, 
     names = _names(networks)
     (folder / "weights").mkdir(parents=True, exist_ok=True)
     (folder / "engine").mkdir(exist_ok=True)
-    for path in [*ENGINE.glob("*.js"), ENGINE / "package.json"]:
+    for path in ENGINE.glob("*.js"):
         shutil.copyfile(path, folder / "engine" / path.name)
     for name, (card, data) in zip(names, made, strict=True):
         replace_bytes(folder / "weights" / f"{name}.bin", data)
         write_json(folder / "weights" / f"{name}.json", card)
     machines = [
-        {"name": card["name"], "rules": card["rules"], "model": f"weights/{name}"}
+        {
+            "name": card["name"],
+            "rules": card["rules"],
+            "model": f"weights/{name}",
+            "ratings": card["levels"],
+        }
         for name, (card, _) in zip(names, made, strict=True)
     ]
     settings = {"machines": machines, "other": OTHER}
-    write_json(folder / "engine.json", settings)
+    write_json(folder / SETTINGS_FILE, settings)
     return settings
 
 

@@ -1,6 +1,7 @@
 // The engine in a thread of the page: the first message holds the settings, each further one is a request of docs/engine.md.
 
 import { Protocol } from "./protocol.js";
+import "../referee.js";  // The protocol reads diagrams by it, also once there is no network any more.
 
 let protocol = null;
 
