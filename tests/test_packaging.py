@@ -19,7 +19,6 @@ MODULES = {
     "docstring-parser": "docstring_parser",
     "orbax-checkpoint": "orbax",
     "pillow": "PIL",
-    "prompt-toolkit": "prompt_toolkit",
 }
 
 

@@ -33,34 +33,27 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True)
 class Play:
-    """Play against the machine or other people, on a local page or in the terminal."""
+    """Play against the machine or other people, on a local page."""
 
     EXAMPLES = (
         "play --rules playwallgo-3p",
         "play --port 9000 --no-browser --puzzles out/puzzles.jsonl",
-        "play --terminal --level strong --colour Blue",
     )
 
     rules: options.RulesText = ""
     """Rules of the first game: preset's name, JSON object, or file (JSON or TOML)."""
     player: Annotated[str, arg("PLAYER", "(default: the rules' own)")] = ""
     """The machine: a player that searches, as docs/players.md names it, without simulations."""
-    port: Annotated[Whole, Field(ge=0, le=65535), options.without("terminal")] = 8642
+    port: Annotated[Whole, Field(ge=0, le=65535)] = 8642
     """Port at 127.0.0.1; 0 for any that is free."""
-    no_browser: Annotated[Flag, options.without("terminal")] = False
+    no_browser: Flag = False
     """Print the page's address, but open no browser."""
-    terminal: Flag = False
-    """Play here in the terminal, without a page."""
-    level: Annotated[str, options.only("terminal")] = "novice"
-    """With --terminal: level of the machine, or `person` for no machine."""
-    puzzles: Annotated[File, options.without("terminal")] = None
+    puzzles: File = None
     """File of puzzles for the page, in place of those that come with the package."""
-    colour: Annotated[str, arg("COLOUR"), options.only("terminal")] = "Red"
-    """With --terminal: your colour."""
 
     def run(self) -> int:
         """Returns the exit code."""
-        require("play", "play", "aiohttp", "prompt_toolkit")
+        require("play", "play", "aiohttp")
         from train.api.players import rules_for
 
         rules = rules_for([self.player] if self.player else [], self.rules)
@@ -68,10 +61,6 @@ class Play:
             from train.players.registry import check_rules, make_level_player
 
             check_rules(make_level_player(self.player), rules)
-        if self.terminal:
-            from train.ui import terminal
-
-            return terminal.run(rules, player=self.player, level=self.level, colour=self.colour)
         from train.review.puzzle_file import read_puzzles, shipped_puzzles
         from train.ui import server
 

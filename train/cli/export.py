@@ -1,4 +1,5 @@
-"""The command that makes a player's weights a model in a folder of its own (`export`)."""
+"""The command that makes a player's weights a model in a folder of its own, or a page that anybody
+can open (`export`)."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ from train.cli import options
 from train.cli.options import Positional, arg
 from train.runtime.errors import UsageError, usage_errors
 from train.runtime.files import read_json, writing
+from wallgo_jax.game.rules import PRESETS
 
 if TYPE_CHECKING:
     from train.checkpoints.weights import TrainedNetwork
@@ -26,19 +28,29 @@ class Export:
     EXAMPLES = (
         "export runs/quickstart out/quickstart",
         "export runs/cpu models/mine --matches out/wjx.json out/shipped.json",
+        "export runs/quickstart --web out/page",
     )
 
     player: Annotated[Positional[str], arg("RUN|PLAYER")]
     """Run, one of its checkpoints, or another trained player, named as in docs/players.md."""
-    out: Annotated[Positional[Path], arg("FOLDER")]
+    out: Annotated[Positional[Path | None], arg("[FOLDER]", "")] = None
     """Folder to write: a new or empty one, or a model that is replaced; its name is the model's."""
+    web: Annotated[Path | None, arg("FOLDER", "")] = None
+    """Folder for a page that plays in any browser, without Python: any static host serves it. Rules
+    that the player has not learned are played by the models that come with the package."""
     matches: Annotated[tuple[Path, ...], arg("FILE ...", "")] = ()
     """Matches of these weights for the card, as `match --json` wrote them."""
 
     def run(self) -> int:
         """Returns the exit code."""
-        trained = export(self.player, self.out, self.matches)
-        options.say_written(self.out, f"weights and card of {trained.source}")
+        if self.out is None and self.web is None:
+            raise UsageError("export: name a folder, or one for a page after --web")
+        if self.out is not None:
+            trained = export(self.player, self.out, self.matches)
+            options.say_written(self.out, f"weights and card of {trained.source}")
+        if self.web is not None:
+            trained = export_page(self.player, self.web)
+            options.say_written(self.web, f"page that plays by {trained.source}")
         return 0
 
 
@@ -63,6 +75,27 @@ def export(player: str, out: Path, matches: Sequence[Path] = ()) -> TrainedNetwo
     with writing(out):
         name = pretrained.name_of(out)
         write_model(out, trained.variables, trained.config, about, player=name)
+    return trained
+
+
+def export_page(player: str, folder: Path) -> TrainedNetwork:
+    """Write a page that plays by a trained player's weights, and return them.
+
+    Raises:
+      UsageError: there are no such weights, the page's engine does not know them, or the folder
+        holds something else or cannot be written.
+    """
+    from train.checkpoints import pretrained
+    from train.players.networks import load_network
+    from train.review.puzzle_file import shipped_puzzles
+    from train.ui.web import write_page
+
+    trained = load_network(player)
+    learned = set(trained.config.learned)
+    models = [pretrained.model_for(rules) for rules in PRESETS.values() if rules not in learned]
+    others = [load_network(f"pretrained:{model}") for model in dict.fromkeys(models) if model]
+    with writing(folder):
+        write_page(folder, [trained, *others], trained.config.learned[0], shipped_puzzles())
     return trained
 
 

@@ -1,1 +1,1 @@
-"""Playing at a board: tables, machine opponents, the local page, the terminal game, the widget."""
+"""Playing at a board: the page, its local server, a page for any host, the widget."""

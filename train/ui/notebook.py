@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from train.players.registry import check_rules, make_level_player
 from train.runtime.errors import require, usage_errors
-from train.ui import saving
 from train.ui.machine import DEFAULT_LEVEL, Machine, seats_of_person
-from wallgo_jax.game.rules import PRESETS, Rules
+from wallgo_jax.game.rules import PRESETS, Rules, named
 
 if TYPE_CHECKING:
     from train.ui.widget import PlayWidget
@@ -45,7 +44,7 @@ def play(
         rules = guide.learned[0] if guide and guide.learned else _DEFAULT_RULES
     elif not isinstance(rules, Rules):
         with usage_errors():
-            rules = saving.read_rules(dict(rules) if isinstance(rules, Mapping) else rules)
+            rules = Rules.from_dict(rules) if isinstance(rules, Mapping) else named(rules)
     if guide is not None:
         check_rules(guide, rules)
     seats = seats_of_person(rules, level=level, colour=colour)

@@ -1,29 +1,39 @@
-"""Reviews of games: searched in a thread, kept as pages that the server hands out."""
+"""Reviews of games, searched in a thread and kept as pages that the server hands out."""
 
 import asyncio
 import json
-import logging
 import secrets
-import time
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
+from pydantic import BaseModel, Field
+
+from train.engine.protocol import Response, Tell, format_evaluation, read_start
+from train.engine.searcher import GamePosition, play_moves
 from train.review.game_review import MARKS, GameReview, review_game
 from train.review.page import draw_review
 from train.review.player import make_analysis_player
-from train.ui.game_session import PLAY, GameSession, ReviewStatus
-from train.ui.game_tree import Node, path_to
 from train.ui.machine import HINT, Machine
-from train.ui.saving import names_of
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.view.game_replay import Game
 
 MAX_REVIEWS = 16
-_STEP = 0.01  # of the search, between two messages
-_LOG = logging.getLogger(__name__)
+_STEP = 0.01
+"""Share of the search between two messages."""
 
 
-class Reviewed(NamedTuple):
+class ReviewRequest(BaseModel):
+    """A game to review: rules or a position to begin from, and its moves."""
+
+    type: Literal["review_game"]
+    bgsId: str  # noqa: N815
+    rules: str | dict[str, Any] | None = None
+    position: str | None = None
+    moves: Annotated[list[str], Field(min_length=1)]
+    players: tuple[str, ...] | None = None
+
+
+class Review(NamedTuple):
     """A finished review."""
 
     page: str  # HTML that needs nothing else
@@ -33,7 +43,7 @@ class Reviewed(NamedTuple):
 class Reviewer:
     """Reviews games one after the other; the latest are kept."""
 
-    def __init__(self, machine: Machine, *, simulations: int = HINT.simulations) -> None:
+    def __init__(self, machine: Machine, *, simulations: int = HINT) -> None:
         """Prepare without compiling anything.
 
         Args:
@@ -41,102 +51,85 @@ class Reviewer:
           simulations: of each position.
         """
         self._machine, self._simulations = machine, simulations
-        self._reviews: dict[str, Reviewed] = {}
+        self._reviews: dict[str, Review] = {}
         self._turn = asyncio.Lock()
-        self._running: set[asyncio.Task[None]] = set()
+        self._running = 0
 
     @property
     def is_reviewing(self) -> bool:
         """Whether a thread searches a game, which nothing stops."""
-        return bool(self._running)
+        return self._running > 0
 
-    def find(self, name: str) -> Reviewed | None:
+    def find(self, name: str) -> Review | None:
         """A finished review by its name."""
         return self._reviews.get(name)
 
-    def start(self, session: GameSession) -> None:
-        """Begin to review a game, see `reviewed_line`.
+    async def answer(self, request: ReviewRequest, tell: Tell) -> Response:
+        """Review a game; the response has the addresses of the page and of its figures, the
+        accuracy of each player, the mark of each move, and each position's evaluation.
 
         Raises:
-          ValueError: there is no move to review, or a review of the game is going on.
+          UsageError: the game cannot be played, or no player can analyse it.
         """
-        if session.review is not None and session.review.is_running:
-            raise ValueError("a review of this game is being made")
-        line = reviewed_line(session)
-        if len(line) < 2:
-            raise ValueError("there is no move to review")
-        positions = sum(not node.snapshot.is_over for node in line)
-        status = ReviewStatus(line[-1].number, time.monotonic(), positions)
-        session.set_review(status)
-        task = asyncio.get_running_loop().create_task(self._run(session, line, status))
-        self._running.add(task)
-        task.add_done_callback(self._running.discard)
-
-    async def _run(self, session: GameSession, line: list[Node], status: ReviewStatus) -> None:
-        loop, sent = asyncio.get_running_loop(), 0.0
+        loop, sent = asyncio.get_running_loop(), -1.0
+        about = {"type": "progress", "bgsId": request.bgsId, "stage": "reviewing"}
 
         def on_share(share: float) -> None:
             nonlocal sent
             if share - sent >= _STEP:
                 sent = share
-                running = status._replace(share=round(share, 3))
-                loop.call_soon_threadsafe(session.set_review, running)
+                message = about | {"done": round(share, 3), "total": 1}
+                loop.call_soon_threadsafe(tell, message)
 
+        self._running += 1
         try:
             async with self._turn:
-                review = await asyncio.to_thread(self._review, session, line, on_share)
+                review = await asyncio.to_thread(self._review, request, on_share)
                 page = await asyncio.to_thread(draw_review, review)
-        except ValueError as error:
-            session.set_review(status._replace(error=str(error)))
-            return
-        except Exception:
-            _LOG.exception("a game could not be reviewed")
-            session.set_review(status._replace(error="no review; the server's console says why"))
-            return
-        for node, move in zip(line[1:], review.moves, strict=True):
-            node.mark = MARKS.get(move.grade.name, "")
-        for node, report in zip(line, review.reports, strict=True):
-            if not node.snapshot.is_over:
-                node.note(report)  # The page has one chance for a position, that of the review.
+        finally:
+            self._running -= 1
         name = secrets.token_urlsafe(9)
-        self._reviews[name] = Reviewed(page, json.dumps(review.to_dict()) + "\n")
+        self._reviews[name] = Review(page, json.dumps(review.to_dict()) + "\n")
         while len(self._reviews) > MAX_REVIEWS:
             del self._reviews[next(iter(self._reviews))]
-        accuracy = tuple(None if each is None else round(each) for each in review.accuracy)
-        session.set_review(status._replace(share=1.0, name=name, accuracy=accuracy))
+        return {
+            "type": "game_reviewed",
+            "bgsId": request.bgsId,
+            "success": True,
+            "error": "",
+            "review": f"reviews/{name}",
+            "accuracy": [None if each is None else round(each) for each in review.accuracy],
+            "marks": [MARKS.get(move.grade.name, "") for move in review.moves],
+            "evaluations": [format_evaluation(each, details=True) for each in review.reports],
+        }
 
-    def _review(
-        self, session: GameSession, line: list[Node], on_share: Callable[[float], None]
-    ) -> GameReview:
-        rules = session.tree.rules
-        name = self._machine.name_for(rules)
-        analyst = make_analysis_player(name, rules, simulations=self._simulations)
-        total = self._simulations * sum(not node.snapshot.is_over for node in line)
+    def _review(self, request: ReviewRequest, on_share: Callable[[float], None]) -> GameReview:
+        rules, start = read_start(request.rules, request.position)
+        game = game_of(rules, play_moves(start, request.moves))
+        analyst = make_analysis_player(
+            self._machine.name_for(rules), rules, simulations=self._simulations
+        )
+        positions = len(game.states) - game.is_over
+        total = self._simulations * positions
         return review_game(
             analyst,
-            game_of(rules, line),
-            players=names_of(session),
+            game,
+            players=request.players,
             on_progress=lambda done: on_share(done / total),
         )
 
 
-def reviewed_line(session: GameSession) -> list[Node]:
-    """The game in play; in analysis the line that is looked at, to its end."""
-    if session.mode == PLAY:
-        return path_to(session.tip)
-    line = path_to(session.tree.current)
-    while line[-1].children:
-        line.append(line[-1].children[0])
-    return line
-
-
-def game_of(rules: Rules, line: list[Node]) -> Game:
-    """The line from a tree's root as a game; it may begin anywhere."""
+def game_of(rules: Rules, end: GamePosition) -> Game:
+    """The game that leads to a position; it may begin anywhere."""
+    line = [end]
+    while (before := line[-1].before) is not None:
+        line.append(before)
+    line.reverse()
     return Game(
         rules=rules,
-        grid=line[0].snapshot.grid,
-        actions=line[-1].position.actions,
-        movers=tuple(node.mover for node in line if node.mover is not None),
-        states=tuple(node.state for node in line),
-        rewards=line[-1].snapshot.payoff or (0.0,) * rules.players,
+        grid=rules.size,
+        actions=end.actions,
+        movers=tuple(position.player for position in line[:-1]),
+        states=tuple(position.state for position in line),
+        rewards=end.result or (0.0,) * rules.players,
     )

@@ -1,10 +1,12 @@
-"""The local server: static files of the page, and a WebSocket for each page that is open.
+"""The local server: the files of the page, and a WebSocket that speaks the engine's protocol.
 
 It is for the person at this machine. It binds to 127.0.0.1, answers only where `Host` names this
 machine, so that no other site can reach it by a name of its own (DNS rebinding), and takes a
 WebSocket only from its own page (`Origin`).
 """
 
+import asyncio
+import contextlib
 import os
 import socket
 import threading
@@ -15,17 +17,17 @@ from urllib.parse import urlsplit
 
 from aiohttp import WSMsgType, web
 
+from train.engine.protocol import MAX_MESSAGE, Response
 from train.review.puzzle_file import Puzzle
 from train.runtime.errors import UsageError
 from train.runtime.interrupts import leave
 from train.ui import assets
 from train.ui.connection import Connection
-from train.ui.game_server import GameServer
 from train.ui.machine import Machine
+from train.ui.reviewing import Reviewer
 from wallgo_jax.drawing import theme
 from wallgo_jax.game.rules import Rules
 
-MAX_MESSAGE_BYTES = 1 << 20
 LOCAL_NAMES = ("127.0.0.1", "localhost", "::1")
 _HEADERS = {
     "Content-Security-Policy": "default-src 'self'; style-src 'self' 'unsafe-inline'; "
@@ -41,7 +43,9 @@ _REVIEW_POLICY = (
     "form-action 'none'"
 )
 """A review holds its scripts; in a sandbox they reach neither the page nor the server."""
-GAMES = web.AppKey("games", GameServer)
+REVIEWER = web.AppKey("reviewer", Reviewer)
+_MACHINE = web.AppKey("machine", Machine)
+_CHOICES = web.AppKey("choices", dict)
 _PAGES = web.AppKey("pages", set)
 
 
@@ -60,7 +64,7 @@ def run(
     Raises:
       UsageError: the port cannot be had.
     """
-    host, games = LOCAL_NAMES[0], GameServer(Machine(player), rules, puzzles=puzzles)
+    host, machine = LOCAL_NAMES[0], Machine(player)
     try:
         listener = socket.create_server((host, port))
     except OSError as error:
@@ -68,13 +72,14 @@ def run(
         raise UsageError(
             f"play: port {port} cannot be used: {reason}; --port 0 takes a free one"
         ) from None
-    address, app = f"http://{host}:{listener.getsockname()[1]}/", make_app(games)
+    address = f"http://{host}:{listener.getsockname()[1]}/"
+    app = make_app(machine, rules, puzzles=puzzles)
     print(f"play at {address} (Ctrl-C ends the server)", flush=True)
     if opens:
         threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
 
     async def leave_threads(app: web.Application) -> None:
-        if games.machine.is_compiling or games.reviewer.is_reviewing:
+        if machine.is_compiling or app[REVIEWER].is_reviewing:
             leave(0)  # The end of the process would wait for minutes.
 
     app.on_cleanup.append(leave_threads)
@@ -82,12 +87,21 @@ def run(
     return 0
 
 
-def make_app(games: GameServer) -> web.Application:
-    """Make the web server of games."""
+def make_app(
+    machine: Machine,
+    rules: Rules,
+    *,
+    puzzles: Sequence[Puzzle] = (),
+    reviewer: Reviewer | None = None,
+) -> web.Application:
+    """Make the web server of a page; `rules` are those of its first game."""
     app = web.Application(middlewares=[_guard], client_max_size=1024)
-    app[GAMES], app[_PAGES] = games, set()
+    app[_MACHINE], app[REVIEWER] = machine, reviewer or Reviewer(machine)
+    app[_CHOICES] = assets.choices_of(machine, rules, puzzles) | {"engine": "socket"}
+    app[_PAGES] = set()
     app.router.add_get("/", _index)
     app.router.add_get("/colours.css", _colours)
+    app.router.add_get("/choices.json", _choices)
     app.router.add_get("/socket", _socket)
     app.router.add_get(r"/reviews/{name:[\w-]+}{ending:\.html|\.json}", _review)
     app.router.add_static("/", assets.PAGE)
@@ -122,9 +136,13 @@ async def _colours(request: web.Request) -> web.Response:
     return web.Response(text=theme.style(), content_type="text/css")
 
 
+async def _choices(request: web.Request) -> web.Response:
+    return web.json_response(request.app[_CHOICES])
+
+
 async def _review(request: web.Request) -> web.Response:
     """A finished review: its page, which may do nothing but show itself, or its figures."""
-    review = request.app[GAMES].reviewer.find(request.match_info["name"])
+    review = request.app[REVIEWER].find(request.match_info["name"])
     if review is None:
         raise web.HTTPNotFound(text="this review is not kept any more; review the game again\n")
     if request.match_info["ending"] == ".json":
@@ -137,25 +155,31 @@ async def _review(request: web.Request) -> web.Response:
 async def _socket(request: web.Request) -> web.WebSocketResponse:
     if request.headers.get("Origin") != f"http://{request.headers.get('Host')}":
         raise web.HTTPForbidden(text="WebSockets are for this server's own page\n")
-    page = web.WebSocketResponse(max_msg_size=MAX_MESSAGE_BYTES, heartbeat=30.0)
+    page = web.WebSocketResponse(max_msg_size=MAX_MESSAGE, heartbeat=30.0)
     await page.prepare(request)
     request.app[_PAGES].add(page)
-    connection = Connection(request.app[GAMES], page.send_json)
+    outbox: asyncio.Queue[Response] = asyncio.Queue()
+    app = request.app
+    connection = Connection(app[_MACHINE], app[REVIEWER], outbox.put_nowait)
+    sender = asyncio.create_task(_send_all(page, outbox))
     try:
-        await connection.greet()
         async for message in page:
             if message.type is WSMsgType.TEXT:
-                await connection.answer(message.data)
-            else:
-                await connection.send_error("messages are JSON text")
+                connection.receive(message.data)
     finally:
-        connection.leave()
+        connection.close()
+        sender.cancel()
         request.app[_PAGES].discard(page)
     return page
+
+
+async def _send_all(page: web.WebSocketResponse, outbox: asyncio.Queue[Response]) -> None:
+    with contextlib.suppress(ConnectionError):
+        while True:
+            await page.send_json(await outbox.get())
 
 
 async def _close(app: web.Application) -> None:
     for page in list(app[_PAGES]):
         await page.close(code=1001, message=b"the server ends")
-    app[GAMES].close()
-    app[GAMES].machine.shut_down()
+    app[_MACHINE].shut_down()

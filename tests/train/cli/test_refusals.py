@@ -54,8 +54,6 @@ REFUSED = [
     ("puzzles --check x --count 3", "--count"),
     ("puzzles --out x --games y --own-games 3", "--own-games"),
     ("play --level strong", "--level"),
-    ("play --terminal --port 9000", "--port"),
-    ("play --terminal --puzzles x", "--puzzles"),
     # Configs.
     ("run --network.blocks RX", "network: Value error, blocks"),
     ("run config.toml --learner.batch big", "learner.batch"),

@@ -8,13 +8,24 @@ import time
 import pytest
 
 from tests.support.learner.engines import answers, three_players, two_players
-from tests.support.learner.searching import TRIO
+from tests.support.learner.searching import FOUR_STONES, TRIO
 from train.engine.protocol import MAX_ERROR, MAX_NAME, Protocol
 
 START = {"type": "start_game_session", "bgsId": "g"}
 EVALUATE = {"type": "evaluate_position", "bgsId": "g"}
 APPLY = {"type": "apply_move", "bgsId": "g"}
 END = {"type": "end_game_session", "bgsId": "g"}
+POSITION = f"""rules: {json.dumps(FOUR_STONES.to_dict())}
+turn: R
+    A   B   C
+  +---+---+---+
+1 | R   B   . |
+  +   +   +   +
+2 | .   .   . |
+  +   +   +   +
+3 | B   .   R |
+  +---+---+---+
+"""
 
 
 @pytest.fixture
@@ -60,6 +71,7 @@ def test_details_name_candidates_whose_visits_add_up(protocol):
     assert candidates[0]["move"] == told["bestMove"] == candidates[0]["line"][0]
     assert sum(one["visits"] for one in candidates) == 30 == told["visits"] - 1
     assert all(0 <= one["prior"] <= 1 and 0 <= one["winChance"] <= 1 for one in candidates)
+    assert sum(one["policy"] for one in candidates) <= 1 + 1e-6 == sum(told["chances"]) + 1e-6
     json.dumps(told, allow_nan=False)
 
 
@@ -93,6 +105,8 @@ def test_details_name_candidates_whose_visits_add_up(protocol):
         (START | {"bgsId": "h", "rules": {"size": "x" * 60_000}}, "size"),
         (START | {"bgsId": "h", "rules": "hkoi"}, "plays"),
         (START | {"bgsId": "h", "moves": ["A1", "A1"]}, "ply 2"),
+        (START | {"bgsId": "h", "position": "rules: hkoi"}, "position"),
+        (START | {"bgsId": "h", "position": "rules: hkoi", "rules": "hkoi"}, "position"),
     ],
 )
 def test_what_is_refused_changes_nothing(protocol, line, word):
@@ -106,6 +120,53 @@ def test_what_is_refused_changes_nothing(protocol, line, word):
     assert "\n" not in said["error"] and "internal" not in said["error"]
     assert (after["success"], after["ply"]) == (True, 1)
     assert list(protocol._sessions) == ["g"]
+
+
+def test_a_session_begins_from_a_diagram(protocol):
+    started, applied = answers(
+        protocol,
+        START | {"position": POSITION, "moves": ["A1->A1:right"]},
+        APPLY | {"move": "B1->B1:down"},
+    )
+    assert (started["success"], started["ply"]) == (True, 5), started
+    assert (applied["success"], applied["ply"]) == (True, 6), applied
+
+
+def test_a_search_that_is_stopped_says_so_and_the_session_goes_on(protocol):
+    async def ask():
+        await protocol.answer(json.dumps(START).encode())
+        search = asyncio.ensure_future(
+            protocol.answer(json.dumps(EVALUATE | {"seconds": 30}).encode())
+        )
+        while not protocol._searches:
+            await asyncio.sleep(0)
+        stopped = await protocol.answer(b'{"type": "stop_search", "bgsId": "g"}')
+        return stopped, await search, await protocol.answer(json.dumps(EVALUATE).encode())
+
+    stopped, searched, after = asyncio.run(ask())
+    assert stopped == {"type": "search_stopped", "bgsId": "g", "success": True, "error": ""}
+    assert (searched["success"], searched["error"]) == (False, "the search was stopped")
+    assert after["success"], after
+
+
+def test_engines_are_prepared_for_the_rules_of_a_session():
+    async def prepare(rules, tell):
+        assert rules == TRIO
+        tell(1, 4)
+        return three_players()
+
+    async def ask():
+        protocol, told = Protocol([], prepare), []
+        unnamed = await protocol.answer(json.dumps(START).encode(), told.append)
+        named = json.dumps(START | {"rules": TRIO.to_dict()}).encode()
+        started = await protocol.answer(named, told.append)
+        protocol.close()
+        return unnamed, started, told
+
+    unnamed, started, told = asyncio.run(ask())
+    assert "rules: name them" in unnamed["error"] and started["success"]
+    assert told == [{"type": "progress", "bgsId": "g", "stage": "compiling", "done": 1, "total": 4}]
+    assert "g" not in three_players()._sessions, "closed with the protocol"
 
 
 def test_many_sessions_are_searched_in_one_batch(protocol):

@@ -41,7 +41,7 @@ def open_tab(browser):
         if script is not None:
             context.add_init_script(script)
         page = context.new_page()
-        page.set_default_timeout(180_000)  # another process may compile meanwhile
+        page.set_default_timeout(30_000)  # another process may compile meanwhile
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.goto(address)
         page.wait_for_selector("#players li")

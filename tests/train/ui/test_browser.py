@@ -4,6 +4,7 @@ import functools
 import json
 import random
 import re
+from xml.etree import ElementTree
 
 import pytest
 
@@ -18,7 +19,7 @@ from tests.support.page import (
     wait_for_text,
     wait_for_turn,
 )
-from train.ui import game_session
+from wallgo_jax.formats import records
 from wallgo_jax.game.rules import PRESETS
 
 axe = pytest.importorskip(
@@ -36,8 +37,7 @@ def address():
         support.plain_puzzle(placed, "B6->C6:up", "G1->G1:down", difficulty=3),
     ]
     rules = PRESETS["wallzero-4stone"]
-    with support.served(rules, puzzles) as found, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(game_session, "PACE_SECONDS", 0.0)
+    with support.served(rules, puzzles) as found:
         yield found
 
 
@@ -104,8 +104,8 @@ def test_by_keyboard_alone(open_page):
     assert page.inner_text("#says").startswith("B6 picked. Pick where it goes")
 
 
-def test_typed_moves_wait_for_their_turn(open_page, monkeypatch):
-    page = open_page()
+def test_typed_moves_wait_for_their_turn(open_page):
+    page = open_page(script=HOLDS_SEARCHES)
 
     def type_moves(*names):
         for name in names:
@@ -119,50 +119,51 @@ def test_typed_moves_wait_for_their_turn(open_page, monkeypatch):
     page.wait_for_selector("#error:visible")
     assert page.input_value("#typed") == "B9", "to be mended"
     assert len(moves(page)) == 4 and page.inner_text("#typed-waits") == ""
-    monkeypatch.setattr(game_session, "PACE_SECONDS", 1.0)
     start(page, "person", "expert")
+    page.evaluate("window.held = []")
     type_moves("D4", "G7")
     wait_for_text(page, "#status", "machine")
     assert page.inner_text("#typed-waits").startswith("Waits for your turn: G7")
+    page.evaluate("letGo()")
     # Blue places twice running.
     assert wait_for_moves(page, 4) == ["D4", "A1", "B1", "G7"]
     assert page.inner_text("#typed-waits") == ""
 
 
-LOSES_NEW_GAMES = """
+HOLDS_SEARCHES = """
 const send = WebSocket.prototype.send;
 WebSocket.prototype.send = function (text) {
-  if (!window.isSlow || JSON.parse(text).type !== "new") send.call(this, text);
+  const go = () => send.call(this, text);
+  if (window.held && JSON.parse(text).type === "evaluate_position") held.push(go);
+  else go();
+};
+window.letGo = () => {
+  held.forEach((go) => go());
+  window.held = null;
 };"""
 
 
-def test_a_new_board_is_there_at_once(open_page):
-    page = open_page(script=LOSES_NEW_GAMES)
-    start(page, "person", "person")
-    place(page, "C3")
-    wait_for_moves(page, 1)
-    page.click("#new")
-    page.select_option("#setup-rules", "custom")
-    page.wait_for_selector("#setup-start:enabled")
-    page.fill("#custom-size", "5")
-    page.wait_for_selector("#setup-start:disabled")
-    page.wait_for_selector("#setup-start:enabled")
-    page.evaluate("window.isSlow = true")
-    page.click("#setup-start")
-    assert page.locator(".hit").count() == 25
-    assert page.locator(".stones g").count() == 0
-    page.locator("[data-cell='3']").click()
-    assert page.inner_text("#advice") == ""
-    page.wait_for_selector("#activity:visible")
-    assert page.get_attribute("#game-panel", "inert") is not None
-
-
-NO_SERVER = "window.WebSocket = class extends EventTarget { send() {} };"
+def test_a_search_that_nobody_waits_for_any_more_is_stopped(browser):
+    with support.served(PRESETS["wallzero-4stone"], is_slow=True) as address:
+        page = browser.new_page()
+        page.goto(address)
+        page.wait_for_selector("#players li")
+        place(page, "D4")
+        wait_for_text(page, "#status", "Blue (machine) is thinking")
+        page.wait_for_selector("#activity:visible")
+        assert "Searches with 1 simulation" in page.inner_text("#activity")
+        page.click("#takeback")
+        wait_for_moves(page, 0)
+        page.wait_for_selector("#activity", state="hidden")
+        assert page.inner_text("#status") == "Red to place a stone"
+        place(page, "D4")
+        wait_for_text(page, "#status", "Blue (machine) is thinking")
+        page.close()
 
 
 def test_a_board_is_there_before_the_game(browser, address):
     page = browser.new_page()
-    page.add_init_script(NO_SERVER)
+    page.route("**/choices.json", lambda route: None)
     page.goto(address)
     assert page.locator("#board .hit").count() == 49
     page.wait_for_selector("#activity:visible")
@@ -267,13 +268,42 @@ def test_load_and_save(open_page):
     assert wait_for_moves(page, 2) == ["C3", "D4"]
     with page.expect_download() as kept:
         page.click("#save")
+        page.click("#save-record")
     assert kept.value.suggested_filename == "wallgo.jsonl"
+    record = records.from_json(kept.value.path().read_text())
+    assert record.rules == PRESETS["hkoi"]
+    assert records.replay(record).actions == (2564, 2572)
     page.click("#open")
     names = '["wide and wider and wider still", "a"]'
     page.fill("#load-text", f'{{"variant": "hkoi", "actions": [2564], "players": {names}}}')
     page.click("#load form .buttons button:first-child")
     wait_for_moves(page, 1)
     assert "Red · wide and wider" in page.inner_text("#players")
+
+
+def test_a_link_holds_the_game_and_a_picture_the_board(open_page, open_tab):
+    page = open_page()
+    start(page, "person", "person")
+    play_four(page)
+    cell(page, "B6").click()
+    cell(page, "B5").click()
+    page.locator('[data-side="0"]').click()
+    wait_for_moves(page, 5)
+    page.click("#save")
+    link = page.input_value("#save-link")
+    with page.expect_download() as kept:
+        page.click("#save-picture")
+    picture = kept.value.path().read_text()
+    assert ElementTree.fromstring(picture).tag == "{http://www.w3.org/2000/svg}svg"
+    assert "var(" not in picture and 'class="hit' not in picture and picture.count(">R</text>") == 4
+    friend = open_tab(link)
+    assert moves(friend) == ["A1", "A7", "G1", "G7", "B6->B5:up"]
+    assert friend.inner_text("#status").startswith("Analysis")
+    friend.reload()
+    assert len(wait_for_moves(friend, 5)) == 5
+    broken = open_tab(link.replace("A7", "Z7"))
+    assert "ply 2" in broken.inner_text("#error") or "Z7" in broken.inner_text("#error")
+    assert moves(broken) == []
 
 
 def play_four(page):
@@ -441,7 +471,12 @@ def test_axe_finds_nothing_and_nothing_is_too_wide(
     assert_is_sound(page, "offer of an unfinished game")
     page.click("#offer button")
     wait_for_moves(page, 4)
-    dialogs = {"#open": "#load-cancel", "#puzzles-open": "#puzzles-close", "#help": "#keys-close"}
+    dialogs = {
+        "#open": "#load-cancel",
+        "#save": "#save-cancel",
+        "#puzzles-open": "#puzzles-close",
+        "#help": "#keys-close",
+    }
     for opens, closes in {**dialogs, "#edit": "#edit-cancel"}.items():
         page.click(opens)
         assert_is_sound(page, opens)
@@ -464,6 +499,6 @@ def test_axe_finds_nothing_and_nothing_is_too_wide(
     page.click("#puzzle-solution")
     page.wait_for_selector("#puzzle-told.shown")
     assert_is_sound(page, "puzzle")
-    page.goto(f"{address}/{review.removeprefix('/')}")
+    page.goto(f"{address}/{review}")
     page.wait_for_selector("#candidates tbody tr")
     assert_is_sound(page, "page of a review")

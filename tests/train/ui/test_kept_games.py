@@ -120,19 +120,17 @@ def test_a_second_tab_begins_its_own_game_and_offers_that_of_a_closed_one(server
     assert moves(two) == ["C3"]
 
 
-def test_a_move_that_no_server_answered_is_played_by_the_next(server, open_tab):
+def test_people_play_on_without_a_server_and_the_machine_when_it_is_back(server, open_tab):
     page = open_tab(server.address)
-    begin(page, "A1")
+    start(page, "person", "expert")
     server.end(page)
-    place(page, "A7")
+    place(page, "A1")
     assert moves(page) == ["A1"]
     server.start(page)
-    assert wait_for_moves(page, 2) == ["A1", "A7"]
+    assert wait_for_moves(page, 3) == ["A1", "B1", "C1"]
     server.end(page)
-    place(page, "G1")
-    page.keyboard.press("Escape")
-    server.start(page)
-    assert play(page, "G7") == ["A1", "A7", "G7"], "the pick of G1 was undone"
+    begin(page, "C3", "D4")
+    assert play(page, "E5") == ["C3", "D4", "E5"]
 
 
 def test_play_goes_on_where_nothing_can_be_kept(server, open_tab):
@@ -140,8 +138,6 @@ def test_play_goes_on_where_nothing_can_be_kept(server, open_tab):
     begin(page, "A1", "A7")
     page.reload()
     assert wait_for_moves(page, 2) == ["A1", "A7"]
-    server.end(page)
-    server.start(page)
     assert play(page, "C3") == ["A1", "A7", "C3"]
 
 

@@ -3,16 +3,15 @@
 import { $ } from "./html.js";
 
 const FIELDS = ["size", "players", "stones", "setup", "walls", "room", "tie"];
-const WAIT_MS = 250;
 const TIES = { region: ["region"], both: ["region", "mover_loses"], last: ["mover_loses"], draw: [] };
 
 export class CustomRules {
-  // on has check(rules), whose answer comes to `checked`, and change(), after each answer.
+  // on has check(rules), which returns rules to choose or throws what is wrong, and change(), after each check.
   constructor(on) {
     this.on = on;
-    this.choice = null;  // the rules as the server tells them; null until they are right
+    this.choice = null;  // the rules to choose; null while something is wrong with them
     for (const field of FIELDS) $(`#custom-${field}`).addEventListener("input", () => this.write());
-    $("#custom-json").addEventListener("input", () => this.ask());
+    $("#custom-json").addEventListener("input", () => this.check());
   }
 
   // Begin with some rules' fields.
@@ -44,27 +43,27 @@ export class CustomRules {
 
   show(rules) {
     $("#custom-json").value = JSON.stringify(rules);
-    this.ask();
+    this.check();
   }
 
-  // Ask the server, once typing rests.
-  ask() {
+  check() {
+    let error = "";
     this.choice = null;
-    clearTimeout(this.timer);
-    this.on.change();
-    this.timer = setTimeout(() => {
-      try {
-        this.on.check(JSON.parse($("#custom-json").value));
-      } catch (error) {
-        this.checked({ error: `rules: not JSON: ${error.message}` });
-      }
-    }, WAIT_MS);
-  }
-
-  checked({ error, choice }) {
-    this.choice = error ? null : choice;
+    try {
+      this.choice = this.on.check(readJson($("#custom-json").value));
+    } catch (wrong) {
+      error = wrong.message;
+    }
     $("#custom-error").textContent = error;
     this.on.change();
+  }
+}
+
+function readJson(text) {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new Error(`rules: not JSON: ${error.message}`);
   }
 }
 

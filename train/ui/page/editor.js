@@ -1,10 +1,12 @@
-// The board editor: stones, walls and the player to move, as a diagram that the server checks.
+// The board editor: stones, walls and the player to move, as a diagram that the rules check.
 
-import { COLOURS, LETTERS, HORIZONTAL, VERTICAL, columnName } from "./geometry.js";
+import { drawDiagram } from "./diagram.js";
+import { COLOURS } from "./geometry.js";
 import { $, disc, make } from "./html.js";
+import * as referee from "./referee.js";
 
 export class Editor {
-  // on has change(), check(diagram), start(diagram, mode) and close().
+  // on has change(), start(diagram, mode) and close().
   constructor(on) {
     this.on = on;
     this.isOpen = false;
@@ -78,16 +80,19 @@ export class Editor {
 
   changed() {
     $("#edit-text").value = this.diagram();
-    this.error = "checking …";
-    this.on.check(this.diagram());
+    this.check();
     this.on.change();
   }
 
-  checked(message) {
-    this.error = message.error;
-    if (message.position && this.isReading) this.take(message.position);
-    this.isReading = false;
-    this.on.change();
+  // The position of the text, or null where something is wrong with it.
+  check() {
+    this.error = "";
+    try {
+      return referee.look(referee.readDiagram($("#edit-text").value).state);
+    } catch (error) {
+      this.error = error.message;
+      return null;
+    }
   }
 
   draw() {
@@ -98,20 +103,17 @@ export class Editor {
 
   readText() {
     const text = $("#edit-text").value, named = /^\s*rules:\s*(\S+)/m.exec(text);
-    const index = this.presets.findIndex((preset) => named && preset.name === named[1]);
-    if (index < 0) {
-      this.error = "the diagram's first line must name a preset: rules: wallzero-4stone";
-      this.on.change();
-      return;
+    const index = this.presets.findIndex((preset) => named && preset.name === named[1]), position = this.check();
+    if (index < 0) this.error = "the diagram's first line must name a preset: rules: wallzero-4stone";
+    if (index >= 0 && position) {
+      $("#edit-rules").value = index;
+      this.drawTools(position.player);
+      this.take(position);
     }
-    $("#edit-rules").value = index;
-    const turn = /^\s*turn:\s*([RBGY])/m.exec(text);
-    this.drawTools(turn ? LETTERS.indexOf(turn[1]) : 0);
-    this.isReading = true;
-    this.on.check(text);
+    this.on.change();
   }
 
-  finish(mode) { this.on.start(this.diagram(), mode); }
+  finish(mode) { this.on.start($("#edit-text").value, mode); }
 
   // A position as the board draws it.
   scene() {
@@ -125,23 +127,5 @@ export class Editor {
     };
   }
 
-  // The text of wallgo_jax.formats.diagram.
-  diagram() {
-    const { size, name } = this.preset, border = `   ${"+---".repeat(size)}+`;
-    const wall = (orientation, cell) => this.walls.get(`${orientation},${cell}`);
-    const heading = [...Array(size).keys()].map((column) => `  ${columnName(column)} `).join("");
-    const lines = [`rules: ${name}`, `turn: ${LETTERS[$("#edit-turn").value]}`, `   ${heading}`, border];
-    for (let row = 0; row < size; row++) {
-      let cells = `${String(row + 1).padStart(2)} |`, below = "   +";
-      for (let column = 0; column < size; column++) {
-        const cell = row * size + column, right = wall(VERTICAL, cell), under = wall(HORIZONTAL, cell);
-        cells += ` ${this.stones.has(cell) ? LETTERS[this.stones.get(cell)] : "."} `;
-        if (column < size - 1) cells += right === undefined ? " " : LETTERS[right].toLowerCase();
-        below += under === undefined ? "   +" : `=${LETTERS[under].toLowerCase()}=+`;
-      }
-      lines.push(`${cells}|`, row < size - 1 ? below : border);
-    }
-    return `${lines.join("\n")}\n`;
-  }
-
+  diagram() { return drawDiagram(this.scene(), this.preset.name); }
 }

@@ -1,11 +1,14 @@
-// Games from files and to files: records, moves, HKOI codes, diagrams.
+// Games from files and to files: records, moves, HKOI codes, diagrams; links and pictures.
 
 import { $, make } from "./html.js";
+import { writeLink } from "./link.js";
+import { pictureOf } from "./picture.js";
+import { writeGame } from "./saving.js";
 
 const MAX_CHARACTERS = 500_000;
 
 export class Files {
-  // on has load(text) and say(text).
+  // on has load(text), say(text), game() and board().
   constructor(on) {
     this.on = on;
     this.dialog = $("#load");
@@ -15,6 +18,10 @@ export class Files {
       event.preventDefault();
       this.take($("#load-text").value);
     });
+    $("#save-cancel").addEventListener("click", () => $("#save-dialog").close());
+    $("#save-record").addEventListener("click", () => this.download(writeGame(on.game())));
+    $("#save-picture").addEventListener("click", () => this.download({ name: "wallgo.svg", text: pictureOf(on.board()) }));
+    $("#save-copy").addEventListener("click", () => this.copyLink());
     const main = document.body;
     main.addEventListener("dragover", (event) => event.preventDefault());
     main.addEventListener("drop", (event) => {
@@ -27,6 +34,28 @@ export class Files {
     $("#load-games").hidden = true;
     $("#load-error").textContent = "";
     this.dialog.showModal();
+  }
+
+  openSave() {
+    const { origin, pathname, search } = location, page = origin === "null" ? "" : `${origin}${pathname}${search}`;
+    $("#save-link").value = `${page}#${writeLink(this.on.game())}`;
+    $("#save-told").textContent = "";
+    $("#save-dialog").showModal();
+  }
+
+  download(file) {
+    $("#save-dialog").close();
+    download(file.name, file.text);
+  }
+
+  async copyLink() {
+    $("#save-link").select();
+    try {
+      await navigator.clipboard.writeText($("#save-link").value);
+      $("#save-told").textContent = "Copied.";
+    } catch {
+      $("#save-told").textContent = "Copy it with your browser: it is selected.";
+    }
   }
 
   readFile() {
@@ -92,7 +121,7 @@ function about(line) {
   }
 }
 
-export function download(name, text) {
+function download(name, text) {
   const link = make("a", { href: URL.createObjectURL(new Blob([text])), download: name });
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000);

@@ -1,17 +1,11 @@
 // Places on the board: cells are numbered row by row from the top left, sides clockwise from the top.
 
-export const TILE = 44, GAP = 8, PITCH = TILE + GAP, HEAD = 26, EDGE = 10, STONE = 15;
-export const COLOURS = ["Red", "Blue", "Green", "Yellow"];
-export const LETTERS = "RBGY";
-export const SIDES = ["up", "right", "down", "left"];
-export const SIDE_NAMES = ["above", "right of", "below", "left of"];
-export const OFFSETS = [[-1, 0], [0, 1], [1, 0], [0, -1]];
-export const HORIZONTAL = 0, VERTICAL = 1;
-const COLUMNS = "ABCDEFGHI";
+import { COLUMNS, SIDE_OFFSETS as OFFSETS, SIDE_WORDS as SIDES } from "./engine/rules.js";
 
-export function cellName(cell, size) {
-  return `${COLUMNS[cell % size]}${Math.floor(cell / size) + 1}`;
-}
+export { COLOURS, LETTERS, SIDE_WORDS as SIDES, cellName } from "./engine/rules.js";
+export const TILE = 44, GAP = 8, PITCH = TILE + GAP, HEAD = 26, EDGE = 10, STONE = 15;
+export const SIDE_NAMES = ["above", "right of", "below", "left of"];
+export const HORIZONTAL = 0, VERTICAL = 1;
 
 export function columnName(column) { return COLUMNS[column]; }
 

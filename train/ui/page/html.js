@@ -58,3 +58,10 @@ export function storeKeys(prefix) {
     return [];
   }
 }
+
+// Calls a function with each key, and its value, that another tab writes.
+export function onStore(take) {
+  addEventListener("storage", ({ key, newValue }) => {
+    if (key?.startsWith("wallgo.") && newValue !== null) take(key.slice("wallgo.".length), JSON.parse(newValue));
+  });
+}

@@ -1,149 +1,201 @@
-// The page: keeps the server's view of the game, and draws it with what is being picked.
+// The page: the game of this tab, and what is being picked on its board.
 
-import { Connection } from "./connection.js";
+import { overSocket, inWorker, EngineClient } from "./engine_client.js";
 import { Editor } from "./editor.js";
-import { Files, download } from "./files.js";
-import { holdGame, isBlank, keepGame, keptGame, playedBefore, unfinishedGames } from "./games.js";
+import { Files } from "./files.js";
+import { PLAY } from "./game.js";
+import { holdGame, isBlank, isName, keepGame, keptGame, newName, onOtherTab, playedBefore, unfinishedGames } from "./games.js";
 import { COLOURS } from "./geometry.js";
 import { $, readStore, writeStore } from "./html.js";
-import { drawMoves, readTree, step } from "./moves.js";
+import { readLink } from "./link.js";
+import { Machine } from "./machine.js";
+import { drawMoves, step } from "./moves.js";
 import * as panels from "./panels.js";
 import { Picker, emptyPosition } from "./picker.js";
 import { Puzzles } from "./puzzles.js";
+import * as referee from "./referee.js";
 import { drawReview, expectReview, isReviewing } from "./review.js";
 import { drawRules } from "./rules.js";
+import { loadGame, poseGame, readCopy, writeCopy } from "./saving.js";
 import { Setup } from "./setup.js";
+import { aboutRules, activityOf, clocksOf, reviewOf, viewOf } from "./view.js";
 
 const app = {
-  view: null, nodes: new Map(), received: 0, spoken: "",
+  game: null, name: "", view: null, machine: null,
+  kept: "",  // the game as it was last kept, as text
+  spoken: "",
   typed: [],  // moves that wait for their turn
-  sent: "",  // the typed move that is not answered yet
-  isAway: true,  // from the loss of a connection to the first view of the next
-  wanted: "",  // the game that was asked for
-  began: performance.now(),  // when a game was asked for that is not there yet; null once it is
-  awaited: 7,  // size of its board; null where the board of before stays
+  began: performance.now(),
   offer: null,
   showsBar: readStore("bar", false), showsLand: readStore("land", false),
 };
 
 const picker = new Picker($("#board"), {
-  play: onPlay, changed: draw, say, status: () => (app.view ? statusText() : ""),
-  cell: (cell) => { if (editor.isOpen) editor.toggleStone(cell); return editor.isOpen || app.awaited !== null; },
+  play: (move) => act((game) => game.play(move)), changed: draw, say, status: () => (app.view ? statusText() : ""),
+  cell: (cell) => { if (editor.isOpen) editor.toggleStone(cell); return editor.isOpen || !app.view; },
   edge: (place) => { if (editor.isOpen) editor.toggleWall(place); },
 });
-const setup = new Setup({
-  start: (fields, size) => begin("new", fields, size),
-  check: (rules) => connection.send("rules", { rules }),
-});
+const setup = new Setup({ start: begin, check: (fields) => choiceOf(referee.readRules(fields)) });
 const puzzles = new Puzzles({
-  open: (puzzle) => begin("puzzle", { puzzle }), solve: () => connection.send("solution"),
+  open: (puzzle) => show(poseGame(puzzle, app.machine)), solve: () => act((game) => game.showSolution()),
 });
-const files = new Files({ load: (text) => begin("load", { text, rules: app.view.rules.fields }), say: complain });
+const files = new Files({
+  load: (text) => attempt(() => show(loadGame(text, app.machine, app.game.tree.rules))), say: complain,
+  game: () => app.game, board: () => $("#board"),
+});
 const editor = new Editor({
   change: draw,
-  check: (position) => connection.send("check", { position }),
   start: (position, mode) => {
+    const { seats } = app.game, keeps = seats.length === editor.preset.players;
     closeEditor();
-    const keeps = app.view.rules.players === editor.preset.players;
-    begin("new", { position, mode, seats: keeps ? app.view.seats : undefined }, editor.preset.size);
+    begin({ position, mode, seats: keeps ? seats : undefined });
   },
   close: closeEditor,
 });
-const connection = new Connection(onMessage, onState);
 
-function onState(isConnected) {
-  $("#lost").hidden = isConnected;
-  if (!isConnected) app.isAway = true;
+// Setting up.
+
+async function setUp() {
+  const choices = await (await fetch("choices.json")).json();
+  const open = choices.engine === "socket"
+    ? overSocket(`ws://${location.host}/socket`) : inWorker(new URL("./engine/worker.js", import.meta.url), choices);
+  const client = new EngineClient(open, (isConnected) => { $("#lost").hidden = isConnected; });
+  app.machine = new Machine(client, choices);
+  const first = referee.readRules(choices.rules), presets = Object.values(referee.PRESETS).map(choiceOf);
+  const isPreset = presets.some((preset) => preset.name === aboutRules(first).name && preset.name !== "custom");
+  setup.setPresets(isPreset ? presets : [choiceOf(first), ...presets], choices.level);
+  editor.setPresets(presets);  // A diagram names its rules.
+  puzzles.set(choices.puzzles);
+  openGame(location.hash.slice(1));
 }
 
-function onMessage(message) {
-  if (message.type === "welcome") onWelcome(message);
-  else if (message.type === "game") onGame(message);
-  else if (message.type === "error") complain(message.error);
-  else if (message.type === "saved") download(message.name, message.text);
-  else if (message.type === "rules") setup.checked(message);
-  else if (message.type === "checked") editor.checked(message);
+// Rules to choose, with the machine that plays them.
+function choiceOf(rules) {
+  const { machine } = app, { name, ratings } = machine.playerOf(rules);
+  const levels = machine.choices.levels.map((level) => ({ ...level, rating: ratings[level.name] }));
+  return { ...aboutRules(rules), machine: { name, levels, zero: machine.choices.zero, secondsOf: (simulations) => machine.secondsOf(simulations) } };
 }
 
-function onWelcome(message) {
-  setup.setPresets(message.presets, message.defaultLevel);
-  // A diagram names its rules.
-  editor.setPresets(message.presets.filter((preset) => typeof preset.fields === "string"));
-  puzzles.set(message.puzzles);
-  openGame(location.hash.slice(1) || app.view?.game || "");
+// Begins a new game of the fields of its copy.
+function begin(copy) { attempt(() => show(readCopy(copy, app.machine))); }
+
+// Each tab has the game of its address: a name of one that this browser keeps, or the game itself.
+function openGame(fragment) {
+  const own = history.state?.name === fragment ? history.state : null;
+  const kept = isName(fragment) ? keptGame(fragment) ?? own : null;
+  if (kept) {
+    try {
+      show(readCopy(kept.copy, app.machine), fragment);
+      return;
+    } catch {
+      // A copy of another version.
+    }
+  }
+  const { rules } = app.machine.choices;
+  let link = null;
+  try {
+    link = isName(fragment) ? null : readLink(fragment);
+    if (link) show(gameOfLink(link));
+  } catch (error) {
+    show(readCopy({ rules }, app.machine));
+    complain(`the game of this address: ${error.message}`);
+    return;
+  }
+  if (!link) show(readCopy({ rules }, app.machine), "", fragment !== "");
 }
 
-// Asks for another game: the first one of its rules takes seconds to set up, and until then its board is empty.
-function begin(type, fields, size = app.view?.position.size ?? app.awaited) {
-  app.began = performance.now();
-  app.awaited = connection.send(type, fields) ? size : null;
+function gameOfLink({ moves, ...start }) {
+  const game = readCopy({ ...start, mode: "analyse" }, app.machine);
+  for (const move of moves) game.tip = game.tree.play(referee.read(game.tip.state, move));
+  return game;
+}
+
+// Shows a game, under a new name if it has none.
+function show(game, name = newName(), isLost = false) {
+  app.game?.close();
+  game.evaluates = wantsEvaluation();
+  game.asksMachine = false;
+  Object.assign(app, { game, name: name || newName(), view: null, typed: [], began: null, kept: "" });
+  history.replaceState(null, "", `#${app.name}`);
+  holdGame(app.name, () => {
+    app.game.asksMachine = true;
+    app.game.update();
+  });
+  game.open(onGame);
+  onGame();
+  offerGames(isLost);
+}
+
+// Takes what another tab has made of the game of this one.
+onOtherTab((name, copy) => {
+  const text = textOf(copy);
+  if (name !== app.name || text === app.kept) return;
+  const { asksMachine } = app.game;
+  app.game.close();
+  app.game = readCopy(copy, app.machine);
+  Object.assign(app.game, { asksMachine, evaluates: wantsEvaluation() });
+  app.kept = text;
+  app.game.open(onGame);
+  onGame();
+});
+
+async function offerGames(isLost) {
+  const { game } = app, blank = isBlank(writeCopy(game));
+  app.offer = null;
+  const games = blank ? await unfinishedGames() : [];
+  if (app.game !== game || isBlank(writeCopy(game)) !== blank) return;
+  app.offer = { isLost, games, isFirst: blank && !playedBefore(app.name) };
   draw();
 }
 
-// Each tab has the game of its address; the server sets one up anew that it does not know any more.
-function openGame(game) {
-  const copy = app.view?.game === game ? app.view.copy : keptGame(game)?.copy;
-  app.wanted = game;
-  begin("open", { game, copy }, app.view?.game === game ? null : undefined);
-}
-
-function onGame(view) {
-  const before = app.view, { isAway } = app, { move } = picker;
-  const isNew = !before || before.game !== view.game;
-  const isSame = !isNew && (isAway ? isSamePosition(before, view) : before.current === view.current);
+// The game has changed.
+function onGame() {
+  const before = app.view, view = viewOf(app.game, app.name);
+  const isSame = before?.game === view.game && before.current === view.current;
   picker.show(view, isSame);
-  if (isAway) picker.move = null;  // It is played again below.
-  app.isAway = false;
   app.view = view;
-  app.nodes = readTree(view);
-  app.received = performance.now();
-  if (isNew || isAway) app.began = app.awaited = null;
-  if (isNew) {
-    app.typed = [];
-    history.replaceState(null, "", `#${view.game}`);
-    if (view.evaluates !== wantsEvaluation()) sendShow();
-    holdGame(view.game);
-    offerGames();
-  }
-  keepGame(view, app.nodes.get(view.tip).depth);
+  if (view.nodes.size > 1) app.offer = null;
+  keep();
   if (!isSame) hush();
   draw();
   announce(before);
-  if (isAway && isSame && move !== null) picker.play(move);
-  else if (picker.move === null) app.sent = "";
   playTyped();
 }
 
-// A server that was started anew numbers positions anew.
-function isSamePosition(before, view) {
-  const place = ({ copy }) => JSON.stringify([copy.plies, copy.current]);
-  return place(before) === place(view);
+// Keeps the game, unless it is as it was. Where the browser keeps nothing, the tab does.
+function keep(isLeaving = false) {
+  const { game, name, view } = app, copy = writeCopy(game), text = textOf(copy);
+  if (text === app.kept && !isLeaving) return;
+  app.kept = text;
+  const about = { rules: view.rules.name, plies: game.tip.position.ply, isFinished: view.isFinished };
+  if (!keepGame(name, copy, about)) history.replaceState({ name, copy }, "", `#${name}`);
 }
 
-async function offerGames() {
-  const { view, wanted } = app, isLost = wanted !== "" && wanted !== view.game;
-  app.wanted = "";
-  app.offer = null;
-  const games = isBlank(view.copy) ? await unfinishedGames() : [];
-  if (app.view.game !== view.game || isBlank(app.view.copy) !== isBlank(view.copy)) return;
-  app.offer = { isLost, games, isFirst: isBlank(view.copy) && !playedBefore(view.game) };
-  draw();
+// What of a copy other tabs have to know at once.
+function textOf(copy) { return JSON.stringify({ ...copy, left: null, evaluates: null }); }
+
+// Does what somebody asks of the game, or says why it cannot be done.
+function act(action) { attempt(() => action(app.game)); }
+
+function attempt(action) {
+  try {
+    action();
+  } catch (error) {
+    complain(error.message);
+  }
 }
 
 function wantsEvaluation() { return app.showsBar || app.showsLand; }
 
-function sendShow() { connection.send("show", { evaluation: wantsEvaluation() }); }
-
 // Drawing.
 
 function draw() {
-  const { view, awaited } = app;
+  const { view } = app;
   tick();
-  if (awaited !== null) {
-    picker.draw({ position: emptyPosition(awaited), active: false });
-    for (const words of [$("#status"), $("#advice")]) words.textContent = "";
+  if (!view) {
+    picker.draw({ position: emptyPosition(7), active: false });
+    return;
   }
-  if (awaited !== null || !view) return;
   const ideas = editor.isOpen ? null : panels.hintsOf(view);
   if (editor.isOpen) {
     picker.draw({ position: editor.scene(), active: false, allEdges: true });
@@ -155,11 +207,11 @@ function draw() {
   panels.drawIdeas($("#ideas"), view, ideas, { play: (move) => picker.play(move), preview: (idea) => picker.board.preview(idea) });
   panels.drawOffer($("#offer"), app.offer, { open: openGame, learn: () => $("#keys").showModal() });
   puzzles.draw(view);
-  drawReview(view, app.nodes);
-  $("#end").hidden = !view.end || view.mode !== "play";
+  drawReview(view);
+  $("#end").hidden = !view.end || view.mode !== PLAY;
   if (view.end) panels.drawEnd($("#end-told"), view);
-  drawMoves($("#moves"), view, app.nodes, {
-    go: (node) => connection.send("go", { node }), remove: (node) => connection.send("remove", { node }),
+  drawMoves($("#moves"), view, {
+    go: (node) => act((game) => game.go(node)), remove: (node) => act((game) => game.remove(node)),
     showsChances: view.puzzle?.state !== "open",
   });
   drawControls();
@@ -167,14 +219,14 @@ function draw() {
 }
 
 function drawControls() {
-  const { view } = app, playing = view.mode === "play", posed = view.puzzle?.state === "open";
+  const { view } = app, playing = view.mode === PLAY, posed = view.puzzle?.state === "open";
   $("#rules").textContent = view.rules.text;
   $("#status").textContent = statusText();
   $("#advice").textContent = adviceText();
   $("#note").textContent = noteText();
   $("#note").hidden = !$("#note").textContent;
   $("#step-back").disabled = !picker.hasPick;
-  $("#takeback").disabled = view.nodes.length < 2 || posed;
+  $("#takeback").disabled = view.nodes.size < 2 || posed;
   $("#hint").disabled = view.position.isOver || posed;
   $("#mode").disabled = posed;
   $("#resign").hidden = !playing || view.isOver || posed;
@@ -190,37 +242,34 @@ function drawControls() {
   $("#typed-waits").textContent = app.typed.length ? `Waits for your turn: ${app.typed.join(", ")} (Escape drops it)` : "";
 }
 
-// What takes time and how far it is; told by the server, and counted on here.
+// What takes time, and how far it is.
 function tick() {
-  const { view } = app, passed = (performance.now() - app.received) / 1000;
+  const { game, view } = app;
   const setUp = { text: "Setting up the game", seconds: (performance.now() - app.began) / 1000, share: null };
-  // Not at once: what has the focus would lose it.
-  const isClosed = !view || (app.awaited !== null && setUp.seconds > 1);
-  for (const part of document.querySelectorAll("header nav, #game-panel")) part.inert = isClosed;
-  if (app.began !== null && $("#lost").hidden) panels.drawActivity($("#activity"), setUp, 0);
-  else panels.drawActivity($("#activity"), view?.activity ?? null, passed);
-  if (!view || !$("#lost").hidden) return;
-  panels.drawActivity($("#review-goes"), isReviewing(view) ? view.review : null, passed);
-  if (view.clocks) panels.drawClocks($("#players"), view, passed);
+  for (const part of document.querySelectorAll("header nav, #game-panel")) part.inert = !view;
+  panels.drawActivity($("#activity"), game ? activityOf(game) : setUp);
+  if (!game) return;
+  panels.drawActivity($("#review-goes"), isReviewing(game) ? reviewOf(game) : null);
+  if (game.clocks) panels.drawClocks($("#players"), clocksOf(game));
 }
 
 function adviceText() {
   const { view } = app;
-  if (editor.isOpen || picker.move !== null) return "";
+  if (editor.isOpen) return "";
   if (view.mayPlay) return picker.advice;
-  return view.mode === "play" && view.current !== view.tip ? "Analyse tries other moves here; the last move goes on" : "";
+  return view.mode === PLAY && view.current !== view.tip ? "Analyse tries other moves here; the last move goes on" : "";
 }
 
 function noteText() {
-  const { view } = app;
-  const missing = app.showsLand && view.evaluation && !view.evaluation.owners && !view.isOver;
+  const { view } = app, { report } = view.nodes.get(view.current);
+  const missing = app.showsLand && report && !report.owners && !view.isOver;
   return view.error || (missing ? "No territory estimate: the machine for these rules has no head for it." : "");
 }
 
 function statusText() {
   const { view } = app;
   if (editor.isOpen) return "Editing the board";
-  const where = view.mode === "analyse" ? "Analysis · " : view.current !== view.tip ? "Earlier position · " : "";
+  const where = view.mode !== PLAY ? "Analysis · " : view.current !== view.tip ? "Earlier position · " : "";
   return `${where}${view.status}`;
 }
 
@@ -229,20 +278,14 @@ function statusText() {
 function say(text) { $("#says").textContent = text; }
 
 function announce(before) {
-  const { view } = app, node = app.nodes.get(view.current);
-  const played = node.move ? `${COLOURS[node.mover]} ${node.move}. ` : "";
-  const words = `${played}${statusText()}`;
+  const { view } = app, node = view.nodes.get(view.current);
+  const played = node.parent ? `${COLOURS[node.mover]} ${node.text}. ` : "", words = `${played}${statusText()}`;
   if (words !== app.spoken && (!before || before.current !== view.current || before.status !== view.status)) say(words);
   app.spoken = words;
 }
 
-// A typed move that is refused comes back, to be mended.
 function complain(text) {
-  if (!$("#typed").value) $("#typed").value = app.sent;
-  app.sent = "";
   app.typed = [];
-  app.began = app.awaited = null;
-  app.wanted = "";
   picker.refuse();
   draw();
   $("#error").textContent = text;
@@ -253,18 +296,17 @@ function hush() { $("#error").hidden = true; }
 
 // Moves.
 
-function onPlay(move) {
-  app.offer = null;
-  if (!app.isAway) connection.send("play", { node: app.view.current, move });
-}
-
-// Plays the first typed move, unless the machine moves first or another move is not answered yet.
+// Plays the first typed move, unless the machine moves first. One that is refused comes back, to be mended.
 function playTyped() {
-  const { view, typed } = app, player = view.position.player;
-  const isMachines = view.mode === "play" && view.current === view.tip && !view.isOver && view.seats[player] !== "person";
-  if (typed.length && picker.move === null && !isMachines) {
-    app.sent = typed.shift();
-    picker.play(app.sent);
+  const { game, typed, view } = app;
+  if (typed.length && !(game.isMachinesTurn && view.current === view.tip)) {
+    const move = typed.shift();
+    try {
+      game.play(move);
+    } catch (error) {
+      if (!$("#typed").value) $("#typed").value = move;
+      complain(error.message);
+    }
   }
   drawControls();
 }
@@ -284,45 +326,44 @@ function closeEditor() {
 function toggle(key, store) {
   app[key] = !app[key];
   writeStore(store, app[key]);
-  sendShow();
-  draw();
+  app.game.showEvaluation(wantsEvaluation());
 }
 
 function takeBack() {
   if (picker.hasPick) picker.undo();
-  else connection.send("takeback");
+  else actions.takeback();
 }
 
 function go(way) {
-  const node = step(app.view, app.nodes, way);
-  if (node !== null) connection.send("go", { node });
+  const node = step(app.view, way);
+  if (node !== null) act((game) => game.go(node));
 }
 
 function again(seats) {
-  const { copy, rules } = app.view;
-  begin("new", { rules: rules.fields, position: copy.position, seats, clock: copy.clock });
+  const { tree, clocks } = app.game;
+  begin({ rules: tree.rules, position: tree.diagram, seats, clock: clocks && clocks.settings });
 }
 
 const actions = {
   "new": () => setup.open(),
   open: () => files.open(),
-  save: () => connection.send("save"),
+  save: () => files.openSave(),
   edit: () => { editor.open(app.view); },
   "step-back": () => picker.undo(),
-  takeback: () => connection.send("takeback"),
-  hint: () => connection.send("hint"),
+  takeback: () => act((game) => game.takeBack()),
+  hint: () => act((game) => game.askHint()),
   bar: () => toggle("showsBar", "bar"),
   land: () => toggle("showsLand", "land"),
   "puzzles-open": () => puzzles.open(),
   review: () => {
     expectReview();
-    connection.send("review");
+    app.game.askReview().catch((error) => complain(error.message));
   },
-  mode: () => connection.send("mode", { mode: app.view.mode === "play" ? "analyse" : "play" }),
-  resign: () => { if (confirm("Resign this game?")) connection.send("resign"); },
+  mode: () => act((game) => game.setMode(game.mode === PLAY ? "analyse" : PLAY)),
+  resign: () => { if (confirm("Resign this game?")) act((game) => game.resign()); },
   "end-review": () => $("#review").click(),
-  again: () => again(app.view.seats),
-  rematch: () => again([...app.view.seats.slice(1), app.view.seats[0]]),
+  again: () => again(app.game.seats),
+  rematch: () => again([...app.game.seats.slice(1), app.game.seats[0]]),
   help: () => $("#keys").showModal(),
   "keys-close": () => $("#keys").close(),
   first: () => go("start"), previous: () => go("back"), next: () => go("on"), last: () => go("end"),
@@ -367,9 +408,15 @@ theme.addEventListener("change", () => {
 });
 applyTheme();
 addEventListener("hashchange", () => {
-  const game = location.hash.slice(1);
-  if (app.view && game && game !== app.view.game) openGame(game);
+  const fragment = location.hash.slice(1);
+  if (app.game && fragment && fragment !== app.name) openGame(fragment);
 });
+addEventListener("pagehide", () => { if (app.game) keep(true); });  // The time that is left, too.
 setInterval(tick, 100);
 drawRules($("#pictures"));
 draw();
+setUp().catch((error) => {
+  console.error(error);
+  $("#error").textContent = `The page could not be set up: ${error.message}`;
+  $("#error").hidden = false;
+});

@@ -5,69 +5,51 @@ import { count, disc, make, percent } from "./html.js";
 
 const MARKS = { "?!": "inaccuracy", "?": "mistake", "??": "blunder" };
 
-// Nodes as objects with children, by number.
-export function readTree(view) {
-  const nodes = new Map();
-  for (const [number, parent, move, mover, chance, mark, simulations] of view.nodes) {
-    nodes.set(number, { number, parent, move, mover, chance, mark, simulations, children: [], depth: 0 });
-  }
-  for (const node of nodes.values()) {
-    if (node.parent === null) continue;
-    const parent = nodes.get(node.parent);
-    node.depth = parent.depth + 1;
-  }
-  for (const [number, children] of Object.entries(view.children)) {
-    nodes.get(Number(number)).children = children.map((child) => nodes.get(child));
-  }
-  return nodes;
-}
-
 // on has go(number), remove(number) and showsChances.
-export function drawMoves(list, view, nodes, on) {
-  const root = nodes.get(view.nodes[0][0]);
-  const start = button(view, root, "start", on);
-  list.replaceChildren(start, ...line(view, root, on));
+export function drawMoves(list, view, on) {
+  list.replaceChildren(button(view, view.root, 0, on), ...line(view, view.root, 0, on));
   const here = list.querySelector("[aria-current]");
   if (here) list.scrollTop = here.offsetTop - list.clientHeight / 2;
 }
 
-function line(view, node, on) {
+// depth: plies from the start to the node.
+function line(view, node, depth, on) {
   const drawn = [];
-  while (node.children.length) {
-    const [next, ...others] = node.children;
-    drawn.push(button(view, next, null, on));
-    for (const other of others) drawn.push(variation(view, other, on));
-    node = next;
+  for (let at = node; at.children.length; [at] = at.children) {
+    const [next, ...others] = at.children;
+    depth += 1;
+    drawn.push(button(view, next, depth, on));
+    for (const other of others) drawn.push(variation(view, other, depth, on));
   }
   return drawn;
 }
 
-function variation(view, node, on) {
+function variation(view, node, depth, on) {
   const remove = make("button", {
-    class: "remove", "aria-label": `remove the variation ${node.move}`, title: "remove this variation",
+    class: "remove", "aria-label": `remove the variation ${node.text}`, title: "remove this variation",
     onclick: () => on.remove(node.number),
   }, "×");
-  return make("div", { class: "variation" }, button(view, node, null, on), remove, ...line(view, node, on));
+  return make("div", { class: "variation" }, button(view, node, depth, on), remove, ...line(view, node, depth, on));
 }
 
-function button(view, node, words, on) {
-  const chance = node.chance === null || view.seats.length > 2 ? null
-    : make("small", { title: `Red's chance to win, by ${count(node.simulations, "simulation")}` }, `${LETTERS[0]} ${percent(node.chance)}`);
+function button(view, node, depth, on) {
+  const chance = !node.chances || view.seats.length > 2 ? null
+    : make("small", { title: `Red's chance to win, by ${count(node.simulations, "simulation")}` }, `${LETTERS[0]} ${percent(node.chances[0])}`);
   return make("button", {
     "aria-current": node.number === view.current ? "step" : null,
     class: view.mode === "play" && node.number === view.tip ? "tip" : "",
     onclick: () => on.go(node.number),
-  }, make("i", {}, words ? "0." : `${node.depth}.`), words ? null : disc(node.mover), " ", make("span", {}, words ?? node.move),
+  }, make("i", {}, `${depth}.`), depth ? disc(node.mover) : null, " ", make("span", {}, depth ? node.text : "start"),
   node.mark ? make("b", { class: "mark", title: MARKS[node.mark] }, node.mark) : null, " ",
   on.showsChances ? chance : null);
 }
 
-// The position that an arrow key goes to: back, on, start or end.
-export function step(view, nodes, way) {
-  let node = nodes.get(view.current);
-  if (way === "back") return node.parent;
+// The position that an arrow key goes to: back, on, start or end; null where there is none.
+export function step(view, way) {
+  let node = view.nodes.get(view.current);
+  if (way === "back") return node.parent?.number ?? null;
   if (way === "on") return node.children[0]?.number ?? null;
-  if (way === "start") return view.nodes[0][0];
-  while (node.children.length) node = node.children[0];
+  if (way === "start") return view.root.number;
+  while (node.children.length) [node] = node.children;
   return node.number;
 }

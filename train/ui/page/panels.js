@@ -20,15 +20,14 @@ export function drawPlayers(list, view, chances = null) {
       position.wallsLeft ? make("span", { class: "quiet" }, count(position.wallsLeft[player], "wall")) : null,
       clocks ? make("span", { class: "clock", "data-player": player }) : null);
   }));
-  drawClocks(list, view, 0);
+  drawClocks(list, clocks);
 }
 
-// seconds: since the view came.
-export function drawClocks(list, view, seconds) {
+// clocks: null, or the seconds left of each player.
+export function drawClocks(list, clocks) {
   for (const shown of list.querySelectorAll(".clock")) {
-    const player = Number(shown.dataset.player);
-    const left = view.clocks.left[player] - (player === view.clocks.running ? seconds : 0);
-    shown.textContent = timeText(Math.max(0, left));
+    const left = clocks[Number(shown.dataset.player)];
+    shown.textContent = timeText(left);
     shown.classList.toggle("short", left < 20);
   }
 }
@@ -39,10 +38,10 @@ export function timeText(seconds) {
   return seconds < 20 ? `${minutes}:${rest}.${Math.floor((seconds % 1) * 10)}` : `${minutes}:${rest}`;
 }
 
-// activity: null, or text, seconds so far, and the share that is done or null; passed: seconds since it was told.
+// activity: null, or text, seconds so far, and the share that is done or null.
 // The elements stay while it goes on, so that a bar is not said anew each time.
-export function drawActivity(box, activity, passed) {
-  const seconds = activity ? activity.seconds + passed : 0;
+export function drawActivity(box, activity) {
+  const seconds = activity?.seconds ?? 0;
   box.hidden = seconds < 1;
   if (box.hidden) return;
   if (!box.firstChild) box.replaceChildren(make("p"), make("progress", { max: "1" }));
@@ -79,7 +78,7 @@ export function drawEvaluation(bar, view, isShown) {
 // The hints that a view has by now, or null.
 export function hintsOf(view) {
   const { hint, evaluation } = view;
-  return hint && evaluation && evaluation.simulations >= view.hintSimulations ? evaluation.ideas : null;
+  return hint && evaluation?.ideas.length && evaluation.simulations >= view.hintSimulations ? evaluation.ideas : null;
 }
 
 // on has play(move) and preview(idea or null).
@@ -92,7 +91,7 @@ export function drawIdeas(box, view, ideas, on) {
     return;
   }
   const alone = (idea) => () => on.preview(idea), colour = COLOURS[view.position.player];
-  const about = `${count(view.evaluation.simulations, "simulation")}, ${view.evaluation.order}`;
+  const about = `${count(view.evaluation.simulations, "simulation")}, the most visited first`;
   const heads = ["move", "chance to win", "visits"].map((name) => make("th", { scope: "col" }, name));
   box.replaceChildren(make("h2", {}, "Hint ", make("small", {}, about)), make("table", {},
     make("thead", {}, make("tr", {}, ...heads)), ...ideas.map((idea) => make("tbody", {

@@ -19,7 +19,6 @@ export class Picker {
     this.on = on;
     this.view = { position: emptyPosition(7), mayPlay: false };
     this.pick = picking.NOTHING;
-    this.move = null;  // played, and not answered yet
     this.hasPointer = matchMedia("(hover: hover)").matches;
     this.board = new Board(svg, {
       cell: (cell) => this.onCell(cell), drag: (from, to) => this.onDrag(from, to), side: (side) => this.onSide(side),
@@ -29,38 +28,28 @@ export class Picker {
 
   get hasPick() { return this.pick !== picking.NOTHING; }
 
-  get mayPlay() { return this.view.mayPlay && this.move === null; }
+  get advice() { return this.view.mayPlay ? picking.advice(this.view.position, this.pick, this.hasPointer) : ""; }
 
-  get advice() { return this.mayPlay ? picking.advice(this.view.position, this.pick, this.hasPointer) : ""; }
-
-  // Shows another view. The pick stays where the position does, and a move until it is answered, be it that a puzzle
-  // notes it as a wrong one.
+  // Shows another view. The pick stays where the position does.
   show(view, isSame) {
-    const tried = ({ puzzle }) => puzzle?.tried.length;
     if (!isSame) this.pick = picking.NOTHING;
-    if (!isSame || tried(view) !== tried(this.view)) this.move = null;
     this.view = view;
   }
 
   draw({ ideas = null, ...more } = {}) {
     this.board.draw({
-      position: this.view.position, pick: this.pick, active: this.mayPlay, allEdges: false, owners: null,
+      position: this.view.position, pick: this.pick, active: this.view.mayPlay, allEdges: false, owners: null,
       ideas: this.pick.origin === null ? ideas : null, ...more,
     });
   }
 
-  // The pick stays on the board until the move is answered.
   play(move) {
-    if (this.move !== null) return;
-    this.move = move;
+    this.pick = picking.NOTHING;
     this.on.play(move);
     this.on.changed();
   }
 
-  refuse() {
-    this.pick = picking.NOTHING;
-    this.move = null;
-  }
+  refuse() { this.pick = picking.NOTHING; }
 
   undo() {
     if (!this.hasPick) return;
@@ -69,7 +58,6 @@ export class Picker {
   }
 
   setPick(pick) {
-    this.move = null;  // Undone, it is not sent again.
     this.pick = pick;
     this.on.changed();
     const picked = pick.target ?? pick.origin, { position } = this.view;
@@ -79,7 +67,7 @@ export class Picker {
 
   onCell(cell) {
     if (this.on.cell?.(cell)) return;
-    if (!this.mayPlay) {
+    if (!this.view.mayPlay) {
       this.on.say(this.on.status());
       return;
     }
@@ -89,7 +77,7 @@ export class Picker {
   }
 
   onDrag(from, to) {
-    if (!this.mayPlay || !picking.stonesToPick(this.view.position).includes(from)) return;
+    if (!this.view.mayPlay || !picking.stonesToPick(this.view.position).includes(from)) return;
     const picked = { origin: from, target: null };
     this.setPick(picking.cellsToPick(this.view.position, picked).includes(to) ? { origin: from, target: to } : picked);
   }

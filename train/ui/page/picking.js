@@ -1,5 +1,5 @@
 // A move in the making: a stone, then its cell, then its wall; or a cell for a placement. Each step
-// can be undone. The server's list of legal moves decides what can be picked.
+// can be undone. The position's list of legal moves decides what can be picked.
 
 import { SIDES, cellName } from "./geometry.js";
 

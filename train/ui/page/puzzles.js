@@ -6,7 +6,7 @@ import { $, make, percent, readStore, writeStore } from "./html.js";
 const HARDEST = 5;
 
 export class Puzzles {
-  // on has open(key) and solve().
+  // on has open(puzzle) and solve().
   constructor(on) {
     this.on = on;
     this.all = [];
@@ -34,11 +34,12 @@ export class Puzzles {
     if (!this.dialog.open) this.dialog.showModal();
   }
 
-  button({ key, rules }, index) {
+  button(puzzle, index) {
+    const { key, variant } = puzzle;
     const state = this.done[key], told = { solved: ", solved", shown: ", solution seen" }[state] ?? "";
     return make("button", {
-      class: state ?? "", "aria-label": `puzzle ${index + 1}${told}`, title: rules,
-      onclick: () => { this.dialog.close(); this.on.open(key); },
+      class: state ?? "", "aria-label": `puzzle ${index + 1}${told}`, title: variant,
+      onclick: () => { this.dialog.close(); this.on.open(puzzle); },
     }, String(index + 1), make("span", { "aria-hidden": "true" }, { solved: " ✓", shown: " ·" }[state] ?? ""));
   }
 
@@ -47,7 +48,7 @@ export class Puzzles {
     const here = this.all.findIndex(({ key }) => key === this.key);
     const order = [...this.all.slice(here + 1), ...this.all.slice(0, Math.max(0, here))];
     const next = order.find(({ key }) => this.done[key] !== "solved") ?? order[0];
-    if (next) this.on.open(next.key);
+    if (next) this.on.open(next);
   }
 
   draw(view) {

@@ -4,10 +4,11 @@ import { CustomRules } from "./custom.js";
 import { COLOURS } from "./geometry.js";
 import { $, disc, make, readStore, writeStore } from "./html.js";
 
+const SLOW_SECONDS = 2;  // a move that takes longer is told before
 const CUSTOM = "custom";  // where presets have their number
 
 export class Setup {
-  // on has start(fields of a `new` message, size of the board), and check(rules), whose answer comes to `checked`.
+  // on has start(fields of a game's copy), and check(rules), which returns rules to choose or throws what is wrong.
   constructor(on) {
     this.dialog = $("#setup");
     this.presets = [];
@@ -20,7 +21,7 @@ export class Setup {
     $("#setup form").addEventListener("submit", (event) => {
       event.preventDefault();
       this.dialog.close();
-      on.start(this.read(), this.preset.size);
+      on.start(this.read());
     });
   }
 
@@ -46,7 +47,7 @@ export class Setup {
     if (this.isCustom) this.custom.fill(this.chosen.all);
     else this.chosen = this.presets[Number($("#setup-rules").value)];
     $("#custom").hidden = !this.isCustom;
-    $("#setup-start").disabled = this.isCustom;
+    $("#setup-start").disabled = this.isCustom && !this.custom.choice;
     this.drawSeats();
   }
 
@@ -58,9 +59,8 @@ export class Setup {
     this.drawSeats();
   }
 
-  checked(message) { this.custom.checked(message); }
-
   open() {
+    this.drawSeats();  // How long a level takes may be known by now.
     this.dialog.showModal();
     $("#setup-start").focus();
   }
@@ -81,7 +81,11 @@ export class Setup {
     const searches = machine.levels.map((level) => level.simulations);
     const measured = machine.levels.some((level) => level.rating)
       ? `Elo 0 is the player ${machine.zero}; ± is the 95 % interval.` : "The strength of its levels is not measured.";
-    $("#setup-machine").textContent = `The machine is ${machine.name}: ${searches[0]} to ${searches.at(-1)} simulations a move. ${measured}`;
+    const slow = machine.levels.filter((level) => machine.secondsOf(level.simulations) >= SLOW_SECONDS);
+    const times = slow.map(({ name, simulations }) => `${name} ${Math.round(machine.secondsOf(simulations))} s`);
+    const waits = times.length ? ` On this machine a move takes about: ${times.join(", ")}.` : "";
+    $("#setup-machine").textContent =
+      `The machine is ${machine.name}: ${searches[0]} to ${searches.at(-1)} simulations a move. ${measured}${waits}`;
   }
 
   drawClock() { $("#setup-times").hidden = !$("#setup-clock").checked; }
@@ -108,8 +112,7 @@ export class Setup {
   }
 }
 
-export function levelText(level) {
-  const { name, rating } = level;
+export function levelText({ name, rating }) {
   if (!rating) return name;
   const margin = Math.round(Math.max(rating.high - rating.elo, rating.elo - rating.low));
   return `${name} · Elo ${rating.elo}${margin ? ` ± ${margin}` : ""}`;

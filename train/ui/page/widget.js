@@ -1,35 +1,87 @@
-// The board in a notebook: the page's board and its panels, told by the widget's Python side.
+// The board in a notebook: the page's game, board and panels. Python answers for the engine, and plays moves of its own by
+// the copy of the game that both keep.
 
+import { EngineClient } from "./engine_client.js";
 import { COLOURS } from "./geometry.js";
 import { make } from "./html.js";
-import { drawMoves, readTree, step } from "./moves.js";
+import { Machine } from "./machine.js";
+import { drawMoves, step } from "./moves.js";
 import * as panels from "./panels.js";
 import { Picker } from "./picker.js";
+import { readCopy, writeCopy } from "./saving.js";
+import { activityOf, viewOf } from "./view.js";
 
 const NEW_GAME = "New game", LEVEL = "level of the machine", SEAT = "who begins";
 
-class Game {
-  constructor(model, element) {
+// The game of a widget, which all its views show.
+class Table {
+  constructor(model) {
     this.model = model;
-    this.nodes = new Map();
+    this.views = new Set();
+    const client = new EngineClient((opened) => {
+      model.on("msg:custom", (message) => opened.received(message));
+      opened.connected((request) => model.send({ text: JSON.stringify(request) }));
+    });
+    this.machine = new Machine(client, model.get("choices"));
+    model.on("change:copy", () => this.take());
+    this.take();
+  }
+
+  // Takes what Python has made of the game.
+  take() {
+    const copy = this.model.get("copy");
+    if (this.game && JSON.stringify(copy) === this.kept) return;
+    this.kept = JSON.stringify(copy);
+    this.show(readCopy(copy, this.machine), copy.revision);
+  }
+
+  show(game, revision) {
+    this.game?.close();
+    Object.assign(this, { game, revision });
+    game.open(() => this.changed());
+    this.changed();
+  }
+
+  begin(seats) {
+    this.show(readCopy({ rules: this.game.tree.rules, seats, evaluates: this.game.evaluates }, this.machine), this.revision);
+  }
+
+  changed() {
+    const copy = { ...writeCopy(this.game), revision: this.revision }, text = JSON.stringify(copy);
+    if (text !== this.kept) {
+      this.kept = text;
+      this.model.set("copy", copy);
+      this.model.save_changes();
+    }
+    for (const view of this.views) view.onGame();
+  }
+}
+
+class View {
+  constructor(table, element) {
+    this.table = table;
     this.build(element);
-    this.changed = () => this.onView();
-    this.told = (message) => this.onMessage(message);
     this.timer = setInterval(() => this.tick(), 500);
-    model.on("change:view", this.changed);
-    model.on("msg:custom", this.told);
-    this.onView();
+    table.views.add(this);
+    this.onGame();
   }
 
   close() {
     clearInterval(this.timer);
-    this.model.off("change:view", this.changed);
-    this.model.off("msg:custom", this.told);
+    this.table.views.delete(this);
   }
 
-  get view() { return this.model.get("view"); }
-
-  send(type, fields = {}) { this.model.send({ type, ...fields }); }
+  // Does what somebody asks of the game, or says why it cannot be done.
+  act(action) {
+    try {
+      action(this.table.game);
+    } catch (error) {
+      this.picker.refuse();
+      this.draw();
+      this.error.textContent = error.message;
+      this.error.hidden = false;
+    }
+  }
 
   // The parts, from the board on the left to the moves on the right.
 
@@ -38,7 +90,7 @@ class Game {
     svg.setAttribute("role", "group");
     svg.setAttribute("aria-label", "board; arrow keys go from cell to cell, Enter picks, Escape steps back");
     this.picker = new Picker(svg, {
-      play: (move) => this.send("play", { node: this.view.current, move }), changed: () => this.draw(),
+      play: (move) => this.act((game) => game.play(move)), changed: () => this.draw(),
       say: (text) => { this.says.textContent = text; }, status: () => this.status.textContent,
     });
     this.status = make("p", { class: "status" });
@@ -63,13 +115,13 @@ class Game {
   }
 
   buildButtons() {
-    const button = (words, title, onclick) => make("button", { title, onclick }, words);
+    const button = (words, title, action) => make("button", { title, onclick: () => this.act(action) }, words);
     this.undo = button("Undo pick", "undo the last pick (Escape)", () => this.picker.undo());
-    this.takeBack = button("Take back", "take back to your last move", () => this.send("takeback"));
-    this.hint = button("Hint", "show good moves", () => this.send("hint"));
+    this.takeBack = button("Take back", "take back to your last move", (game) => game.takeBack());
+    this.hint = button("Hint", "show good moves", (game) => game.askHint());
     this.show = button("Evaluation", "each player's chance to win, and the expected territory",
-      () => this.send("show", { evaluation: !this.view.evaluates }));
-    this.resign = button("Resign", "give the game up", () => this.send("resign"));
+      (game) => game.showEvaluation(!game.evaluates));
+    this.resign = button("Resign", "give the game up", (game) => game.resign());
     return make("div", { class: "row" }, this.undo, this.takeBack, this.hint, this.show, this.resign);
   }
 
@@ -79,40 +131,28 @@ class Game {
       make("button", { title, "aria-label": title, onclick: () => this.go(way) }, sign)));
   }
 
-  // What Python tells.
-
-  onView() {
-    const { view } = this, before = this.drawn;
-    if (!view?.position) return;
-    const isNew = !before || before.game !== view.game;
-    this.picker.show(view, !isNew && before.current === view.current);
-    this.received = performance.now();
-    this.nodes = readTree(view);
-    if (isNew) this.drawChoices();
-    this.drawn = view;
-    this.draw();
-  }
-
-  onMessage(message) {
-    if (message.type !== "error") return;
-    this.picker.refuse();
-    this.draw();
-    this.error.textContent = message.error;
-    this.error.hidden = false;
-  }
-
   // Drawing.
+
+  onGame() {
+    const before = this.view, { game } = this.table, view = viewOf(game, "");
+    this.picker.show(view, this.game === game && before.current === view.current);
+    this.view = view;
+    if (this.game !== game) this.drawChoices();
+    this.game = game;
+    this.error.hidden = true;
+    this.draw();
+  }
 
   draw() {
     const { view } = this, { evaluation } = view, ideas = panels.hintsOf(view);
-    this.error.hidden = true;
     this.picker.draw({ ideas, owners: view.evaluates && !view.position.isOver ? evaluation?.owners : null });
     panels.drawPlayers(this.players, view, view.evaluates ? view.result ?? evaluation?.chances : null);
     panels.drawIdeas(this.ideas, view, ideas, {
       play: (move) => this.picker.play(move), preview: (idea) => this.picker.board.preview(idea),
     });
-    drawMoves(this.moves, view, this.nodes, {
-      go: (node) => this.send("go", { node }), remove: (node) => this.send("remove", { node }), showsChances: view.evaluates,
+    drawMoves(this.moves, view, {
+      go: (node) => this.act((game) => game.go(node)), remove: (node) => this.act((game) => game.remove(node)),
+      showsChances: view.evaluates,
     });
     this.end.hidden = !view.end;
     if (view.end) panels.drawEnd(this.end, view);
@@ -121,45 +161,42 @@ class Game {
     this.status.textContent = view.error || `${earlier}${view.status}`;
     this.advice.textContent = this.picker.advice;
     this.undo.disabled = !this.picker.hasPick;
-    this.takeBack.disabled = view.nodes.length < 2;
+    this.takeBack.disabled = view.nodes.size < 2;
     this.hint.disabled = view.position.isOver;
     this.resign.disabled = view.isOver;
     this.show.setAttribute("aria-pressed", view.evaluates);
     this.tick();
   }
 
-  tick() {
-    if (this.drawn) panels.drawActivity(this.activity, this.view.activity, (performance.now() - this.received) / 1000);
-  }
+  tick() { panels.drawActivity(this.activity, activityOf(this.table.game)); }
 
   drawChoices() {
-    const { view } = this, levels = this.model.get("levels"), options = (words, chosen) => words.map((word, index) =>
-      make("option", { value: index, selected: index === chosen }, word));
-    const machine = view.seats.find((seat) => seat !== "person");
-    const person = Math.max(0, view.seats.indexOf("person"));
-    this.level.replaceChildren(...levels.map((level) =>
-      make("option", { value: level, selected: level === machine }, level)));
-    this.seat.replaceChildren(...options(view.seats.map((_, player) => `you are ${COLOURS[player]}`), person));
+    const { seats } = this.view, { levels } = this.table.machine.choices;
+    const machine = seats.find((seat) => seat !== "person"), person = Math.max(0, seats.indexOf("person"));
+    this.level.replaceChildren(...levels.map(({ name }) => make("option", { value: name, selected: name === machine }, name)));
+    this.seat.replaceChildren(...seats.map((_, player) =>
+      make("option", { value: player, selected: player === person }, `you are ${COLOURS[player]}`)));
   }
 
   onNew() {
-    const { rules } = this.view, own = Number(this.seat.value);
-    const seats = this.view.seats.map((_, player) =>
-      player === own ? "person" : this.level.value);
-    this.send("new", { rules: rules.fields, seats });
+    const own = Number(this.seat.value);
+    this.table.begin(this.view.seats.map((_, player) => (player === own ? "person" : this.level.value)));
   }
 
   go(way) {
-    const node = step(this.view, this.nodes, way);
-    if (node !== null) this.send("go", { node });
+    const node = step(this.view, way);
+    if (node !== null) this.act((game) => game.go(node));
   }
 }
+
+const tables = new WeakMap();
 
 function render({ model, el }) {
   const element = make("div");
   el.append(element);
-  const game = new Game(model, element);
-  return () => game.close();
+  if (!tables.has(model)) tables.set(model, new Table(model));
+  const view = new View(tables.get(model), element);
+  return () => view.close();
 }
 
 export default { render };
