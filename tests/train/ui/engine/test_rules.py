@@ -41,7 +41,7 @@ def compare(engine, seed: int, count: int, grid: int, rules: Rules) -> int:
     shown = harness.replay([rules] * count, answer["actions"], grid=grid)
     owned = bitboard.to_mask(_owned(shown.state), grid)
     owners = np.where(owned.any(axis=2), owned.argmax(axis=2), -1)
-    walls = walls_of_words(shown.state.position.walls, grid)  # [T, B, P, 2, N]
+    walls = walls_of_words(np.asarray(shown.state.position.walls), grid)  # [T, B, P, 2, N]
     builders = np.where(walls.any(axis=2), walls.argmax(axis=2), -1)
     position = shown.state.position
     plies = 0
