@@ -12,7 +12,7 @@ from train.loop.boards import rules_of_board, variants_of
 from train.loop.iterations import Iteration, iterations
 from train.loop.programs import TrainState
 from train.loop.reporting import OpenRun, save, say_next, say_saved
-from train.loop.run_directory import GAME_FILE, GAME_TEXT_FILE
+from train.loop.run_directory import GAME_FILE, GAME_TEXT_FILE, naming_last_good
 from train.runtime.devices import any_process, is_first_process
 from train.runtime.files import replace_text
 from train.runtime.interrupts import interrupts
@@ -54,9 +54,13 @@ def to_end(steps: Generator[Iteration, None, None], finish: Callable[[Iteration]
         show = now.run.display.note
         with interrupts(_ANSWER, show=show, has_work=True) as is_interrupted:
             for now in steps:
-                # All processes ask at this point, so all stop after the same iteration.
-                if any_process(is_interrupted()):
-                    save(now.run, now.state, now.row)
+                # What fails here is no error of the generator, which names its own.
+                with naming_last_good(now.run.directory):
+                    # All processes ask at this point, so all stop after the same iteration.
+                    stops = any_process(is_interrupted())
+                    if stops:
+                        save(now.run, now.state, now.row)
+                if stops:
                     say_saved(now.run, now.state)
                     return False
         return finish(now)

@@ -22,6 +22,7 @@ from train.game import PRESETS, Channel, Precomputed, State, channels, initial_s
 from train.network.config import NetworkConfig
 from train.network.restnet import Network, Output, Variables, make_network, mover_first
 from train.network.slots import POLICY_PLANES
+from train.runtime.devices import backend
 from train.runtime.errors import UsageError
 
 CUSTOM = "custom"
@@ -33,7 +34,8 @@ Observe = Callable[[State, Precomputed | None], jax.Array]
 
 
 def network_for(config: NetworkConfig, players: int, *, size: int = _SIZE) -> Network:
-    """The network of a config for that number of players; equal arguments give the same object.
+    """The network of a config for that number of players; equal arguments give the same object, as
+    long as programs are traced for one platform.
 
     Args:
       config: of the network.
@@ -43,11 +45,12 @@ def network_for(config: NetworkConfig, players: int, *, size: int = _SIZE) -> Ne
     Raises:
       UsageError: it is a network of one's own that this process has not been told.
     """
-    return _network(config, players, size if config.custom else _SIZE)
+    return _network(config, players, size if config.custom else _SIZE, backend())
 
 
 @functools.cache
-def _network(config: NetworkConfig, players: int, size: int) -> Network:
+def _network(config: NetworkConfig, players: int, size: int, platform: str) -> Network:
+    del platform  # which decides the type of its numbers
     shown = channels_of(config, players)
     if not config.custom:
         return make_network(config, shown)

@@ -52,6 +52,7 @@ from train.network import (
     observer_for,
     slot_logits,
 )
+from train.runtime.devices import backend
 from train.runtime.fields import Count, Positive
 from train.search.tree import Step
 
@@ -111,11 +112,12 @@ def make_evaluator(network: Network, observe_state: Observe) -> Evaluator:
 
 def evaluator_for(config: NetworkConfig, rules: Rules) -> Evaluator:
     """The evaluator of a config's network for these rules; the same object for equal shapes."""
-    return _evaluator(config, rules.players, rules.size if config.custom else 0)
+    return _evaluator(config, rules.players, rules.size if config.custom else 0, backend())
 
 
 @functools.cache
-def _evaluator(config: NetworkConfig, players: int, size: int) -> Evaluator:
+def _evaluator(config: NetworkConfig, players: int, size: int, platform: str) -> Evaluator:
+    del platform  # which decides the type of the network's numbers
     return make_evaluator(network_for(config, players, size=size), observer_for(config))
 
 

@@ -20,7 +20,7 @@ from train.loop.batches import sample
 from train.loop.boards import variants_of
 from train.loop.stages import simulations_of
 from train.loop.tables import tables_of
-from train.runtime.devices import all_devices
+from train.runtime.devices import all_devices, tracing_for
 from train.search.search import cast_own_weights
 
 PLATFORMS = ("cuda", "tpu")
@@ -29,9 +29,11 @@ FORBIDDEN = ("callback", "infeed", "outfeed", "send", "recv", "f64", "complex<")
 
 
 @pytest.fixture
-def on_an_accelerator(monkeypatch):
-    """Programs are traced as they are where the default backend is no CPU."""
-    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+def on_an_accelerator():
+    """Programs are traced as they are where the default backend is no CPU; other tests find none of
+    these traces."""
+    with tracing_for("gpu"):
+        yield
 
 
 def _assert_runs_alone(text: str) -> None:
