@@ -266,9 +266,10 @@ def test_a_player_is_measured_in_a_file(late_file, tmp_path):
     assert "plies left" in said.out
 
 
-def test_the_old_command_is_an_option_of_accuracy(recorded, tmp_path):
+def test_positions_are_proven_by_an_option_of_accuracy(recorded, tmp_path):
     games, out = tmp_path / "games.jsonl", tmp_path / "late.jsonl"
     records.write(games, recorded.records)
-    said = command("late", "--positions", "1", games, f"--out={out}", "--max-plies-left", "2")
-    assert said.code == 0 and "late is now python -m train accuracy" in said.err
+    words = ["--positions", "1", "--max-plies-left", "2"]
+    said = command("accuracy", "--prove", games, "--late", out, *words)
+    assert (said.code, said.err) == (0, "")
     assert "late positions proven" in said.out and read_late(out)
