@@ -126,12 +126,13 @@ REFUSED = [
     ("review nowhere.jsonl", "nowhere.jsonl"),
     ("review wallzero-4stone", "no move"),
     ("review 'B6->B6'", "B6->B6"),
-    ("accuracy --late x --seed 3", "late"),
-    ("accuracy --prove games.jsonl --late games.jsonl", "line"),  # what it goes on with may hold no game
+    ("accuracy --late x", "x"),
+    # What it goes on with may hold no game.
+    ("accuracy --prove games.jsonl --late games.jsonl", "line"),
     (f"export {SHIPPED} model --matches .", "directory"),
     ("elo random --cache .", "directory"),
     (f"inspect ownership {SHIPPED} hkoi --ply 0 --out a.svg", "ended"),
-    (OWNERSHIP.replace(" ", " hkoi ", 1), "ended"),
+    (OWNERSHIP.replace("ownership", "ownership hkoi"), "ended"),
     (OWNERSHIP, SHIPPED),
     # Files to write.
     ("inspect attention nowhere A1 --cell A1", "--out"),
