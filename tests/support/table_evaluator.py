@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from train.network import MASKED
-from train.search.evaluator import Evaluation, legal_slots
+from train.search.evaluator import Evaluation, legal_slots_of
 from wallgo_jax.board import bitboard
 from wallgo_jax.game.state import State
 
@@ -25,7 +25,7 @@ def _constants(places: jax.Array) -> jax.Array:
 def evaluate(variables: Any, states: State, analysis: Any = None) -> Evaluation:
     """An evaluator of states [B]."""
     del variables, analysis
-    legal = legal_slots(states, None)
+    legal = legal_slots_of(states, None)
     logits, values = jax.vmap(_look)(states)
     return Evaluation(jnp.where(legal, logits, MASKED), values)
 

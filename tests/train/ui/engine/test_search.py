@@ -33,8 +33,8 @@ _OPTIONS = {
 
 def options_of(config: SearchConfig) -> dict:
     """The options as a card has them."""
-    names = ("value_scale", "visit_offset", "rescale_values", "least_spread")
-    return {name: getattr(config, name) for name in names}
+    names = ("value_scale", "visit_offset", "rescale_values")
+    return {name: getattr(config, name) for name in names} | {"least_spread": config.spread}
 
 
 @functools.partial(jax.jit, static_argnums=0)
