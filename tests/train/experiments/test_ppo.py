@@ -111,7 +111,7 @@ def test_it_learns(pool_every):
     options = OPTIONS._replace(entropy=0.01, pool_every=pool_every)
     state, (_, _, games, positions) = ppo._learn(config, options, 0, lambda done: None)
     assert games > 1000 and positions == options.iterations * 64 * 16
-    raw = network_player("raw", state.player, config, tiny.RULES)
+    raw = network_player("raw", state.weights, config, tiny.RULES)
     players = raw, make_player("random", tiny.RULES)
     result = play_match(players, tiny.RULES, MatchOptions(200, 200), key=jax.random.key(0))
     assert result.wins > 125
