@@ -50,7 +50,8 @@ FORMATS = {f"wallgo_jax/{name}" for name in ("formats", "notation", "view", "ren
 """How games are written and shown, which they may take as it is."""
 WITHOUT_JAX = {("train/network/config.py", "wallgo_jax/planes.py")}
 """A config is checked before JAX is loaded, which the game needs."""
-LEAVES, USERS = ("train/bench", "train/experiments"), ("train/api", "train/cli")
+LEAVES = ("train/bench", "train/experiments", "wallgo_jax/cli")
+USERS = ("train/api", "train/cli", "wallgo_jax/__main__")
 """Folders that nothing is built on, and those that may import them."""
 FACE = "train/__init__"
 """The lowest module of the learner shows names of higher ones, which it imports when they are used;
@@ -102,6 +103,7 @@ PLANTED = {
     "def f():\n    import wallgo_jax.env": ("wallgo_jax/game/x.py", "game imports wallgo_jax/env"),
     "import importlib as a\na.import_module('train')": ("wallgo_jax/board/x.py", "imports train"),
     "from train.bench import suite": ("train/ui/x.py", "imports train/bench, which only"),
+    "from wallgo_jax.cli import parsing": ("train/arena/x.py", "wallgo_jax/cli, which only"),
     "from train import Run": ("train/loop/training.py", "train/loop uses a name of train"),
     "from . import y": ("train/runtime/x.py", "a circle: train/runtime"),
     "from train.config import RunConfig": ("train/game.py", "train/game imports train/config"),

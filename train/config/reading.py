@@ -24,7 +24,7 @@ from train.config.run import CONFIG_FILE, OWN_FIELD, RunConfig
 from train.functions import refuse_functions
 from train.runtime.errors import UsageError, usage_errors, validation_errors
 from train.runtime.files import read_json, read_toml
-from wallgo_jax.cli.docstrings import docstring_of
+from wallgo_jax.formats.docstrings import docstring_of
 from wallgo_jax.formats.near_names import did_you_mean
 from wallgo_jax.game.rules import PRESETS, Rules, name_of
 

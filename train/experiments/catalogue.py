@@ -28,7 +28,7 @@ from train.experiments.lib.pages import PAGE, Report, write_report
 from train.experiments.lib.scales import Scales
 from train.experiments.lib.work import TaskMaker, Work
 from train.runtime.files import check_writable, locked
-from wallgo_jax.cli.docstrings import docstring_of
+from wallgo_jax.formats.docstrings import docstring_of
 
 EXPERIMENTS: Mapping[str, Callable[[Work], Report]] = {
     "features": features.report,

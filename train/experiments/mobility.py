@@ -42,7 +42,7 @@ from train.search.report import make_reporting_search
 from train.solver.exact_player import tables_of
 from train.solver.positions import reachable_levels
 from train.solver.tablebase import value_of
-from wallgo_jax.cli.docstrings import docstring_of
+from wallgo_jax.formats.docstrings import docstring_of
 from wallgo_jax.game.state import State
 
 _AHEAD = tuple(f"ahead_{turns}" for turns in range(1, TURNS + 1))

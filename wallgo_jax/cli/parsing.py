@@ -15,7 +15,7 @@ import tyro
 
 from wallgo_jax._version import __version__
 from wallgo_jax.cli import help_page
-from wallgo_jax.cli.docstrings import docstring_of
+from wallgo_jax.formats.docstrings import docstring_of
 from wallgo_jax.formats.near_names import did_you_mean
 
 _HELP = ("-h", "--help")

@@ -17,9 +17,9 @@ from train.config.run import HeuristicConfig
 from train.network import NetworkConfig, Variables
 from train.players import heuristics
 from wallgo_jax import observation
-from wallgo_jax.cli.sources import SourceRequest
 from wallgo_jax.drawing.theme import LIGHT
 from wallgo_jax.formats import records
+from wallgo_jax.formats.sources import SourceRequest
 from wallgo_jax.game.rules import PRESETS, Rules
 from wallgo_jax.notation import parse_moves
 from wallgo_jax.view.game_replay import Game, replay_moves

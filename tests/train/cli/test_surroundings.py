@@ -20,9 +20,8 @@ from train.config import read_config
 from train.ratings import results_cache
 from train.runtime import devices, files
 from train.runtime.files import CannotWriteError
-from wallgo_jax.cli import docstrings
 from wallgo_jax.cli.parsing import open_missing_streams
-from wallgo_jax.formats import records
+from wallgo_jax.formats import docstrings, records
 
 
 @pytest.fixture
@@ -126,7 +125,7 @@ def test_a_platform_that_is_not_there_is_told_in_a_line(tmp_path, platform):
 WITHOUT_DOCSTRINGS = """
 import sys
 from train.__main__ import main
-from wallgo_jax.cli import docstrings
+from wallgo_jax.formats import docstrings
 assert False, "asserts are on"
 for line in sys.argv[1:]:
     main(line.split())

@@ -1,4 +1,4 @@
-"""Reads the source that a command names: a preset, a file or a game written out.
+"""Reads games and positions from where they are: a preset, a file or a game written out.
 
 A source is `-` (standard input), a preset's name, a file, or the game itself. Text is a record
 file, an HKOI code or several, one a line, a position diagram or moves in human notation; how it
@@ -42,7 +42,7 @@ class LoadedGame(NamedTuple):
 
 
 class SourceRequest(NamedTuple):
-    """The options that say where a command finds its games.
+    """Where games are found, and how they are read.
 
     Attributes:
       source: as the module says.
