@@ -4,7 +4,6 @@ the disk in one line."""
 import contextlib
 import datetime
 import errno
-import fcntl
 import gzip
 import json
 import math
@@ -29,6 +28,8 @@ _NAMES = (
 )
 _EXPECTED = {getattr(errno, name) for name in _NAMES if hasattr(errno, name)}
 """Reasons that lie with the machine or the path, not with this program; no system has them all."""
+_UNREADABLE = " "
+"""A lock's file begins with it: Windows locks the first byte, which nobody else then reads."""
 
 
 class CannotWriteError(UsageError):
@@ -294,7 +295,7 @@ def locked(directory: Path) -> Iterator[None]:
                     break  # else its holder has removed it
             now = datetime.datetime.now().astimezone().isoformat(sep=" ", timespec="seconds")
             file.truncate(0)
-            file.write(f"{_holder()}{now}")
+            file.write(f"{_UNREADABLE}{_holder()}{now}")
             file.flush()
         try:
             yield
@@ -312,20 +313,24 @@ def _holder() -> str:
 
 def _lock(file: IO[str], directory: Path) -> None:
     """Lock an open file."""
+    from filelock import lock_descriptor
+
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        file.seek(0)
-        holder = file.read()
-        if holder.startswith(_holder()):
-            raise UsageError(
-                f"{directory}: in use by this process ({holder}), where a run is open: "
-                "`run.close()` saves it and leaves the directory"
-            ) from None
-        raise UsageError(
-            f"{directory}: in use by {holder or 'another process'}; wait for it or stop it, "
-            "or choose another --name"
-        ) from None
+        is_ours = lock_descriptor(file.fileno(), blocking=False)
     except OSError as error:
         reason = reason_of(error)
         tell(f"{directory}: cannot be locked ({reason}): start no second run")
+        return
+    if is_ours:
+        return
+    file.seek(len(_UNREADABLE))
+    holder = file.read()
+    if holder.startswith(_holder()):
+        raise UsageError(
+            f"{directory}: in use by this process ({holder}), where a run is open: "
+            "`run.close()` saves it and leaves the directory"
+        )
+    raise UsageError(
+        f"{directory}: in use by {holder or 'another process'}; wait for it or stop it, "
+        "or choose another --name"
+    )

@@ -21,8 +21,10 @@ TOGETHER = 1.0
 """Signals within this many seconds are one request: a terminal that closes sends two or three
 SIGHUPs, and `timeout` sends two SIGTERMs."""
 _STDOUT, _STDERR = 1, 2
-_FOR_USERS = getattr(signal, "SIGUSR1", None)  # Windows has none.
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, *filter(None, [_FOR_USERS]))
+# Windows has neither of the two.
+_HANGUP = getattr(signal, "SIGHUP", None)
+_FOR_USERS = getattr(signal, "SIGUSR1", None)
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, *filter(None, [_HANGUP, _FOR_USERS]))
 
 
 class StopRequest:
@@ -45,7 +47,7 @@ class StopRequest:
         """Answer a signal; this is its handler."""
         now, before = time.monotonic(), self._came_at
         self._came_at = now if before is None else before
-        if signum == signal.SIGHUP:
+        if signum == _HANGUP:
             # The terminal is gone; more of them come until the process has ended.
             signal.signal(signum, signal.SIG_IGN)
             # Output that went to the terminal goes nowhere from here on.
@@ -61,7 +63,7 @@ class StopRequest:
                 # Not print: the signal may have come in the middle of one.
                 with contextlib.suppress(OSError):
                     os.write(_STDOUT, f"{text}\n".encode())
-        elif before is None or (signum != signal.SIGHUP and now - before > TOGETHER):
+        elif before is None or (signum != _HANGUP and now - before > TOGETHER):
             raise KeyboardInterrupt
 
 
@@ -100,7 +102,7 @@ def interrupts(
 
 def _is_free(number: signal.Signals, handler: Any) -> bool:
     """Whether a signal with this handler may get another one for a while."""
-    if number == signal.SIGHUP:
+    if number == _HANGUP:
         return handler != signal.SIG_IGN
     is_own = isinstance(getattr(handler, "__self__", None), StopRequest)
     return number != _FOR_USERS or is_own or handler == signal.SIG_DFL

@@ -1,7 +1,6 @@
 """Errors of writing files in one line, names of run directories, the lock on a directory."""
 
 import errno
-import fcntl
 import os
 import re
 import select
@@ -9,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import filelock
 import pytest
 
 from tests.support.refusals import refusal
@@ -181,9 +181,9 @@ def test_a_killed_process_holds_nothing(tmp_path):
         other.kill()
         other.communicate()
     left = tmp_path / ".a.lock"
-    assert left.read_text().startswith(f"process {other.pid} on ")
+    assert left.read_text().startswith(f" process {other.pid} on ")
     with files.locked(directory):
-        assert left.read_text().startswith(f"process {os.getpid()} on ")
+        assert left.read_text().startswith(f" process {os.getpid()} on ")
     assert not left.exists()
 
 
@@ -218,10 +218,10 @@ def test_a_file_that_its_holder_removed_is_not_taken(tmp_path, monkeypatch):
 
 
 def test_a_file_system_without_locks_is_told(tmp_path, monkeypatch, capsys):
-    def refuse(*args):
+    def refuse(*args, **options):
         raise OSError(errno.ENOLCK, "No locks available")
 
-    monkeypatch.setattr(fcntl, "flock", refuse)
+    monkeypatch.setattr(filelock, "lock_descriptor", refuse)
     with files.locked(tmp_path / "a"):
         pass
     (line,) = capsys.readouterr().err.splitlines()
