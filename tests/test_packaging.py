@@ -145,6 +145,11 @@ def test_without_the_learner_imports_and_programs_say_what_to_install(without_fl
         assert (told.returncode, told.stderr, told.stdout) == (2, f"error: {MISSING}\n", "")
 
 
+def test_every_module_is_imported_where_there_is_no_posix():
+    told = python("-m", "tests.support.import_all", "--without-posix")
+    assert told.returncode == 0, told.stderr
+
+
 def test_the_game_needs_no_learner(without_flax):
     assert python("-c", "import wallgo_jax; wallgo_jax.make", path=without_flax).returncode == 0
 
