@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.learner import tiny
 from tests.support.refusals import refusal
-from train.config import config_from_dict, read_config, read_saved_config
+from train.config import RunConfig, config_from_dict, read_config, read_saved_config
 
 TRIO = "--rules.players 3 --rules.order '[0, 1, 2]' --learner.value_mix 0.5"
 MIXED = "--rules hkoi,wallzero-empty"
@@ -19,6 +19,9 @@ OVERRIDES = [
     ("--learner.weights.valu 1", "learner.weights.value?"),
     ("--rules.sise 3", "size"),
     ("--mix '[]'", "mix"),
+    # Keys that are gone.
+    ("--loops_in_graphs true", "loops_in_graphs: is gone"),
+    ("--loops-in-graphs 0", "loops_in_graphs: is gone"),
     # Words that are not options.
     ("extra", "extra"),
     ("--seed 1 2", "'2'"),
@@ -167,6 +170,10 @@ def test_wrong_saved_configs(tmp_path, text, word):
     assert str(path) in message
     assert names(message, word)
     assert "directory" in refusal(read_saved_config, path)
+
+
+def test_a_saved_config_may_hold_a_key_that_is_gone_at_its_off_value():
+    assert config_from_dict({"loops_in_graphs": False}, where="config") == RunConfig()
 
 
 def test_complaint_opens_with_where():

@@ -213,7 +213,10 @@ class MatchResult:
 
 def wilson_interval(rate: float, games: int, z: float = Z_95) -> tuple[float, float]:
     """Wilson's score interval of a rate over independent games (Wilson, "Probable Inference, the
-    Law of Succession, and Statistical Inference", 1927)."""
+    Law of Succession, and Statistical Inference", 1927).
+
+    scipy's takes whole numbers of wins alone; here a draw counts as a part of one.
+    """
     if games == 0:
         return 0.0, 1.0
     spread = z * z / games

@@ -97,7 +97,7 @@ class Bench:
         from train.runtime.devices import set_gpu_flags
 
         config, names = read_config(self.config, overrides), options.names_in(self.what)
-        set_gpu_flags(deterministic=config.deterministic, loops_in_graphs=config.loops_in_graphs)
+        set_gpu_flags(deterministic=config.deterministic)
         for name, measure in zip(ALONE, (self._strength, self._engine, self._compile), strict=True):
             if name in names:
                 own = f"--trained {self.trained}" if self.trained else f"--what {ENGINE}"

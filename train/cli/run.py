@@ -38,8 +38,8 @@ _Runs = Annotated[Path, arg("FOLDER"), without("resume")]
 class Run:
     """Train by self-play, evaluate, and print the table. Any key of the config can be changed:
     --some.key value; `python -m train config` lists them with their meanings. A run that goes on
-    (--resume) may change iterations, deterministic, loops_in_graphs and keys of evaluation,
-    checkpoint, heuristics, tracking."""
+    (--resume) may change iterations, deterministic and keys of evaluation, checkpoint, heuristics,
+    tracking."""
 
     EXAMPLES = (
         "run configs/cpu.toml --seed 1 --network.width 64",

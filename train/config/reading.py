@@ -29,6 +29,8 @@ from wallgo_jax.formats.near_names import did_you_mean
 from wallgo_jax.game.rules import PRESETS, Rules, name_of
 
 _ADAPTER = pydantic.TypeAdapter(RunConfig)
+_GONE = {"loops_in_graphs": False}
+"""Keys that configs had once, with the value at which one that was saved loads on."""
 
 
 def read_config(path: str | Path | None, overrides: Sequence[str] = ()) -> RunConfig:
@@ -78,6 +80,11 @@ def change_config(config: RunConfig, overrides: Sequence[str]) -> RunConfig:
 
 def config_from_dict(fields: Mapping[str, Any], *, where: str) -> RunConfig:
     """A config from nested tables; the message of a `UsageError` begins with `where`."""
+    if isinstance(fields, Mapping):  # JSON of a damaged file may hold anything
+        for key in _GONE.keys() & fields.keys():
+            if fields[key] is not _GONE[key]:
+                raise UsageError(f"{where}: {key}: is gone, as it gained nothing; leave it out")
+        fields = {key: value for key, value in fields.items() if key not in _GONE}
     try:
         config = _ADAPTER.validate_python(fields)
     except pydantic.ValidationError as error:

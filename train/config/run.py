@@ -188,8 +188,6 @@ class RunConfig:
       deterministic: take only operations of a GPU whose results are the same in every run, so that
         a resumed run equals an uninterrupted one bit for bit there, too; they are slower. CPUs need
         no such choice.
-      loops_in_graphs: put loops into the graphs of an NVIDIA GPU, which then reads their conditions
-        itself; `docs/speed.md` says why it is off. XLA_FLAGS of your own take precedence.
     """
 
     name: Annotated[str, AfterValidator(_check_name)] = "quickstart"
@@ -200,7 +198,6 @@ class RunConfig:
     start_weights: str = ""
     init_from: str = ""
     deterministic: bool = False
-    loops_in_graphs: bool = False
     network: NetworkConfig = dataclasses.field(
         default_factory=lambda: NetworkConfig(blocks="W", planes="BTRD", destination_head=True)
     )

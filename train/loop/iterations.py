@@ -117,7 +117,7 @@ def iterations(
         or do not fit; it needs more memory than there is; a loss or gradient is NaN or infinite,
         which names the last good checkpoint. An error of matches comes once the iteration is saved.
     """
-    set_gpu_flags(deterministic=config.deterministic, loops_in_graphs=config.loops_in_graphs)
+    set_gpu_flags(deterministic=config.deterministic)
     is_quiet = is_quiet or not is_first_process()
     with contextlib.ExitStack() as stack:
         if is_first_process():

@@ -39,11 +39,6 @@ _HEARTBEAT = 30  # seconds without a sign of life after which a process counts a
 _LOST = ("gloo", "nccl", "connection closed", "connection reset", "heartbeat", "socket closed")
 _PATIENCE = 24 * 3600  # seconds that processes wait at the end for the first to play its matches
 _DETERMINISTIC = "--xla_gpu_deterministic_ops=true"
-_GRAPHS_FLAG = "--xla_gpu_enable_command_buffer"
-_LOOPS_IN_GRAPHS = f"{_GRAPHS_FLAG}=+WHILE"
-_KNOWN = (0, 10), (0, 12)
-"""First and last version of JAX whose XLA is known to take the flag: one that it does not know
-ends the process."""
 EVERYWHERE = PartitionSpec()
 BY_BOARD = PartitionSpec(AXIS)  # [B, ...] or [N, ...]
 ROWS_BY_BOARD = PartitionSpec(None, AXIS)  # [R, B, ...]
@@ -242,42 +237,28 @@ def enlarge_pool(devices: int) -> None:
         os.environ.setdefault("NPROC", str(max(_THREADS * devices, cores)))
 
 
-def set_gpu_flags(*, deterministic: bool, loops_in_graphs: bool) -> None:
+def set_gpu_flags(*, deterministic: bool) -> None:
     """Give XLA the flags for GPUs that a run's config asks for, before anything is computed.
 
     XLA reads its flags once a process. Programs of other devices are the same with them.
 
     Args:
       deterministic: take only operations whose results are the same in every run.
-      loops_in_graphs: put loops into CUDA graphs, so that the device reads their conditions; else
-        the host waits for each. A setting of the user's own stays.
 
     Raises:
-      UsageError: this process has used a GPU already, with other flags; or XLA is not known to take
-        one of them.
+      UsageError: this process has used a GPU already, with other flags.
     """
     flags = os.environ.get("XLA_FLAGS", "").split()
-    if deterministic and _DETERMINISTIC not in flags:
-        _add_flag("deterministic", _DETERMINISTIC)
-    if loops_in_graphs and not any(flag.startswith(_GRAPHS_FLAG) for flag in flags):
-        first, last = _KNOWN
-        if not first <= jax.__version_info__[:2] <= last:
-            raise UsageError(
-                f"loops_in_graphs must be false for JAX {jax.__version__}: XLA is known to take "
-                f"{_LOOPS_IN_GRAPHS} from JAX {first[0]}.{first[1]} to {last[0]}.{last[1]}"
-            )
-        _add_flag("loops_in_graphs", _LOOPS_IN_GRAPHS)
-
-
-def _add_flag(key: str, flag: str) -> None:
-    """Add a flag of XLA that a key of the config asks for."""
+    if not deterministic or _DETERMINISTIC in flags:
+        return
     if _has_started():
         if jax.default_backend() in ("cpu", "tpu"):
             return
         raise UsageError(
-            f"{key}: this process has used the GPU already; start it with XLA_FLAGS={flag}"
+            "deterministic: this process has used the GPU already; start it with "
+            f"XLA_FLAGS={_DETERMINISTIC}"
         )
-    os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {flag}".strip()
+    os.environ["XLA_FLAGS"] = " ".join([*flags, _DETERMINISTIC])
 
 
 def _has_started() -> bool:

@@ -25,6 +25,7 @@ from train.runtime.errors import UsageError
 MOST_TURNS = 1_000  # of a loop: a gather of rows can become one turn a row
 MOST_PADDING = 1.5
 MOST_KERNELS = 150  # a simulation
+LOOPS_IN_GRAPHS = "--xla_gpu_enable_command_buffer=+WHILE"
 MOST_CONDITIONS = {"search": 0, "selfplay": 1}
 """Of a simulation, that the host reads. A coin decides how many simulations self-play has."""
 
@@ -36,10 +37,13 @@ def _programs_for(target: str):
     words = ["--what", "compile", "--target", target, "--programs", "search,selfplay"]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "report.json"
-        words += ["--json", str(path), "--loops_in_graphs", "true"]
+        words += [
+            "--json",
+            str(path),
+        ]
         done = subprocess.run(
             [sys.executable, "-m", "train", "bench", *words],
-            env=os.environ | {"PYTHONPATH": str(ROOT), "XLA_FLAGS": ""},
+            env=os.environ | {"PYTHONPATH": str(ROOT), "XLA_FLAGS": LOOPS_IN_GRAPHS},
             capture_output=True,
             text=True,
             check=False,
