@@ -223,7 +223,8 @@ class Run:
         """Save a checkpoint now, unless this iteration has one."""
         now = self._opened()
         if not self._is_saved:
-            save(now.run, now.state, now.row)
+            with naming_last_good(now.run.directory):
+                save(now.run, now.state, now.row)
             self._is_saved = True
 
     def finish(self) -> list[MatchResult]:
