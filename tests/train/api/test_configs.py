@@ -42,6 +42,7 @@ def test_tables_may_be_dicts_and_dataclasses():
         ({"network.width": 0}, ["--network.width", "0"]),
         ({"seed": -1}, ["--seed", "-1"]),
         ({"search": 3}, ["--search", "3"]),
+        ({"network.lr": 3}, ["--network.lr", "3"]),
         ({"learner.custom_loss": "f"}, ["--learner.custom_loss", "f"]),
     ],
 )
@@ -50,6 +51,11 @@ def test_complaints_are_those_of_the_command_line(changes, words):
         train.make_config(tiny.PATH, changes)
     assert "\n" not in str(found.value)
     assert complaint(command("config", tiny.PATH, *words)) == str(found.value)
+
+
+def test_a_wrong_key_is_looked_for_in_all_tables():
+    with pytest.raises(train.UsageError, match=r"mean learner\.learning_rate\?"):
+        train.make_config(lr=0.1)
 
 
 def test_no_file_names_a_function(tmp_path):
