@@ -1,5 +1,6 @@
 """Configs from Python: files, dicts and keywords, with the errors of the command line."""
 
+import copy
 import dataclasses
 
 import pytest
@@ -33,6 +34,30 @@ def test_tables_may_be_dicts_and_dataclasses():
     assert train.make_config(network=NetworkConfig(width=24)).network == NetworkConfig(width=24)
     assert train.make_config(made, rules=PRESETS["hkoi"]).rules == PRESETS["hkoi"]
     assert train.make_config(made) == made
+
+
+@pytest.mark.parametrize(
+    ("given", "keys"),
+    [
+        (({"learner.batch": 16, "rules.walls": 7},), {}),
+        (({"learner": {"batch": 16}, "rules.walls": 7},), {}),
+        ((), {"learner.batch": 16, "rules.walls": 7}),
+        ((None, {"learner": {"batch": 16}}), {"rules.walls": 7}),
+        (
+            ({"rules": PRESETS["wallzero-4stone"].to_dict(), "rules.walls": 7},),
+            {"learner.batch": 16},
+        ),
+    ],
+)
+def test_keys_may_be_dotted_in_every_argument(given, keys):
+    before = copy.deepcopy(given)
+    made = train.make_config(*given, **keys)
+    assert (made.learner.batch, made.rules.walls) == (16, 7)
+    assert given == before
+    weights = {"learner": {"weights.value": 0.5}, "network": {}}
+    made = train.make_config(weights)
+    assert made.learner.weights.value == 0.5
+    assert made.network == NetworkConfig()
 
 
 @pytest.mark.parametrize(
