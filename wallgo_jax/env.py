@@ -189,7 +189,8 @@ class WallGo:
 
     def init(self, key: jax.Array | None = None) -> State:
         """Start a new game; the key, which pgx's interface has, is not used."""
-        arguments.check_key(key)
+        if key is not None:
+            arguments.check_key(key, call="env.init(keys)")
         # Flax may have been loaded since this env was made.
         register_with_flax(State, state_lib.Grid)
         return self._first_state()
@@ -272,6 +273,7 @@ class WallGo:
         `num_actions`, which costs far more than a step of the game.
         """
         self._check_state(state, "random_action")
+        arguments.check_key(key, call="env.random_action(states, keys)")
         return self._draw(state.legal_action_mask, key)
 
     @compiled
