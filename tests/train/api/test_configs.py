@@ -91,7 +91,7 @@ def test_no_file_names_a_function(tmp_path):
 
 
 def test_names_are_shown_and_nothing_else():
-    assert set(train.__all__) <= set(dir(train))
+    assert dir(train) == train.__all__
     assert dataclasses.is_dataclass(train.RunConfig)
     with pytest.raises(AttributeError, match="runn"):
         train.runn  # noqa: B018
