@@ -26,6 +26,7 @@ from wallgo_jax.cli.parsing import (
     program_name,
 )
 from wallgo_jax.formats.near_names import did_you_mean
+from wallgo_jax.formats.option_names import in_options
 
 PROGRAM = Program(
     name="python -m train",
@@ -125,7 +126,7 @@ def _run(arguments: Sequence[str], set_up: Callable[[], None]) -> tuple[int, boo
         complaint = _complaint_of(error)
         if complaint is None:
             raise
-        tell(f"error: {complaint}")
+        tell(f"error: {in_options(complaint)}")
         return options.EXIT_USAGE, isinstance(error, RuntimeError | MemoryError | AssertionError)
 
 

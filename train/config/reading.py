@@ -40,7 +40,10 @@ def read_config(path: str | Path | None, overrides: Sequence[str] = ()) -> RunCo
       UsageError: file or key missing, wrong type or value: which, where, what is allowed.
     """
     if path is not None and (Path(path) / CONFIG_FILE).is_file():
-        raise UsageError(f"config {path}: is a run's directory; --resume {path} goes on with it")
+        raise UsageError(
+            f"config {path}: is a run's directory; python -m train run --resume {path} goes on "
+            "with it"
+        )
     # The fields that `RunConfig()` sets to other values than the defaults of its tables.
     run, changed = RunConfig(), ("network", "search", "selfplay", "learner", "evaluation")
     defaults = {key: dataclasses.asdict(getattr(run, key)) for key in changed}
