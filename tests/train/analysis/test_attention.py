@@ -210,7 +210,7 @@ def test_what_cannot_be_drawn_is_refused_in_one_line(run, record, tmp_path):
         assert said in refusal(draw_attention, str(player), asked, **how)
     hkoi = SourceRequest("hkoi")
     for player, asked, ply, said in (
-        (run, source, -1, "--ply"),
+        (run, source, -1, "`ply=-1`"),
         (run, hkoi, 0, "ended"),
         (blind, source, 0, "ownership head"),
     ):
