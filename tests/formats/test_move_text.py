@@ -6,8 +6,8 @@ import pytest
 
 from tests.support.game.small import MOVES
 from wallgo_jax import render
-from wallgo_jax.cli.sources import SourceRequest, read_games, read_games_of_text
 from wallgo_jax.formats import move_text
+from wallgo_jax.formats.sources import SourceRequest, read_games, read_games_of_text
 from wallgo_jax.game.rules import PRESETS, Rules
 from wallgo_jax.notation import parse_moves
 from wallgo_jax.view.game_replay import replay_moves

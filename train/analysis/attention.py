@@ -39,9 +39,9 @@ from train.runtime.files import replace_bytes
 from train.runtime.host import fetch
 from train.search.report import owners_by_player
 from wallgo_jax import render
-from wallgo_jax.cli.sources import SourceRequest, read_games, read_position
 from wallgo_jax.env import State as EnvState
 from wallgo_jax.formats.option_names import argument
+from wallgo_jax.formats.sources import SourceRequest, read_games, read_position
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import State
 from wallgo_jax.notation import parse_cell

@@ -15,9 +15,9 @@ from train.runtime.errors import usage_errors
 from train.runtime.files import reading, replace_text
 from train.runtime.interrupts import Shown, follow
 from wallgo_jax import render
-from wallgo_jax.cli.sources import LoadedGame, SourceRequest, read_games
 from wallgo_jax.formats import records
 from wallgo_jax.formats.records import Record
+from wallgo_jax.formats.sources import LoadedGame, SourceRequest, read_games
 from wallgo_jax.view.game_replay import Game
 
 

@@ -14,9 +14,9 @@ import numpy as np
 from train.runtime.devices import broadcast_boards
 from train.runtime.errors import UsageError, usage_errors
 from train.runtime.host import fetch
-from wallgo_jax.cli.sources import SourceRequest, read_positions
 from wallgo_jax.formats.diagram import rules_of
 from wallgo_jax.formats.option_names import argument
+from wallgo_jax.formats.sources import SourceRequest, read_positions
 from wallgo_jax.game import actions, referee
 from wallgo_jax.game.actions import NO_ACTION
 from wallgo_jax.game.rules import Rules

@@ -25,8 +25,8 @@ from train.arena.tournament import (
 )
 from train.runtime.display import Table
 from train.runtime.errors import usage_errors
-from wallgo_jax.cli.sources import LoadedGame, SourceRequest, read_games
 from wallgo_jax.formats.records import Record
+from wallgo_jax.formats.sources import LoadedGame, SourceRequest, read_games
 from wallgo_jax.game import referee
 from wallgo_jax.game.rules import Rules, name_of
 from wallgo_jax.notation import COLOURS

@@ -17,7 +17,7 @@ from train.runtime.fields import Whole
 from wallgo_jax.cli.parsing import Program
 
 if TYPE_CHECKING:
-    from wallgo_jax.cli.sources import SourceRequest
+    from wallgo_jax.formats.sources import SourceRequest
 
 Theme = Literal["light", "dark"]
 _Pairs = Annotated[Whole, Field(ge=2, multiple_of=2)]
@@ -72,7 +72,7 @@ class _Drawing:
 
     def _asked(self) -> tuple[str, SourceRequest]:
         """The player, and the game or position."""
-        from wallgo_jax.cli.sources import SourceRequest
+        from wallgo_jax.formats.sources import SourceRequest
 
         if not 1 <= len(self.words) <= 2:
             raise UsageError(

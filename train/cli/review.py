@@ -65,8 +65,8 @@ class Review:
         """Returns the exit code."""
         from train.api.reviews import load_source, review_game
         from train.runtime.display import Display
-        from wallgo_jax.cli.sources import SourceRequest
         from wallgo_jax.formats import records
+        from wallgo_jax.formats.sources import SourceRequest
         from wallgo_jax.game.rules import PRESETS
 
         if self.out.suffix.lower() != ".html":

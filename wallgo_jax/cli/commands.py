@@ -20,7 +20,7 @@ from wallgo_jax.cli.parsing import Flag
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from wallgo_jax.cli.sources import LoadedGame
+    from wallgo_jax.formats.sources import LoadedGame
     from wallgo_jax.game.state import State
     from wallgo_jax.view.game_replay import Game
 
@@ -66,8 +66,8 @@ class Show:
     def run(self, console: Console) -> None:
         """Print or write the position."""
         from wallgo_jax import render
-        from wallgo_jax.cli.sources import SourceRequest, read_position
         from wallgo_jax.formats import diagram
+        from wallgo_jax.formats.sources import SourceRequest, read_position
         from wallgo_jax.notation import LETTERS
 
         _check_game(self.game)
@@ -129,7 +129,7 @@ class Replay:
     def run(self, console: Console) -> None:
         """Print, play or write the game."""
         from wallgo_jax import render
-        from wallgo_jax.cli.sources import SourceRequest, read_games
+        from wallgo_jax.formats.sources import SourceRequest, read_games
 
         _check_game(self.game)
         self._refuse_options()
@@ -195,7 +195,7 @@ class Convert:
 
     def run(self, console: Console) -> None:
         """Print or write the games."""
-        from wallgo_jax.cli.sources import SourceRequest, read_games
+        from wallgo_jax.formats.sources import SourceRequest, read_games
 
         del console
         games = read_games(SourceRequest(self.source, self.rules, self.grid, self.game))

@@ -17,9 +17,9 @@ from train.config.run import HeuristicConfig
 from train.network import NetworkConfig, Variables
 from train.players import heuristics
 from wallgo_jax import observation
-from wallgo_jax.cli.sources import SourceRequest
 from wallgo_jax.drawing.theme import LIGHT
 from wallgo_jax.formats import records
+from wallgo_jax.formats.sources import SourceRequest
 from wallgo_jax.game.rules import PRESETS, Rules
 from wallgo_jax.notation import parse_moves
 from wallgo_jax.view.game_replay import Game, replay_moves
@@ -201,7 +201,7 @@ def test_what_cannot_be_drawn_is_refused_in_one_line(run, record, tmp_path):
     blind = save_run(tmp_path / "blind", "--network.blocks=R", "--network.ownership=false")
     source, three, out = SourceRequest(record), SourceRequest("playwallgo-3p"), tmp_path / "a.svg"
     for player, asked, ply, path, said in (
-        (run, source, 6, out, "--ply 6"),
+        (run, source, 6, out, "`ply=6`"),
         (run, source, 1, Path("a.gif"), ".gif"),
         (run, three, 0, out, "3"),
         (blind, source, 0, out, "T block"),

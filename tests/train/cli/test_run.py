@@ -20,9 +20,9 @@ from train.loop import training
 from train.players.registry import make_player
 from train.runtime.errors import UsageError
 from wallgo_jax.__main__ import main as game_command
-from wallgo_jax.cli.sources import SourceRequest, read_games
 from wallgo_jax.env import VERSION
 from wallgo_jax.formats import records
+from wallgo_jax.formats.sources import SourceRequest, read_games
 from wallgo_jax.notation import parse_moves
 
 
