@@ -98,6 +98,7 @@ def test_a_state_of_another_env_or_class_is_refused(state):
 )
 def test_a_wrong_key_is_refused(key, kind, word):
     refuse(kind, word, ENV.init, key)
+    refuse(kind, word, ENV.random_action, small.states()[0], key)
 
 
 def test_checks_leave_nothing_in_a_program(state, monkeypatch):

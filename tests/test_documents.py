@@ -176,6 +176,21 @@ def test_a_page_is_whole(path):
             assert heading in _anchors(linked), f"{target}: no such heading"
 
 
+RESULTS = sorted((ROOT / "docs/results").glob("*.md"))
+
+
+@pytest.mark.parametrize("path", RESULTS, ids=name_of)
+def test_a_page_of_results_begins_with_its_measurement(path):
+    """At most three lines: what was measured, on how many trainings, at which commit."""
+    text = path.read_text("utf-8")
+    opening = text.split("\n\n")[1]
+    assert opening.startswith("**Measured**: ")
+    assert len(opening.splitlines()) <= 3
+    for part in (r"training|no network", r"\*\*Commits?\*\*", r"\bJAX\b|no network", r"\*Data"):
+        assert re.search(part, opening), part
+    assert re.search(r"\b[0-9a-f]{8}\b", text)
+
+
 def _anchors(path: Path) -> list[str]:
     """The anchor of each heading of a page, as links write it."""
     headings = re.findall(r"^#+ +(.*)$", path.read_text("utf-8"), flags=re.MULTILINE)

@@ -128,6 +128,9 @@ def test_env_says_what_it_is(env):
     assert isinstance(env.version, str)
     assert env.rules == SMALL
     hkoi = wallgo_jax.make("hkoi")
+    assert wallgo_jax.make(hkoi.rules.to_dict()) == hkoi
+    with pytest.raises(ValueError, match="unknown key 'sise'; known keys: size"):
+        wallgo_jax.make({"sise": 5})
     assert (hkoi.id, hkoi.num_actions, hkoi.num_slots) == ("hkoi", 2597, 208)
     assert hkoi.observation_shape == (7, 7, 49) == jax.eval_shape(hkoi.init).observation.shape
     padded = wallgo_jax.make("playwallgo-3p", grid=9, planes="B")

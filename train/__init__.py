@@ -103,7 +103,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*__all__, *globals()})
+    return list(__all__)
 
 
 _LIBRARIES = ("flax matplotlib mctx optax orbax pydantic scipy tensorboardX tensorstore").split()

@@ -66,6 +66,40 @@ def call_of(key: str, function: "Function | str") -> Any:
     return function.call
 
 
+def check_returned(
+    what: str, function: "Function | str", found: Any, shape: tuple[int | None, ...], wanted: str
+) -> None:
+    """Refuse what a function returned with a UsageError, unless it is an array of a shape, or a
+    number where that is ().
+
+    Args:
+      what: the function is, of KEYS.
+      function: as the config has it.
+      found: what it returned.
+      shape: None stands for any size.
+      wanted: the shape in words.
+    """
+    its = () if isinstance(found, int | float) else getattr(found, "shape", None)
+    if its is None or len(its) != len(shape) or any(map(_differ, its, shape)):
+        raise refusal(what, function, found, wanted)
+
+
+def _differ(size: int, wanted: int | None) -> bool:
+    return wanted is not None and size != wanted
+
+
+def refusal(what: str, function: "Function | str", found: Any, wanted: str) -> UsageError:
+    """The error of a function that returned something else than it must; see `check_returned`."""
+    return UsageError(f"{what} {_name_of(function)!r}: gave {in_words(found)}, not {wanted}")
+
+
+def in_words(found: Any) -> str:
+    """An array as `float32[4,3]`, else its type."""
+    if not hasattr(found, "shape"):
+        return "None" if found is None else f"a {type(found).__name__}"
+    return f"{found.dtype}[{','.join(map(str, found.shape))}]"
+
+
 def refuse_functions(before: Mapping[str, Any], after: Mapping[str, Any], *, where: str) -> None:
     """Refuse tables of a config in which a key of KEYS was changed with a UsageError."""
     for key in KEYS.values():

@@ -7,6 +7,7 @@ after the end changes nothing and pays zeros, the mask of a finished game is all
 
 import dataclasses
 import functools
+from collections.abc import Mapping
 from typing import Any, TypeVar
 
 import jax
@@ -189,7 +190,8 @@ class WallGo:
 
     def init(self, key: jax.Array | None = None) -> State:
         """Start a new game; the key, which pgx's interface has, is not used."""
-        arguments.check_key(key)
+        if key is not None:
+            arguments.check_key(key, call="env.init(keys)")
         # Flax may have been loaded since this env was made.
         register_with_flax(State, state_lib.Grid)
         return self._first_state()
@@ -272,6 +274,7 @@ class WallGo:
         `num_actions`, which costs far more than a step of the game.
         """
         self._check_state(state, "random_action")
+        arguments.check_key(key, call="env.random_action(states, keys)")
         return self._draw(state.legal_action_mask, key)
 
     @compiled
@@ -386,7 +389,7 @@ def with_own_buffers(tree: T) -> T:
 
 
 def make(
-    name_or_rules: str | Rules,
+    name_or_rules: str | Mapping[str, Any] | Rules,
     *,
     grid: int | None = None,
     stones: int | None = None,
@@ -395,7 +398,8 @@ def make(
     """Make an env for a preset's name or for custom rules.
 
     Args:
-      name_or_rules: a name of `wallgo_jax.PRESETS`, or `wallgo_jax.Rules`.
+      name_or_rules: a name of `wallgo_jax.PRESETS`, `wallgo_jax.Rules`, or a dict of their fields,
+        such as `{"size": 5, "stones": 2}`.
       grid: side length of a larger grid whose top-left corner holds the board; the observation then
         has a plane of playable cells, and ids and masks are the grid's.
       stones: stones a player for which states have room, so that games of fewer stones can stand in
@@ -404,8 +408,8 @@ def make(
         two adds distances, a V behind all that planes that name the variant.
 
     Raises:
-      ValueError: for an unknown name or plane set, a board larger than the grid, or no room for its
-        stones.
+      ValueError: for an unknown name, field or plane set, a board larger than the grid, or no room
+        for its stones.
     """
     rules = rules_lib.named(name_or_rules)
     if grid is not None and not rules.size <= grid <= MAX_GRID:

@@ -94,6 +94,20 @@ def test_a_seat_that_is_none_is_refused(against_reader, seat):
         step(env, state, GAME[0], params)
 
 
+def test_what_is_no_key_is_refused_by_name(selfplay):
+    keys = jax.random.split(jax.random.key(0), 2)
+    spaces = selfplay.action_space(), selfplay.observation_space()
+    for take in (selfplay.reset, lambda key: selfplay.step(key, None, 0)):
+        with pytest.raises(TypeError, match=r"key: the int 0, not a key"):
+            take(0)
+        with pytest.raises(ValueError, match=r"takes one key; for a batch: jax\.vmap\(env\."):
+            take(keys)
+    if type(spaces[0]).__module__.startswith("wallgo_jax"):  # else gymnax's own
+        for space in spaces:
+            with pytest.raises(TypeError, match="not a key"):
+                space.sample(0)
+
+
 def test_a_seat_may_be_traced(against_reader):
     env = against_reader
     play = jax.jit(lambda seat: env.reset(KEY, env.default_params.replace(seat=seat))[1].seat)

@@ -64,6 +64,11 @@ def test_what_is_no_action_is_refused_by_name(env, games, action, error, reason)
         env.step(games[0][0], action)
 
 
+def test_what_is_no_key_is_refused_by_name(env):
+    with pytest.raises(TypeError, match=r"key: the int 0, not a key"):
+        env.init(0)
+
+
 def test_the_env_says_what_it_is(env, games):
     assert (env.id, env.version, env.num_players) == ("wallgo", wallgo_jax.make(SMALL).version, 2)
     assert (env.num_actions, env.observation_shape) == (9 * 53, (3, 3, 8))

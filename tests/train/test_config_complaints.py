@@ -17,6 +17,8 @@ OVERRIDES = [
     # Unknown keys, with a hint where one is near.
     ("--learner.stpes 1", "learner.steps?"),
     ("--learner.weights.valu 1", "learner.weights.value?"),
+    ("--learner.lr 1", "learner.learning_rate?"),
+    ("--network.simulations 8", "search.simulations?"),
     ("--rules.sise 3", "size"),
     ("--mix '[]'", "mix"),
     # Keys that are gone.
@@ -107,6 +109,8 @@ FILES = [
     ("[learner\n", "line"),
     ("learner = 3", "learner"),
     ("name = 5", "name"),
+    ("learning_rate = 0.1", "learner.learning_rate?"),
+    ("[network]\nlr = 0.1", "learner.learning_rate?"),
     ("[[learner]]\nsteps = 1", "learner"),
     ("[network.extra]\na = 1", "network.extra"),
     # Tables where a function's name stands.

@@ -40,6 +40,7 @@ from train.runtime.host import fetch
 from train.search.report import owners_by_player
 from wallgo_jax import render
 from wallgo_jax.env import State as EnvState
+from wallgo_jax.formats.option_names import argument
 from wallgo_jax.formats.sources import SourceRequest, read_games, read_position
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import State
@@ -208,7 +209,7 @@ def draw_ownership(
                 "compared with the end of a game"
             )
         if not 0 <= ply <= last:
-            raise ValueError(f"--ply {ply}: the game has plies 0 to {last}")
+            raise ValueError(f"{argument('ply', ply)}: the game has plies 0 to {last}")
         state, final = played.states[ply], played.states[-1]
         if learned is not None:
             _check_players(player, learned, state)
@@ -223,7 +224,8 @@ def draw_ownership(
 
 def _check_ending(out: Path) -> None:
     if out.suffix not in SUFFIXES:
-        raise ValueError(f"--out {out}: the ending is not one of {', '.join(SUFFIXES)}")
+        named = argument("out", str(out))
+        raise ValueError(f"{named}: the ending is not one of {', '.join(SUFFIXES)}")
 
 
 @functools.partial(jax.jit, static_argnames="config")

@@ -25,6 +25,7 @@ from train.runtime.errors import UsageError
 from train.runtime.host import fetch
 from train.solver.boards import board_of
 from train.solver.late import Refusal, check_provable, prove
+from wallgo_jax.formats.option_names import argument
 from wallgo_jax.formats.records import Record
 from wallgo_jax.game.rules import Rules
 
@@ -96,8 +97,8 @@ def _check_same(where: str, game: LateGame, rules: Rules, options: ProofOptions)
         if old != getattr(options, key):
             raise UsageError(
                 f"{where}: {key} was {old} when the game was proven and is "
-                f"{getattr(options, key)} now; choose another --late, or "
-                f"--{key.replace('_', '-')} {old}"
+                f"{getattr(options, key)} now; choose another {argument('late')}, or "
+                f"{argument(key, old)}"
             )
 
 

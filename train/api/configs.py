@@ -33,11 +33,14 @@ def make_config(
 ) -> RunConfig:
     """Make a config; without arguments it is the quickstart's.
 
+    In each argument a key is one above all tables, a table, or dotted, such as `network.width`; a
+    table is a dict of keys. Only what is named changes, but a dict of `rules` takes the place of
+    all rules.
+
     Args:
       source: what to begin with; a dict is read as a TOML file is.
-      changes: values by dotted keys, such as `{"network.width": 64}`.
-      keys: values by the keys above all tables, and tables as dicts, of which only the keys that
-        are given change. A dict of `rules` takes the place of all rules.
+      changes: values by key, such as `{"network.width": 64}`.
+      keys: values by key, such as `seed=3`.
 
     Raises:
       UsageError: in the command line's words, a file, key or value that is not allowed.
@@ -45,8 +48,7 @@ def make_config(
     config, where = _read(source)
     fields = config_to_dict(config)
     given = valid(dict[str, Any], changes=changes or {})
-    for path, value in _leaves({**given, **keys}):
-        assign(fields, path, value)
+    _assign_all(fields, {**given, **keys})
     functions.refuse_functions(config_to_dict(config), fields, where=where)
     return config_from_dict(fields, where=where)
 
@@ -119,12 +121,29 @@ def _read(source: Source | None) -> tuple[RunConfig, str]:
     if isinstance(source, RunConfig):
         return source, "config"
     if isinstance(source, Mapping):
-        functions.refuse_functions({}, source, where="config")
-        return config_from_dict(source, where="config"), "config"
+        fields = _tables_of(source)
+        _assign_all(fields, source)
+        functions.refuse_functions({}, fields, where="config")
+        return config_from_dict(fields, where="config"), "config"
     path = valid(Path, config=source)
     if (path / CONFIG_FILE).is_file():
         return read_saved_config(path), f"config {path}"
     return read_config(path), f"config {path}"
+
+
+def _tables_of(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The tables of nested tables, without a value: an empty one counts too."""
+    return {
+        key: _tables_of(value)
+        for key, value in given.items()
+        if isinstance(value, Mapping) and key != "rules" and "." not in str(key)
+    }
+
+
+def _assign_all(fields: dict[str, Any], tables: Mapping[str, Any]) -> None:
+    """Set the values of tables, whose keys may be dotted, in nested tables."""
+    for path, value in _leaves(tables):
+        assign(fields, path, value)
 
 
 def _leaves(tables: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
@@ -133,4 +152,11 @@ def _leaves(tables: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, A
         if isinstance(value, Mapping) and key != "rules":
             yield from _leaves(value, f"{above}{key}.")
         else:
-            yield f"{above}{key}", str(value) if isinstance(value, Path) else value
+            yield f"{above}{key}", _plain(value)
+
+
+def _plain(value: Any) -> Any:
+    """A value of which changing what it holds changes nothing of the caller's."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    return str(value) if isinstance(value, Path) else value

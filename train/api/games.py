@@ -99,7 +99,7 @@ def match(
             "openings": str(path) if isinstance(path, str | Path) else None,
         },
         test=test,
-        caption=f"seed {how.seed} · {opening.text}",
+        caption=f"seed {how.seed} · {opening.text}{_rounding(how.games, total)}",
         total=total,
         is_interrupted=work.should_stop(),
     )
@@ -107,6 +107,13 @@ def match(
         with sparing(how.records, "the result stands"):
             played.write(how.records)
     return played
+
+
+def _rounding(games: int, total: int) -> str:
+    """That a match has more games than were asked for, if it has."""
+    if games == total:
+        return ""
+    return f" · {total} games, not {games}: each opening is played in every seating"
 
 
 def seated_match(players: Sequence[AnyPlayer], **options: Any) -> PlayedMatch:

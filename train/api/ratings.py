@@ -149,7 +149,7 @@ class _Batches:
         if self._played == 1:
             say(f"about {max(1, round(seconds / 60))} min more, about {total - games} games")
         elif not self._played and self._budget is None:
-            say(f"about {self._seconds / 60:g} min; --minutes or --budget GAMES changes that")
+            say(f"about {self._seconds / 60:g} min; other minutes, or a budget, change that")
             if progress.unconnected:
                 least = f"at least the {progress.unconnected} games that connect all players"
                 say(f"{least}; the first {self._games} tell how long they take")

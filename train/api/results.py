@@ -20,6 +20,7 @@ from train.runtime.display import Table, to_dataframe
 from train.runtime.errors import UsageError
 from train.runtime.files import writing
 from wallgo_jax.formats import records
+from wallgo_jax.formats.option_names import argument
 from wallgo_jax.game.rules import Rules, name_of
 
 
@@ -412,7 +413,8 @@ def positions_after(run: Path | str, iterations: Sequence[int]) -> list[float]:
     rows = metrics_of(Path(run))
     if not all(isinstance(row.get("positions"), int | float) for row in rows):
         path = Path(run) / METRICS_FILE
-        raise UsageError(f"{path}: does not tell positions played, which --axis positions needs")
+        named = argument("axis", "positions")
+        raise UsageError(f"{path}: does not tell positions played, which {named} needs")
     return [sum(row["positions"] for row in rows if row["iteration"] <= n) for n in iterations]
 
 

@@ -27,7 +27,7 @@ from train.data.replay import newest_games, position_bytes
 from train.loop.boards import rules_of_board, variants_of
 from train.loop.iterations import Iteration, iterations
 from train.loop.reporting import save
-from train.loop.run_directory import plain_path, resumed_config
+from train.loop.run_directory import naming_last_good, plain_path, resumed_config
 from train.loop.training import write_game
 from train.metrics.figure import Axis, metrics_figure
 from train.metrics.rows import Row
@@ -223,7 +223,8 @@ class Run:
         """Save a checkpoint now, unless this iteration has one."""
         now = self._opened()
         if not self._is_saved:
-            save(now.run, now.state, now.row)
+            with naming_last_good(now.run.directory):
+                save(now.run, now.state, now.row)
             self._is_saved = True
 
     def finish(self) -> list[MatchResult]:

@@ -15,6 +15,7 @@ from train.runtime.devices import broadcast_boards
 from train.runtime.errors import UsageError, usage_errors
 from train.runtime.host import fetch
 from wallgo_jax.formats.diagram import rules_of
+from wallgo_jax.formats.option_names import argument
 from wallgo_jax.formats.sources import SourceRequest, read_positions
 from wallgo_jax.game import actions, referee
 from wallgo_jax.game.actions import NO_ACTION
@@ -69,13 +70,13 @@ def read_openings(path: Path | str, rules: Rules) -> Positions:
     Raises:
       UsageError: the file cannot be read, or a position is over, or by other rules.
     """
-    with usage_errors("--openings"):
+    with usage_errors(argument("openings")):
         opened = list(read_positions(SourceRequest(str(path))))
     for number, (state, _) in enumerate(opened, start=1):
         is_other = rules_of(state) != rules or state.grid != rules.size
         if is_other or bool(state.position.terminated):
             what = "by other rules" if is_other else "over"
-            raise UsageError(f"--openings: {path}: position {number} is {what}")
+            raise UsageError(f"{argument('openings')}: {path}: position {number} is {what}")
     games = [played or () for _, played in opened]
     table = np.full((len(opened), max(map(len, games), default=0)), NO_ACTION, np.int32)
     for row, played in zip(table, games, strict=True):

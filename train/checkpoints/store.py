@@ -31,6 +31,7 @@ from train.runtime.errors import UsageError
 from train.runtime.files import read_json
 from train.runtime.showing import tell
 from wallgo_jax import __version__
+from wallgo_jax.formats.option_names import argument
 
 WEIGHTS, RESUME = "checkpoints", "resume"
 STARTS_FILE = "run.json"
@@ -176,7 +177,8 @@ def read_run(directory: Path, like: Any) -> Any:
         except OtherArraysError as error:
             raise _OtherVersionError(
                 f"{_written_by(directory)}, this is {__version__}, whose runs hold other arrays "
-                f"({error}); its weights can start a new run: --start-weights {directory}"
+                f"({error}); its weights can start a new run: "
+                f"{argument('start_weights', str(directory))}"
             ) from None
 
     return _read(directory, RESUME, read)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from train.cli import options
-from train.config import RunConfig
+from train.config import RunConfig, key_paths
 from train.runtime import files
 from train.runtime.ahead import allow_compiling_ahead, is_compiling_ahead
 from train.runtime.errors import ProcessLostError, UsageError, one_line
@@ -26,6 +26,7 @@ from wallgo_jax.cli.parsing import (
     program_name,
 )
 from wallgo_jax.formats.near_names import did_you_mean
+from wallgo_jax.formats.option_names import in_options
 
 PROGRAM = Program(
     name="python -m train",
@@ -125,7 +126,7 @@ def _run(arguments: Sequence[str], set_up: Callable[[], None]) -> tuple[int, boo
         complaint = _complaint_of(error)
         if complaint is None:
             raise
-        tell(f"error: {complaint}")
+        tell(f"error: {in_options(complaint)}")
         return options.EXIT_USAGE, isinstance(error, RuntimeError | MemoryError | AssertionError)
 
 
@@ -199,12 +200,11 @@ def program_of(group: str) -> Program:
 def _check_keys(command: Any, overrides: Sequence[str]) -> None:
     """Refuse a word that is neither a key of the config nor an option of the command."""
     keys = [field.name for field in dataclasses.fields(RunConfig)]
-    known = [field.name for field in dataclasses.fields(command)]
+    known = [field.name.replace("_", "-") for field in dataclasses.fields(command)]
     for word in overrides:
         key = word.removeprefix("--").partition("=")[0].replace("-", "_")
         if word.startswith("--") and key.partition(".")[0] not in keys:
-            names = [f"--{name.replace('_', '-')}" for name in (*known, *keys)]
-            hint = did_you_mean(word.partition("=")[0], names)
+            hint = did_you_mean(key, (*known, *key_paths()), prefix="--")
             raise UsageError(f"command line: unknown option {word}{hint}")
 
 

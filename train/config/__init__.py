@@ -7,6 +7,7 @@ from train.config.reading import config_from_dict as config_from_dict
 from train.config.reading import config_to_dict as config_to_dict
 from train.config.reading import config_to_toml as config_to_toml
 from train.config.reading import in_toml as in_toml
+from train.config.reading import key_paths as key_paths
 from train.config.reading import keys_of as keys_of
 from train.config.reading import read_config as read_config
 from train.config.reading import read_saved_config as read_saved_config

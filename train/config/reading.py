@@ -42,7 +42,10 @@ def read_config(path: str | Path | None, overrides: Sequence[str] = ()) -> RunCo
       UsageError: file or key missing, wrong type or value: which, where, what is allowed.
     """
     if path is not None and (Path(path) / CONFIG_FILE).is_file():
-        raise UsageError(f"config {path}: is a run's directory; --resume {path} goes on with it")
+        raise UsageError(
+            f"config {path}: is a run's directory; python -m train run --resume {path} goes on "
+            "with it"
+        )
     # The fields that `RunConfig()` sets to other values than the defaults of its tables.
     run, changed = RunConfig(), ("network", "search", "selfplay", "learner", "evaluation")
     defaults = {key: dataclasses.asdict(getattr(run, key)) for key in changed}
@@ -94,8 +97,20 @@ def config_from_dict(fields: Mapping[str, Any], *, where: str) -> RunConfig:
     return config
 
 
+def key_paths(table: Any = None, above: str = "") -> Iterator[str]:
+    """The dotted paths of all keys and tables of a config, or of one of its tables."""
+    table = RunConfig() if table is None else table
+    for field in dataclasses.fields(table):
+        if field.name == OWN_FIELD:
+            continue
+        path, value = f"{above}{field.name}", getattr(table, field.name)
+        yield path
+        if dataclasses.is_dataclass(value):
+            yield from key_paths(value, f"{path}.")
+
+
 def _known_keys(error: pydantic.ValidationError) -> str:
-    """The keys of the table that has an unknown one, and which is near to that."""
+    """The keys of the table that has an unknown one, and which key of all is near to that."""
     unknown = [e["loc"] for e in error.errors() if e["type"] == "unexpected_keyword_argument"]
     if not unknown:
         return ""
@@ -104,7 +119,8 @@ def _known_keys(error: pydantic.ValidationError) -> str:
     for name in names:
         table = getattr(table, name)
     known = [field.name for field in dataclasses.fields(table) if field.name != OWN_FIELD]
-    return f"{did_you_mean(key, known)}; known keys: {', '.join(known)}"
+    path = ".".join((*names, key))
+    return f"{did_you_mean(path, key_paths())}; known keys: {', '.join(known)}"
 
 
 def config_to_dict(config: RunConfig) -> dict[str, Any]:

@@ -24,8 +24,6 @@ def read_any_rules(given: Any) -> Rules:
     Raises:
       ValueError: what is wrong with them.
     """
-    if isinstance(given, Mapping):
-        return Rules.from_dict(given)
     return read_rules(given) if isinstance(given, str) else named(given)
 
 

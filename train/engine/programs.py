@@ -20,6 +20,7 @@ from train.players.basic import Player
 from train.runtime.host import fetch
 from train.runtime.memory import MemoryEstimate, check_fits, device_memory, tree_bytes
 from train.search.report import SearchReport
+from wallgo_jax.formats.option_names import argument
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import State, initial_state
 
@@ -64,7 +65,8 @@ class Programs:
         self._pool = jax.eval_shape(make, self._finished)
         memory = device_memory()
         # A session of the largest batch needs a tree: without more, nodes have to be fewer.
-        keys = ("--trees", "--nodes") if options.trees > sizes[-1] else ("--nodes",)
+        names = ("trees", "nodes") if options.trees > sizes[-1] else ("nodes",)
+        keys = tuple(map(argument, names))
         # All trees are on one device, whatever others share its memory.
         estimate = MemoryEstimate("trees", tree_bytes(self._pool), keys)
         check_fits([estimate], memory and memory._replace(devices=1))

@@ -14,7 +14,7 @@ import numpy as np
 import optax
 
 from train.data.replay import Sample
-from train.functions import call_of
+from train.functions import Function, call_of, check_returned, in_words, refusal
 from train.game import NUM_SYMMETRIES
 from train.learning.config import LearnerConfig
 from train.learning.losses import Losses, TrainingTargets, losses, make_targets
@@ -122,7 +122,7 @@ class Learner:
         if self.config.custom_targets:
             custom = call_of("learner.custom_targets", self.config.custom_targets)
             changed = custom(targets)
-            chex.assert_trees_all_equal_shapes_and_dtypes(changed, targets)
+            _check_targets(self.config.custom_targets, changed, targets)
             targets = changed
         return targets, jax.vmap(lambda state: self.observe(state, None))(targets.states)
 
@@ -139,8 +139,9 @@ class Learner:
         if not self.config.custom_loss:
             return seen
         custom = call_of("learner.custom_loss", self.config.custom_loss)
-        term = jnp.asarray(custom(output, targets), jnp.float32)
-        chex.assert_rank(term, 0)
+        term = custom(output, targets)
+        check_returned("loss", self.config.custom_loss, term, (), "a number")
+        term = jnp.asarray(term, jnp.float32)
         return seen._replace(loss=seen.loss + term, custom_loss=term)
 
     def _average(
@@ -250,6 +251,15 @@ def means_of(steps: list[StepMetrics]) -> dict[str, float]:
         return {}
     largest = float(max(row["gradient_norm"] for row in rows))
     return _means(rows) | {"largest_gradient_norm": largest}
+
+
+def _check_targets(function: Function | str, changed: Any, targets: TrainingTargets) -> None:
+    """Refuse targets of other shapes or types than those that the function was given."""
+    if not isinstance(changed, TrainingTargets):
+        raise refusal("targets", function, changed, "train.TrainingTargets")
+    for name, new, old in zip(targets._fields, changed, targets, strict=True):
+        if jax.tree.map(in_words, new) != jax.tree.map(in_words, old):
+            raise refusal("targets", function, new, f"{in_words(old)} as its {name}")
 
 
 def _means(rows: list[dict[str, Any]]) -> dict[str, float]:

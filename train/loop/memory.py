@@ -30,6 +30,7 @@ from train.runtime.memory import (
     program_bytes,
     tree_bytes,
 )
+from wallgo_jax.formats.option_names import argument
 
 if TYPE_CHECKING:
     from train.loop.recorded import RecordedGames
@@ -117,7 +118,7 @@ def check_arrays(
     running: list[MemoryEstimate] = []
     if games is not None:
         size = tree_bytes(games.positions)
-        held.append(MemoryEstimate("the recorded games", size, ("--records",)))
+        held.append(MemoryEstimate("the recorded games", size, (argument("records"),)))
     else:
         boards = tree_bytes(like.boards)
         held.append(MemoryEstimate("the boards of self-play", boards, ("selfplay.boards",)))

@@ -19,6 +19,7 @@ from train.data.record_dataset import (
 from train.loop.run_directory import RECORDS_FILE, has_checkpoint
 from train.runtime.errors import UsageError
 from train.runtime.files import read_json
+from wallgo_jax.formats.option_names import argument
 
 DEFAULT_VALIDATION = 0.1
 _CHECKED_AT_ONCE = 512
@@ -70,8 +71,8 @@ def read_games(
     """
     if config.mix:
         raise UsageError(
-            f"fit: learns games of one rule set, the config lists {len(config.mix)}; --rules names "
-            "one"
+            f"fit: learns games of one rule set, the config lists {len(config.mix)}; "
+            f"{argument('rules')} names one"
         )
     recorded = read_recorded_games(records.paths, config.rules)
     examples = make_examples(recorded)

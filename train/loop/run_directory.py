@@ -26,6 +26,7 @@ from train.runtime.errors import NotFiniteError, ProcessLostError, UsageError, u
 from train.runtime.files import CannotWriteError, write_json, writing
 from train.runtime.provenance import provenance
 from train.runtime.showing import tell
+from wallgo_jax.formats.option_names import argument
 
 RESULT_FILE = "evaluation.json"
 GAME_FILE, GAME_TEXT_FILE = "game.jsonl", "game.txt"
@@ -57,7 +58,9 @@ def check_directory(directory: Path, config: RunConfig, *, resume: bool) -> None
             command = resume_command(directory)
             is_run = (directory / CONFIG_FILE).is_file()
             hint = f"to go on with it: {command}; for a new run " if is_run else ""
-            raise UsageError(f"{directory}: exists already; {hint}choose another --name")
+            raise UsageError(
+                f"{directory}: exists already; {hint}choose another {argument('name')}"
+            )
         return
     if config.name != directory.name:
         raise UsageError(

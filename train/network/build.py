@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from flax import linen, nnx
 
-from train.functions import call_of
+from train.functions import call_of, check_returned
 from train.game import PRESETS, Channel, Precomputed, State, channels, initial_state, observe
 from train.network.config import NetworkConfig
 from train.network.restnet import Network, Output, Variables, make_network, mover_first
@@ -95,9 +95,10 @@ def _custom_planes(config: NetworkConfig) -> Callable[[State], jax.Array]:
     call = call_of("network.custom_planes", config.custom_planes)
 
     def planes(state: State) -> jax.Array:
-        shown = jnp.asarray(call(state))
-        chex.assert_shape(shown, (state.grid, state.grid, None))
-        return shown.astype(bool)
+        shown, shape = call(state), (state.grid, state.grid, None)
+        wanted = f"bool[{state.grid},{state.grid},C]"
+        check_returned("planes", config.custom_planes, shown, shape, wanted)
+        return jnp.asarray(shown).astype(bool)
 
     return planes
 

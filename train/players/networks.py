@@ -10,6 +10,7 @@ from train.config import RunConfig
 from train.players.names import MODEL, PLAYER_KINDS, PlayerName, read_name, read_network_name
 from train.runtime.errors import UsageError
 from train.runtime.files import reading
+from wallgo_jax.formats.option_names import argument
 from wallgo_jax.game.rules import PRESETS, Rules, name_of
 
 T = TypeVar("T")
@@ -69,10 +70,12 @@ def common_rules(names: Iterable[str], *, are_networks: bool = False) -> Rules |
         shared = tuple(rules for rules in common if rules in its)
         if not shared:
             known, its_words = _unlearned(learned[0], its)
-            transfer = "" if are_networks else ", and --transfer lets both play it"
+            transfer = (
+                "" if are_networks else f", and {argument('transfer', True)} lets both play it"
+            )
             raise UsageError(
-                f"{trained[0].text} has learned {known}, {name.text} {its_words}: --rules says "
-                f"which to play{transfer}"
+                f"{trained[0].text} has learned {known}, {name.text} {its_words}: "
+                f"{argument('rules')} says which to play{transfer}"
             )
         common = shared
     return common[0] if common else None
@@ -96,7 +99,7 @@ def refuse_other_rules(
         )
     if rules not in learned and not transfer:
         known, asked = _unlearned(learned, [rules])
-        hint = "; --transfer lets networks play rules they have not learned"
+        hint = f"; {argument('transfer', True)} lets networks play rules they have not learned"
         raise UsageError(
             f"player {name!r}: learned {known}, asked to play {asked}"
             f"{'' if transfer is None else hint}"

@@ -23,6 +23,7 @@ from train.arena.result import Counts
 from train.runtime.fields import Count
 from train.runtime.files import append_line, parse_lines, read_json_lines
 from train.runtime.showing import sparing
+from wallgo_jax.formats.option_names import argument
 
 
 class ResultsCache:
@@ -41,7 +42,7 @@ class ResultsCache:
         self._path = path
         self._settings = json.loads(json.dumps(settings))
         self._batches: dict[tuple[str, ...], dict[int, Counts]] = {}
-        hint = "; remove the line, or choose another file with --cache"
+        hint = f"; remove the line, or choose another file with {argument('cache')}"
         for batch in parse_lines(path, read_json_lines(path), _read, hint=hint):
             if batch.settings == self._settings:
                 self._batches.setdefault(batch.counts.players, {})[batch.batch] = batch.counts

@@ -23,6 +23,7 @@ from wallgo_jax.drawing.layout import TILE, layout_of
 from wallgo_jax.drawing.page import Extras, script_json
 from wallgo_jax.drawing.svg import element
 from wallgo_jax.drawing.theme import AUTO, of_variables
+from wallgo_jax.formats.option_names import argument
 from wallgo_jax.game.state import State
 from wallgo_jax.notation import (
     COLOURS,
@@ -113,7 +114,9 @@ def compare_siblings(
     ]
     if ply not in plies:
         last = len(game.actions)
-        raise UsageError(f"review: --siblings {ply}: is not one of plies 1 to {last} with a wall")
+        raise UsageError(
+            f"review: {argument('siblings', ply)}: is not one of plies 1 to {last} with a wall"
+        )
     played, mover, before = game.actions[ply - 1], game.movers[ply - 1], game.states[ply - 1]
     play = decode_play(played)
     first, legal = played - play.side, take_snapshot(before).legal

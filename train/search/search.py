@@ -20,7 +20,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from train.functions import call_of
+from train.functions import call_of, check_returned, refusal
 from train.game import MOVE_OFFSETS, NUM_SIDES, PLAYS_PER_STONE, State, in_setup, legal_slots
 from train.network import MASKED, NetworkConfig, cast_weights
 from train.search.config import MOVE_CLASSES, SearchConfig
@@ -205,11 +205,17 @@ def _make_custom_search(evaluate: Evaluator, config: SearchConfig, *, explores: 
     def search(variables: Any, states: State, key: jax.Array) -> SearchResult:
         ask = functools.partial(evaluate, variables)
         prior = ask(states).logits
-        slot, policy, value = custom(
-            ask, states, key, simulations=config.simulations, explores=explores
-        )
-        chex.assert_shape((slot, value), prior.shape[:1])
-        chex.assert_equal_shape([policy, prior])
+        found = custom(ask, states, key, simulations=config.simulations, explores=explores)
+        if not isinstance(found, tuple) or len(found) != 3:
+            raise refusal("search", config.custom, found, "(slots, policy, values)")
+        slot, policy, value = found
+        boards, actions = prior.shape
+        for array, shape, wanted in (
+            (slot, (boards,), f"slots int32[{boards}]"),
+            (policy, (boards, actions), f"a policy float32[{boards},{actions}]"),
+            (value, (boards,), f"values float32[{boards}]"),
+        ):
+            check_returned("search", config.custom, array, shape, wanted)
         policy, value = policy.astype(jnp.float32), value.astype(jnp.float32)
         return SearchResult(slot.astype(jnp.int32), policy, value, divergence(policy, prior), prior)
 

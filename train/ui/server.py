@@ -26,6 +26,7 @@ from train.ui.connection import Connection
 from train.ui.machine import Machine
 from train.ui.reviewing import Reviewer
 from wallgo_jax.drawing import theme
+from wallgo_jax.formats.option_names import argument
 from wallgo_jax.game.rules import Rules
 
 LOCAL_NAMES = ("127.0.0.1", "localhost", "::1")
@@ -70,7 +71,7 @@ def run(
     except OSError as error:
         reason = os.strerror(error.errno or 0)
         raise UsageError(
-            f"play: port {port} cannot be used: {reason}; --port 0 takes a free one"
+            f"play: port {port} cannot be used: {reason}; {argument('port', 0)} takes a free one"
         ) from None
     address = f"http://{host}:{listener.getsockname()[1]}/"
     app = make_app(machine, rules, puzzles=puzzles)

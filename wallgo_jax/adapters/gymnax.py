@@ -32,6 +32,7 @@ from wallgo_jax import env as env_lib
 from wallgo_jax.adapters import spaces
 from wallgo_jax.adapters.opponents import Opponent
 from wallgo_jax.adapters.sides import observe_from
+from wallgo_jax.arguments import check_key
 from wallgo_jax.game import referee
 from wallgo_jax.game.rules import Rules
 
@@ -147,6 +148,7 @@ class WallGoGymnax:
         Raises:
           ValueError: the game has no such seat; not seen where JAX traces `params`.
         """
+        check_key(key, call="env.reset(keys)")
         return self._reset(key, self._checked(params))
 
     def step(
@@ -164,6 +166,7 @@ class WallGoGymnax:
         Raises:
           ValueError: as `reset`.
         """
+        check_key(key, call="env.step(keys, states, actions)")
         return self._step(key, state, action, self._checked(params))
 
     def _checked(self, params: EnvParams | None) -> EnvParams:

@@ -184,6 +184,7 @@ class WallGoPgx(pgx.Env):
 
     def init(self, key: jax.Array) -> Any:
         """A new game of the env's rules; the key draws who plays which colour."""
+        arguments.check_key(key, call="env.init(keys)")
         return self._init_of_pgx(key)
 
     @env_lib.compiled

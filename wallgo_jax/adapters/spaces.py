@@ -6,6 +6,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from wallgo_jax.arguments import check_key
+
 
 class Discrete:
     """The integers 0 to n - 1."""
@@ -20,6 +22,7 @@ class Discrete:
 
     def sample(self, key: jax.Array) -> jax.Array:
         """int32: each as likely as the others."""
+        check_key(key, call="space.sample(keys)")
         return jax.random.randint(key, self.shape, 0, self.n, jnp.int32)
 
     def contains(self, x: jax.Array) -> jax.Array:
@@ -41,6 +44,7 @@ class Box:
 
     def sample(self, key: jax.Array) -> jax.Array:
         """Draw each entry uniformly."""
+        check_key(key, call="space.sample(keys)")
         low, high = jnp.float32(self.low), jnp.float32(self.high)
         drawn = jax.random.uniform(key, self.shape, jnp.float32, minval=low, maxval=high)
         return drawn.astype(self.dtype)

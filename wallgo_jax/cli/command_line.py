@@ -12,6 +12,7 @@ from wallgo_jax.cli.parsing import (
     parse,
     program_name,
 )
+from wallgo_jax.formats.option_names import in_options
 
 PROGRAM = Program(
     name="python -m wallgo_jax",
@@ -60,5 +61,5 @@ def program() -> None:
 
 
 def _refuse(message: str) -> int:
-    print(f"error: {message}", file=sys.stderr)
+    print(f"error: {in_options(message)}", file=sys.stderr)
     return BAD_INPUT

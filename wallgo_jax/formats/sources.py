@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from wallgo_jax.formats import diagram, hkoi_code, move_text, records
 from wallgo_jax.formats.files import UNREADABLE
+from wallgo_jax.formats.option_names import argument
 from wallgo_jax.formats.records import Record
 from wallgo_jax.formats.rules_text import read_rules
 from wallgo_jax.game.rules import PRESETS, Rules, named
@@ -67,14 +68,16 @@ def read_position(asked: SourceRequest, *, ply: int) -> State:
     """
     text, name = _text_of(asked.source)
     if text is not None and _DIAGRAM.match(text):
-        _refuse_options(asked, "a diagram", "--rules", "--grid", "--game")
+        _refuse_options(asked, "a diagram", "rules", "grid", "game")
         if ply != -1:
-            raise ValueError(f"--ply {ply}: has no effect on a diagram, which is one position")
+            raise ValueError(
+                f"{argument('ply', ply)}: has no effect on a diagram, which is one position"
+            )
         with _naming(name):
             return diagram.parse(text)
     game = next(_games(asked._replace(game=asked.game or 1), text, name)).game
     if not -1 <= ply < len(game.states):
-        raise ValueError(f"--ply {ply}: the game has plies 0 to {len(game.states) - 1}")
+        raise ValueError(f"{argument('ply', ply)}: the game has plies 0 to {len(game.states) - 1}")
     return game.states[ply]
 
 
@@ -124,19 +127,19 @@ def read_games_of_text(
 def _games(asked: SourceRequest, text: str | None, name: str) -> Iterator[LoadedGame]:
     rules = read_rules(asked.rules) if asked.rules else None
     if asked.game < 0:
-        raise ValueError(f"--game {asked.game}: games are numbered from 1")
+        raise ValueError(f"{argument('game', asked.game)}: games are numbered from 1")
     if text is None:
-        _refuse_options(asked, "a preset", "--rules", "--game")
+        _refuse_options(asked, "a preset", "rules", "game")
         yield LoadedGame(replay_actions(named(asked.source), [], grid=asked.grid or None))
     elif not text.strip():
         raise ValueError(f"{name}: is empty")
     elif _DIAGRAM.match(text):
         raise ValueError(f"{name}: a position diagram holds no game")
     elif text.lstrip().startswith("{"):
-        _refuse_options(asked, "records", "--rules", "--grid")
+        _refuse_options(asked, "records", "rules", "grid")
         yield from _recorded(text, name, asked.game)
     elif _is_codes(text):
-        _refuse_options(asked, "HKOI codes", "--grid")
+        _refuse_options(asked, "HKOI codes", "grid")
         yield from _coded(text, name, asked.game, rules or PRESETS["hkoi"])
     else:
         yield from _moved(asked, text, name, rules)
@@ -145,10 +148,10 @@ def _games(asked: SourceRequest, text: str | None, name: str) -> Iterator[Loaded
 def _refuse_options(asked: SourceRequest, kind: str, *options: str) -> None:
     """Refuse options that have no effect on a kind of source; of one game the first may be asked
     for."""
-    given = {"--rules": asked.rules, "--grid": asked.grid, "--game": asked.game not in (0, 1)}
+    given = {"rules": asked.rules, "grid": asked.grid, "game": asked.game not in (0, 1)}
     for option in options:
         if given[option]:
-            raise ValueError(f"{option}: has no effect on {kind}; leave it out")
+            raise ValueError(f"{argument(option)}: has no effect on {kind}; leave it out")
 
 
 def _recorded(text: str, name: str, chosen: int) -> Iterator[LoadedGame]:
@@ -171,7 +174,7 @@ def _lines_of(text: str) -> list[tuple[int, str]]:
 def _choose(lines: Sequence[tuple[int, str]], name: str, chosen: int) -> Sequence[tuple[int, str]]:
     """The line of a game, counted from 1, or all lines for 0."""
     if chosen > len(lines):
-        raise ValueError(f"--game {chosen}: {name} has {len(lines)} games")
+        raise ValueError(f"{argument('game', chosen)}: {name} has {len(lines)} games")
     return lines[chosen - 1 : chosen] if chosen else lines
 
 
@@ -192,7 +195,7 @@ def _coded(text: str, name: str, chosen: int, rules: Rules) -> Iterator[LoadedGa
 def _moved(asked: SourceRequest, text: str, name: str, rules: Rules | None) -> Iterator[LoadedGame]:
     games = list(enumerate(move_text.split_games(text), start=1))
     if len(games) == 1:
-        _refuse_options(asked, "moves of one game", "--game")
+        _refuse_options(asked, "moves of one game", "game")
     for number, each in _choose(games, name, asked.game):
         yield _moved_game(asked, each, name if len(games) == 1 else f"{name}, game {number}", rules)
 
@@ -201,7 +204,7 @@ def _moved_game(asked: SourceRequest, text: str, name: str, rules: Rules | None)
     with _naming(name):
         rules = rules or move_text.read_rules(text) or asked.default_rules
         if rules is None:
-            raise ValueError(f"moves need --rules; presets: {', '.join(PRESETS)}")
+            raise ValueError(f"moves need {argument('rules')}; presets: {', '.join(PRESETS)}")
     grid = asked.grid or rules.size
     check_grid(grid, rules)
     with _naming(name):

@@ -182,18 +182,21 @@ PRESETS: dict[str, Rules] = {
 }
 
 
-def named(name_or_rules: "str | Rules") -> Rules:
-    """Return the rules of a preset's name; rules pass through.
+def named(name_or_rules: "str | Mapping[str, Any] | Rules") -> Rules:
+    """Return the rules of a preset's name, or of a dict of their fields; rules pass through.
 
     Raises:
-      ValueError: for an unknown name, with the names there are.
+      ValueError: for an unknown name or field, with those there are, or a value that is not
+        allowed.
     """
     if isinstance(name_or_rules, Rules):
         return name_or_rules
+    if isinstance(name_or_rules, Mapping):
+        return Rules.from_dict(name_or_rules)
     if not isinstance(name_or_rules, str):
         raise ValueError(
-            f"rules: {name_or_rules!r} is neither wallgo_jax.Rules nor the name of a preset; known "
-            f"presets: {', '.join(PRESETS)}"
+            f"rules: {name_or_rules!r} is neither wallgo_jax.Rules, a dict of their fields, nor "
+            f"the name of a preset; known presets: {', '.join(PRESETS)}"
         )
     if name_or_rules not in PRESETS:
         raise ValueError(

@@ -201,7 +201,7 @@ def test_what_cannot_be_drawn_is_refused_in_one_line(run, record, tmp_path):
     blind = save_run(tmp_path / "blind", "--network.blocks=R", "--network.ownership=false")
     source, three, out = SourceRequest(record), SourceRequest("playwallgo-3p"), tmp_path / "a.svg"
     for player, asked, ply, path, said in (
-        (run, source, 6, out, "--ply 6"),
+        (run, source, 6, out, "`ply=6`"),
         (run, source, 1, Path("a.gif"), ".gif"),
         (run, three, 0, out, "3"),
         (blind, source, 0, out, "T block"),
@@ -210,7 +210,7 @@ def test_what_cannot_be_drawn_is_refused_in_one_line(run, record, tmp_path):
         assert said in refusal(draw_attention, str(player), asked, **how)
     hkoi = SourceRequest("hkoi")
     for player, asked, ply, said in (
-        (run, source, -1, "--ply"),
+        (run, source, -1, "`ply=-1`"),
         (run, hkoi, 0, "ended"),
         (blind, source, 0, "ownership head"),
     ):

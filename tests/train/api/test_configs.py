@@ -1,5 +1,6 @@
 """Configs from Python: files, dicts and keywords, with the errors of the command line."""
 
+import copy
 import dataclasses
 
 import pytest
@@ -36,12 +37,37 @@ def test_tables_may_be_dicts_and_dataclasses():
 
 
 @pytest.mark.parametrize(
+    ("given", "keys"),
+    [
+        (({"learner.batch": 16, "rules.walls": 7},), {}),
+        (({"learner": {"batch": 16}, "rules.walls": 7},), {}),
+        ((), {"learner.batch": 16, "rules.walls": 7}),
+        ((None, {"learner": {"batch": 16}}), {"rules.walls": 7}),
+        (
+            ({"rules": PRESETS["wallzero-4stone"].to_dict(), "rules.walls": 7},),
+            {"learner.batch": 16},
+        ),
+    ],
+)
+def test_keys_may_be_dotted_in_every_argument(given, keys):
+    before = copy.deepcopy(given)
+    made = train.make_config(*given, **keys)
+    assert (made.learner.batch, made.rules.walls) == (16, 7)
+    assert given == before
+    weights = {"learner": {"weights.value": 0.5}, "network": {}}
+    made = train.make_config(weights)
+    assert made.learner.weights.value == 0.5
+    assert made.network == NetworkConfig()
+
+
+@pytest.mark.parametrize(
     ("changes", "words"),
     [
         ({"network.widht": 3}, ["--network.widht", "3"]),
         ({"network.width": 0}, ["--network.width", "0"]),
         ({"seed": -1}, ["--seed", "-1"]),
         ({"search": 3}, ["--search", "3"]),
+        ({"network.lr": 3}, ["--network.lr", "3"]),
         ({"learner.custom_loss": "f"}, ["--learner.custom_loss", "f"]),
     ],
 )
@@ -52,6 +78,11 @@ def test_complaints_are_those_of_the_command_line(changes, words):
     assert complaint(command("config", tiny.PATH, *words)) == str(found.value)
 
 
+def test_a_wrong_key_is_looked_for_in_all_tables():
+    with pytest.raises(train.UsageError, match=r"mean learner\.learning_rate\?"):
+        train.make_config(lr=0.1)
+
+
 def test_no_file_names_a_function(tmp_path):
     path = tmp_path / "run.toml"
     path.write_text('[network]\ncustom = "mine"\n', encoding="utf-8")
@@ -60,7 +91,7 @@ def test_no_file_names_a_function(tmp_path):
 
 
 def test_names_are_shown_and_nothing_else():
-    assert set(train.__all__) <= set(dir(train))
+    assert dir(train) == train.__all__
     assert dataclasses.is_dataclass(train.RunConfig)
     with pytest.raises(AttributeError, match="runn"):
         train.runn  # noqa: B018

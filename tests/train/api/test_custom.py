@@ -129,6 +129,48 @@ def test_wrong_shapes_and_linen_modules_with_statistics_are_refused(tmp_path):
             start(tmp_path, network=network)
 
 
+def wide(output, targets):
+    return jnp.square(output.value).sum(1)
+
+
+def nothing(*given):
+    return None
+
+
+def short(targets):
+    return targets._replace(outcome=targets.outcome[:1])
+
+
+def flat(state):
+    return jnp.zeros(state.grid)
+
+
+def slots_alone(evaluate, states, key, **options):
+    return evaluate(states).logits.argmax(-1)
+
+
+def wide_value(evaluate, states, key, **options):
+    found = evaluate(states)
+    return found.logits.argmax(-1), found.logits, found.value
+
+
+@pytest.mark.parametrize(
+    ("kind", "function", "reason"),
+    [
+        ("loss", wide, r"loss 'wide': gave float32\[\d+\], not a number"),
+        ("loss", nothing, "loss 'nothing': gave None, not a number"),
+        ("targets", short, r"targets 'short': gave .*, not .* as its outcome"),
+        ("targets", nothing, r"gave None, not train\.TrainingTargets"),
+        ("planes", flat, r"planes 'flat': gave float32\[7\], not bool\[7,7,C\]"),
+        ("search", slots_alone, r"search 'slots_alone': gave .*, not \(slots, policy, values\)"),
+        ("search", wide_value, r"gave float32\[2,2\], not values float32\[2\]"),
+    ],
+)
+def test_what_functions_return_is_refused_in_one_line(tmp_path, kind, function, reason):
+    with pytest.raises(train.UsageError, match=reason), start(tmp_path, **{kind: function}) as run:
+        next(run)
+
+
 class LinenNet(linen.Module):
     """A policy and a value by a layer each."""
 

@@ -106,6 +106,16 @@ def test_a_match_is_that_of_the_command(asked, tmp_path):
     assert drawn(found) == ["all games", "as Red", "as Blue"]
     assert f"{found.wins} won, {found.draws} drawn" in repr(found)
     assert train.match(named(0), "random", rules=tiny.RULES, games=4).first == "act"
+    assert "seating" not in found.caption
+
+
+@pytest.mark.parametrize(("seats", "games", "played"), [(2, 7, 8), (3, 4, 6)])
+def test_a_match_says_that_it_plays_more_games(asked, seats, games, played):
+    said = f"{played} games, not {games}: each opening is played in every seating"
+    players, rules = ("random", "greedy", "wjx")[:seats], tiny.RULES if seats == 2 else THREE
+    assert said in train.match(*players, rules=rules, games=games).caption
+    words = ("--rules", RULES if seats == 2 else json.dumps(THREE), "--games", games)
+    assert said in " ".join(command("match", *players, *words).out.split())
 
 
 def test_a_stopped_match_draws_the_colours_that_it_has():

@@ -167,7 +167,7 @@ def test_a_run_of_another_version_is_refused_by_its_version(damaged, fresh, star
         (damaged / "run.json").write_text(json.dumps({"starts": starts}))
     complaint = refusal(store.read_run, damaged, fresh)
     assert complaint.startswith(f"{damaged / store.RESUME / '7'}: {said}, this is {__version__}")
-    assert complaint.endswith(f"can start a new run: --start-weights {damaged}")
+    assert complaint.endswith(f"can start a new run: `start_weights={str(damaged)!r}`")
     assert store.read_weights(damaged, fresh.learner.variables)
 
 

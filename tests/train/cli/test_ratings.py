@@ -76,7 +76,7 @@ def test_elo_plays_for_ten_minutes_and_says_how_long_it_takes(run, plays, monkey
     said = command("elo", run, *ELO)
     assert said.code == 0 and len(plays) == len(lines(run)) == 11
     assert said.out.splitlines()[:2] == [
-        "about 10 min; --minutes or --budget GAMES changes that",
+        "about 10 min; other minutes, or a budget, change that",
         "at least the 20 games that connect all players; the first 4 tell how long they take",
     ]
     said = command("elo", run, *ELO, "--minutes", "3")

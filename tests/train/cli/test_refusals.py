@@ -3,8 +3,10 @@
 Nothing is written or changed by any of them, and each exits with 2.
 """
 
+import ast
 import json
 import random
+import re
 import shlex
 import shutil
 from pathlib import Path
@@ -13,12 +15,14 @@ from unittest.mock import Mock
 import jax
 import pytest
 
+import train
 from tests.support.learner import tiny
 from tests.support.learner.commands import CONFIG, RULES, command, complaint, contents
 from tests.support.reference.games import random_game
 from train.api import games
 from train.cli import options
 from wallgo_jax.formats import records
+from wallgo_jax.formats.option_names import argument, in_options
 from wallgo_jax.formats.records import Record
 
 RECIPE = Path(__file__).parents[3] / "configs" / "ablations" / "quickstart.toml"
@@ -43,6 +47,9 @@ REFUSED = [
     ("run --resum runs/x", "--resume?"),
     ("run config.toml more.toml", "more.toml"),
     ("run config.toml --iteratons 3", "iterations?"),
+    ("run --lr 0.1", "--learner.learning_rate?"),
+    ("config --learning-rate 0.1", "--learner.learning_rate?"),
+    ("config --serch.simulations 3", "--search.simulations?"),
     ("run config.toml --seed", "--seed"),
     ("config --deterministic --seed 3", "--deterministic"),
     ("config --only serch", "serch"),
@@ -131,6 +138,7 @@ REFUSED = [
     ("accuracy --prove games.jsonl --late games.jsonl", "line"),
     (f"export {SHIPPED} model --matches .", "directory"),
     ("elo random --cache .", "directory"),
+    ("elo random greedy --cache rules.json", "another file with --cache"),
     (f"inspect ownership {SHIPPED} hkoi --ply 0 --out a.svg", "ended"),
     (OWNERSHIP.replace("ownership", "ownership hkoi"), "ended"),
     (OWNERSHIP, SHIPPED),
@@ -192,6 +200,27 @@ NOT_RESUMED = [
     ("--iterations 5", "iterations"),
     ("--runs x", "--runs"),
 ]
+
+
+NOT_FOR_PYTHON = {
+    # Behind a command.
+    "run_directory.py:  --resume ",
+    "run_directory.py:  --distributed",
+    "reporting.py:  --out game.html",
+    "files.py: ; wait for it or stop it, or choose another --name",
+}
+
+
+def messages(path: Path) -> list[str]:
+    """The texts of a module, without docstrings and words of other programs, such as `--flag`."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    said = {id(each.value) for each in ast.walk(tree) if isinstance(each, ast.Expr)}
+    texts = [each for each in ast.walk(tree) if isinstance(each, ast.Constant)]
+    return [
+        each.value
+        for each in texts
+        if isinstance(each.value, str) and id(each) not in said and each.value[:2] != "--"
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -261,6 +290,31 @@ def test_a_failure_inside_a_program_is_one_line(monkeypatch):
     error = jax.errors.JaxRuntimeError("INTERNAL: at\na.b.UsageError: too large\n")
     monkeypatch.setattr(games, "match", Mock(side_effect=error))
     assert complaint(command("match", "random", "random")) == "too large"
+
+
+@pytest.mark.parametrize(
+    ("message", "said"),
+    [
+        (f"a: {argument('rules')} says which", "a: --rules says which"),
+        (f"; {argument('transfer', True)} lets", "; --transfer lets"),
+        (argument("start_weights", "runs/it's mine"), "--start-weights 'runs/it'\"'\"'s mine'"),
+        (f"{argument('ply', 9)}: the game", "--ply 9: the game"),
+        ("`run.close()` saves `rules`", "`run.close()` saves `rules`"),
+    ],
+)
+def test_arguments_of_python_are_options_here(message, said):
+    assert in_options(message) == said
+
+
+def test_messages_outside_the_command_line_name_no_option():
+    found = {
+        f"{path.name}: {text}"
+        for path in Path(train.__file__).parent.rglob("*.py")
+        if path.parent.name not in ("cli", "bench")
+        for text in messages(path)
+        if re.search(r"(?<![\w-])--[a-z][a-z-]*\b(?!\.)", text) and "python -m" not in text
+    }
+    assert found <= NOT_FOR_PYTHON
 
 
 def test_what_is_no_file_may_be_named_twice(tmp_path):

@@ -184,8 +184,8 @@ def test_bad_options_are_refused(options, word):
 @pytest.mark.parametrize(
     ("player", "trees", "nodes", "word"),
     [
-        ("heuristic-search:wjx@64", 64, 1000, "lower --trees or --nodes"),
-        ("heuristic-search:wjx@64", 8, 1000, "lower --nodes"),
+        ("heuristic-search:wjx@64", 64, 1000, "lower `trees=` or `nodes=`"),
+        ("heuristic-search:wjx@64", 8, 1000, "lower `nodes=`"),
         ("heuristic-search:wjx@64", 8, 32, "32 nodes"),
         ("greedy", 8, 32, "greedy"),
     ],

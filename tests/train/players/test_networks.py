@@ -77,7 +77,7 @@ def test_rules_are_those_that_players_have_learned(forms, larger):
     assert common_rules(["random", "wjx"]) is None
     assert common_rules(["random", forms["net"], forms["exported"]]) == tiny.RULES
     assert common_rules([MODEL, "greedy"]) == PRESETS["wallzero-4stone"]
-    with pytest.raises(UsageError, match=r"3x3, .* 4x4: --rules .* --transfer"):
+    with pytest.raises(UsageError, match=r"3x3, .* 4x4: `rules=` .* `transfer=True`"):
         common_rules([forms["run"], "random", larger])
 
 

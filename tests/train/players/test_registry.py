@@ -196,7 +196,7 @@ def test_options_that_a_search_of_ones_own_does_not_read_are_refused(tmp_path):
 
 def test_other_rules_are_refused_unless_transfer_is_asked_for(run):
     larger = dataclasses.replace(RULES, size=4)
-    with pytest.raises(UsageError, match=r"3x3, .* 4x4; --transfer"):
+    with pytest.raises(UsageError, match=r"3x3, .* 4x4; `transfer=True`"):
         make_player(f"net:{run}", larger)
     assert make_player(f"net:{run}", larger, transfer=True).name == f"net:{run}"
 

@@ -14,6 +14,7 @@ from train.config.rule_sets import read_rule_sets
 from train.runtime.errors import UsageError, check_two_players, distinct, usage_errors
 from train.runtime.fields import Real, Whole
 from train.runtime.files import read_toml
+from wallgo_jax.formats.option_names import argument
 from wallgo_jax.game.rules import Rules, named
 
 _Table = TypeVar("_Table", bound="Scale")
@@ -354,6 +355,6 @@ def with_players(scales: Scales, name: str, players: tuple[str, ...]) -> Scales:
     """
     table = getattr(scales, name)
     if "players" not in type(table).model_fields:
-        raise UsageError(f"experiment: --players is not for {name}")
+        raise UsageError(f"experiment: {argument('players')} is not for {name}")
     changed = validated(type(table), dict(table) | {"players": players}, where=name)
     return scales.model_copy(update={name: changed})

@@ -37,6 +37,7 @@ from train.players.networks import load_network
 from train.players.registry import make_player
 from train.runtime.errors import UsageError, check_two_players, usage_errors
 from train.runtime.files import locked, writing
+from wallgo_jax.formats.option_names import argument
 
 NO_MATCHES = EvaluationConfig(every=0, opponents=(), anchors=())
 _CHECKPOINTS = 4
@@ -185,7 +186,8 @@ def train_all(work: Work, variants: Sequence[Variant], *, seeds: int) -> dict[st
             saved = read_saved_config(run)
             if dataclasses.replace(saved, tracking=config.tracking) != config:
                 raise UsageError(
-                    f"{run}: a training of other settings; choose another --out, or remove it"
+                    f"{run}: a training of other settings; choose another {argument('out')}, or "
+                    "remove it"
                 )
     trained: dict[str, list[Trained]] = {variant.name: [] for variant in variants}
     for seed, variant in trainings:

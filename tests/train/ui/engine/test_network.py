@@ -111,9 +111,10 @@ def test_networks_of_all_parts_are_equal(engine, tmp_path, shape):
 @pytest.mark.parametrize("name", pretrained.models())
 def test_shipped_networks_are_equal(engine, tmp_path, name):
     trained = load_network(pretrained.folder_of(name))
-    rules = trained.config.rules
-    number = check(engine, trained, rules, tmp_path, count=24, tolerance=1e-4)
-    assert number >= 1000
+    # A thousand positions of those that pages offer; fewer of their predecessors.
+    count, least = (6, 250) if "-v" in name else (24, 1000)
+    number = check(engine, trained, trained.config.rules, tmp_path, count=count, tolerance=1e-4)
+    assert number >= least
 
 
 @pytest.mark.parametrize(("formula", "rules"), [("wjx", _DUEL), ("ethen", _TRIO)])
