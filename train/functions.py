@@ -94,7 +94,7 @@ def refusal(what: str, function: "Function | str", found: Any, wanted: str) -> U
 
 
 def in_words(found: Any) -> str:
-    """An array as `float32[4,3]`, else its type."""
+    """An array as `float32[4,3]`, else its type; told without JAX, which a config does not load."""
     if not hasattr(found, "shape"):
         return "None" if found is None else f"a {type(found).__name__}"
     return f"{found.dtype}[{','.join(map(str, found.shape))}]"

@@ -28,15 +28,15 @@ def check_action(action: Any, *, num_actions: int, function: str) -> None:
     if isinstance(action, bool) or not isinstance(
         action, int | np.generic | np.ndarray | jax.Array
     ):
-        raise TypeError(f"action: {describe(action)}, not an integer; {allowed}")
+        raise TypeError(f"action: {_describe(action)}, not an integer; {allowed}")
     if isinstance(action, int):
         _check_fits(action, allowed)
         return
     if not jnp.issubdtype(action.dtype, jnp.integer):
-        raise TypeError(f"action: {describe(action)}, not an integer; {allowed}")
+        raise TypeError(f"action: {_describe(action)}, not an integer; {allowed}")
     if action.shape != ():
         raise ValueError(
-            f"action: {describe(action)}, but {function} takes one board and one action; "
+            f"action: {_describe(action)}, but {function} takes one board and one action; "
             f"for a batch: jax.vmap(env.{function})(states, actions)"
         )
     if not isinstance(action, jax.Array):
@@ -64,11 +64,11 @@ def check_key(key: Any, *, call: str) -> None:
     elif is_array and key.dtype == jnp.uint32 and key.shape[-1:] in _LEGACY_KEYS:
         batch = key.shape[:-1]
     else:
-        raise TypeError(f"key: {describe(key)}, not a key; jax.random.key(0) makes one")
+        raise TypeError(f"key: {_describe(key)}, not a key; jax.random.key(0) makes one")
     if batch != ():
         function, _, taken = call.partition("(")
         raise ValueError(
-            f"key: {describe(key)}, but {function} takes one key; "
+            f"key: {_describe(key)}, but {function} takes one key; "
             f"for a batch: jax.vmap({function})({taken}"
         )
 
@@ -86,7 +86,7 @@ def check_state(state: Any, kind: type, *, num_actions: int, channels: int, func
     """
     if not isinstance(state, kind):
         raise TypeError(
-            f"state: {describe(state)}, not a {kind.__module__}.{kind.__qualname__}, which "
+            f"state: {_describe(state)}, not a {kind.__module__}.{kind.__qualname__}, which "
             "env.init returns; env.state_of makes one of the state of wallgo_jax.game"
         )
     mask, planes = jnp.shape(state.legal_action_mask), jnp.shape(state._planes)
@@ -107,7 +107,7 @@ def _vmapped(function: str) -> str:
     return f"jax.vmap(env.{function}){arguments}"
 
 
-def describe(value: Any) -> str:
+def _describe(value: Any) -> str:
     """Name a value: dtype and shape of an array, else its type, and its `repr` if that is short."""
     if isinstance(value, jax.Array | np.ndarray | np.generic):
         return f"{value.dtype}[{','.join(map(str, value.shape))}]"

@@ -103,7 +103,8 @@ def key_paths(table: Any = None, above: str = "") -> Iterator[str]:
     for field in dataclasses.fields(table):
         if field.name == OWN_FIELD:
             continue
-        path, value = f"{above}{field.name}", getattr(table, field.name)
+        path = f"{above}{field.name}"
+        value = getattr(table, field.name)
         yield path
         if dataclasses.is_dataclass(value):
             yield from key_paths(value, f"{path}.")

@@ -95,7 +95,8 @@ def _custom_planes(config: NetworkConfig) -> Callable[[State], jax.Array]:
     call = call_of("network.custom_planes", config.custom_planes)
 
     def planes(state: State) -> jax.Array:
-        shown, shape = call(state), (state.grid, state.grid, None)
+        shown = call(state)
+        shape = (state.grid, state.grid, None)
         wanted = f"bool[{state.grid},{state.grid},C]"
         check_returned("planes", config.custom_planes, shown, shape, wanted)
         return jnp.asarray(shown).astype(bool)

@@ -17,6 +17,7 @@ from typing import IO, Any, TypeVar
 from train.runtime.errors import UsageError, message_of, one_line
 from train.runtime.showing import tell
 from wallgo_jax.formats.files import UNREADABLE, write_whole
+from wallgo_jax.formats.option_names import argument
 
 _T = TypeVar("_T")
 
@@ -313,6 +314,7 @@ def _holder() -> str:
 
 def _lock(file: IO[str], directory: Path) -> None:
     """Lock an open file."""
+    # Here, since it takes longer to load than a help page has.
     from filelock import lock_descriptor
 
     try:
@@ -332,5 +334,5 @@ def _lock(file: IO[str], directory: Path) -> None:
         )
     raise UsageError(
         f"{directory}: in use by {holder or 'another process'}; wait for it or stop it, "
-        "or choose another --name"
+        f"or choose another {argument('name')}"
     )

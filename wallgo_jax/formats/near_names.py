@@ -31,7 +31,8 @@ def did_you_mean(word: str, known: Iterable[str], *, prefix: str = "") -> str:
 
 
 def _nearness(word: str, name: str) -> float:
-    (table, wrong), (_, last) = _split(word), _split(name)
+    table, wrong = _split(word)
+    _, last = _split(name)
     initials = "".join(part[:1] for part in last.split("_"))
     if len(wrong) > 1 and wrong == initials:
         return 1.0

@@ -207,7 +207,6 @@ NOT_FOR_PYTHON = {
     "run_directory.py:  --resume ",
     "run_directory.py:  --distributed",
     "reporting.py:  --out game.html",
-    "files.py: ; wait for it or stop it, or choose another --name",
 }
 
 
