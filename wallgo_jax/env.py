@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
+from jax.typing import ArrayLike
 
 from wallgo_jax import arguments, display
 from wallgo_jax import observation as observation_lib
@@ -218,7 +219,7 @@ class WallGo:
         sets, position = self._sets(game), game.position
         return self._make_state(game, nothing, position.ply, position.terminated, sets, sets)
 
-    def step(self, state: State, action: jax.Array, key: jax.Array | None = None) -> State:
+    def step(self, state: State, action: ArrayLike, key: jax.Array | None = None) -> State:
         """Play a public action for the player to move; the key is not used."""
         del key
         self._check_state(state, "step")
@@ -233,7 +234,7 @@ class WallGo:
         return self._make_state(game, rewards, count, over, sets, sets, terrain=analysis.terrain)
 
     def step_auto_reset(
-        self, state: State, action: jax.Array, key: jax.Array | None = None
+        self, state: State, action: ArrayLike, key: jax.Array | None = None
     ) -> State:
         """Step, and replace a finished game by a new one of its own rules.
 

@@ -20,7 +20,6 @@ from tests.support.import_graph import ROOT
 from tests.test_layers import FLOORS
 from train.cli import command_line as train_program
 from train.cli.command_line import PROGRAM
-from train.cli.inspect import INSPECT
 from train.config import RunConfig
 from train.config.reading import Key, in_toml, keys_of
 from train.experiments.catalogue import EXPERIMENTS
@@ -112,7 +111,6 @@ def _config_row(path: Path) -> list[str]:
 def commands() -> str:
     programs = (
         (PROGRAM, train_program.main),
-        (INSPECT, lambda words: train_program.main(["inspect", *words])),
         (game_program.PROGRAM, game_program.main),
     )
     parts = [_program_part(program, main) for program, main in programs]
@@ -120,8 +118,9 @@ def commands() -> str:
 
 
 def _program_part(program: Program, main: Callable[[list[str]], int]) -> str:
-    names = [name for name in program.commands if name != "inspect"]
-    parts = [_command_part(f"{program.name} {name}", _help_of(main, name)) for name in names]
+    parts = [
+        _command_part(f"{program.name} {name}", _help_of(main, name)) for name in program.commands
+    ]
     return "\n".join(parts)
 
 

@@ -7,16 +7,18 @@ N positions, A slots, B positions at once.
 import dataclasses
 import functools
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import numpy as np
 
 from train.analysis.late_positions import LatePositions, pairs_of_plies
-from train.arena.result import wilson_interval
+from train.arena.figures import wilson_interval
+from train.metrics.intervals import Interval, intervals_figure
 from train.players.basic import Player, act_by
 from train.runtime.display import Display, Table
 from train.runtime.host import batches, fetch
+from train.runtime.results import Result
 from train.search.search import Search
 from train.solver.alphabeta import AlphaBeta
 from train.solver.boards import BY_SEARCH, BY_TABLES, DRAW, LOSS, WIN, board_of, check_solvable
@@ -25,6 +27,9 @@ from train.solver.tablebase import Tables, make_tables, optimal_slots, value_of
 from wallgo_jax.game import actions
 from wallgo_jax.game.rules import Rules, name_of
 from wallgo_jax.game.state import State
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 DEFAULT_BATCH = 512
 _VALUES = {"won": WIN, "drawn": DRAW, "lost": LOSS}
@@ -38,8 +43,8 @@ _WALLS = {
 OnProgress = Callable[[int], Any]
 
 
-@dataclasses.dataclass(frozen=True)
-class Accuracy:
+@dataclasses.dataclass(frozen=True, repr=False)
+class Accuracy(Result):
     """A player's choices in positions whose value is known.
 
     Attributes:
@@ -56,6 +61,7 @@ class Accuracy:
         margins of the plays are not known; None where no margins are.
       agreed: float32[N], 1 where the player's value has the sign of the proven one, else 0; NaN
         where one of them is 0 or the player has no value; None where no margins are.
+      is_interrupted: a signal ended the work.
     """
 
     player: str
@@ -69,6 +75,14 @@ class Accuracy:
     about: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     given_away: np.ndarray | None = None
     agreed: np.ndarray | None = None
+    is_interrupted: bool = False
+    on_stop = f"the positions solved so far count; {Result.on_stop}"
+
+    def __repr__(self) -> str:
+        row = self.rows()[0]
+        return (
+            f"<{self.player}: keeps the value in {row['kept']:.1%} of {row['total']:,} positions>"
+        )
 
     @property
     def is_exact(self) -> bool:
@@ -87,9 +101,31 @@ class Accuracy:
             groups[name] = (self.number >= first) & (self.number <= last)
         return groups
 
-    def record(self) -> dict[str, Any]:
-        """JSON-ready figures: of each group how many, the share in which the value is kept, and
-        both where one can err; of late positions the share in which the signs of values agree."""
+    def rows(self) -> list[dict[str, Any]]:
+        """A dict for each group of positions: how many, the share in which the value is kept, and
+        both where one can err."""
+        groups = self.summary()["positions"].items()
+        return [{"positions": name} | figures for name, figures in groups if figures["total"]]
+
+    def figure(self) -> "Figure":
+        """The share kept in each group where one can err, as a figure of matplotlib."""
+        shown = []
+        for row in self.rows():
+            total, kept = row["total_where_one_can_err"], row["kept_where_one_can_err"]
+            if total:
+                spread = row.get("interval_95_where_one_can_err", (kept, kept))
+                shown.append(Interval(f"{row['positions']} ({total:,})", kept, *spread))
+        return intervals_figure(
+            shown,
+            title=f"{self.player} keeps the value of the game",
+            x_label="share of the positions in which one can err",
+            is_share=True,
+        )
+
+    def summary(self) -> dict[str, Any]:
+        """What `accuracy --json` writes: of each group how many, the share in which the value is
+        kept, and both where one can err; of late positions the share in which the signs of values
+        agree."""
         positions = {}
         for name, where in self.groups().items():
             figures: dict[str, Any] = {}
@@ -116,7 +152,7 @@ class Accuracy:
         if self.agreed is not None:
             heads = [self.by, "all", "can err", kept, "signs agree (95 %)", "cells (margins)"]
         rows = []
-        for name, figures in self.record()["positions"].items():
+        for name, figures in self.summary()["positions"].items():
             if name.startswith("ply") or not (figures["total"] or self.is_exact):
                 continue
             row = [name]
@@ -136,7 +172,7 @@ class Accuracy:
 
 def players_table(results: Sequence[Accuracy]) -> Table:
     """Several players in the same late positions: the share kept where one can err."""
-    records = [result.record()["positions"] for result in results]
+    records = [result.summary()["positions"] for result in results]
     groups = [name for name, figures in records[0].items() if figures["total_where_one_can_err"]]
     rows = []
     for result, figures in zip(results, records, strict=True):

@@ -14,7 +14,7 @@ import io
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -140,6 +140,52 @@ def board_evaluation(ownership: np.ndarray) -> np.ndarray:
 def evaluation_error(predicted: np.ndarray, true: np.ndarray) -> float:
     """Mean squared error of the board evaluation, over cells and players."""
     return float(np.mean((board_evaluation(predicted) - board_evaluation(true)) ** 2))
+
+
+class AttentionMaps(NamedTuple):
+    """What a cell attends to in each T block and head."""
+
+    raw: np.ndarray  # float32[T, heads, H, W], each map of sum 1
+    blocks: tuple[int, ...]  # places of the T blocks in the trunk, from 1
+    cell: int
+    state: State
+    name: str
+
+    @property
+    def maps(self) -> np.ndarray:
+        """float32[T, heads, H, W]: each map rescaled to 0 to 1."""
+        return pictures.normalised(self.raw)
+
+    def svg(self, *, theme: str = "light") -> str:
+        """A row of boards for each T block."""
+        return pictures.svg(
+            pictures.attention_picture(
+                self.raw, self.blocks, self.state, self.cell, name=self.name, theme=theme
+            )
+        )
+
+    def _repr_html_(self) -> str:
+        return self.svg()
+
+
+class OwnershipMap(NamedTuple):
+    """The final owners that a network or a heuristic expects."""
+
+    owners: np.ndarray  # float32[P + 1, H, W] chances, player 0 first, nobody last
+    state: State
+
+    @property
+    def evaluation(self) -> np.ndarray:
+        """float32[P, H, W] from -1 to 1: each player's share of a cell less those of the others."""
+        return board_evaluation(self.owners)
+
+    def svg(self, *, theme: str = "light") -> str:
+        """The board with player 0's evaluation as heat."""
+        heat, label = self.evaluation[0].ravel(), "Red's share less the others'"
+        return render.svg(self.state, heat=heat, heat_label=label, theme=theme)
+
+    def _repr_html_(self) -> str:
+        return self.svg()
 
 
 def draw_attention(

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from rich.console import Group
 from rich.text import Text
 
 from train.config import RunConfig, read_config, rule_sets_in_words, write_rule_sets
@@ -18,6 +17,7 @@ from train.players.networks import load_network
 from train.runtime.display import Table
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
+from train.runtime.results import Result
 from wallgo_jax.game.rules import name_of
 
 DEFAULT_BATCH = 256
@@ -36,13 +36,74 @@ class Speed(NamedTuple):
     multiply_adds_per_second: float
 
 
-class Description(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class Description(Result):
     """A network with its parts and its speed."""
 
     source: str  # of its config
     config: RunConfig
     parts: tuple[Part, ...]  # on one board
     speed: Speed | None  # None where it was not measured
+    is_interrupted = False
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """A dict for each part."""
+        return [part._asdict() | {"shape": list(part.shape)} for part in self.parts]
+
+    def summary(self) -> dict[str, Any]:
+        """What `describe --json` writes."""
+        config = self.config
+        return {
+            "source": self.source,
+            "rules": name_of(config.rules),
+            **({"rule_sets": write_rule_sets(config.mix)} if config.mix else {}),
+            "size": config.grid_side,
+            "players": config.rules.players,
+            "network": dataclasses.asdict(config.network),
+            "parts": self.rows,
+            "parameters": sum(part.parameters for part in self.parts),
+            "multiply_adds": sum(part.multiply_adds for part in self.parts),
+            "speed": None if self.speed is None else self.speed._asdict(),
+        }
+
+    def table(self) -> Table:
+        """The parts as a table of rich."""
+        shape = self.config.network
+        size = self.config.grid_side
+        planes = len(channels_of(shape, self.config.rules.players))
+        sums = (sum(each) for each in zip(*(part[2:] for part in self.parts), strict=True))
+        total = Part("total", (), *sums)
+        rows = [
+            [
+                part.name,
+                "×".join(map(str, part.shape)),
+                f"{part.parameters:,}",
+                f"{part.parameters / total.parameters:.1%}",
+                f"{part.multiply_adds:,}",
+            ]
+            for part in (*self.parts, total)
+        ]
+        return Table(
+            f"{shape.blocks}, width {shape.width}: the network of {self.source}",
+            ("part", "gives", "parameters", "share", "multiply-adds"),
+            rows,
+            f"one {size}×{size} board of {planes} planes ({shape.planes})",
+        )
+
+    def shown(self) -> list[Any]:
+        """What `describe` prints: the table of parts, then the speed."""
+        lines = []
+        if self.config.mix:
+            lines.append(f"rule sets: {rule_sets_in_words(self.config.mix)}")
+        if self.speed is not None:
+            speed = self.speed
+            lines += [
+                f"{speed.evaluations_per_second:,.0f} evaluations/s, "
+                f"{speed.multiply_adds_per_second / 1e9:,.2f} G multiply-adds/s",
+                f"batch {speed.batch} · {speed.dtype} · {speed.device} · median of {RUNS} runs",
+            ]
+        return [self.table(), *map(Text, lines)]
 
 
 def describe(
@@ -131,55 +192,3 @@ def median_seconds(timer: Timer) -> float:
     while timer(evaluations) < RUN_SECONDS:
         evaluations *= 2
     return statistics.median(timer(evaluations) for _ in range(RUNS)) / evaluations
-
-
-def describe_record(description: Description) -> dict[str, Any]:
-    """A description as JSON-ready figures."""
-    source, config, parts, speed = description
-    return {
-        "source": source,
-        "rules": name_of(config.rules),
-        **({"rule_sets": write_rule_sets(config.mix)} if config.mix else {}),
-        "size": config.grid_side,
-        "players": config.rules.players,
-        "network": dataclasses.asdict(config.network),
-        "parts": [part._asdict() | {"shape": list(part.shape)} for part in parts],
-        "parameters": sum(part.parameters for part in parts),
-        "multiply_adds": sum(part.multiply_adds for part in parts),
-        "speed": None if speed is None else speed._asdict(),
-    }
-
-
-def describe_report(description: Description) -> Group:
-    """A description for the console: the table of parts, then the speed."""
-    (source, config, parts, speed), lines = description, []
-    shape, size = config.network, config.grid_side
-    planes = len(channels_of(shape, config.rules.players))
-    total = Part(
-        "total", (), *(sum(each) for each in zip(*(part[2:] for part in parts), strict=True))
-    )
-    rows = [
-        [
-            part.name,
-            "×".join(map(str, part.shape)),
-            f"{part.parameters:,}",
-            f"{part.parameters / total.parameters:.1%}",
-            f"{part.multiply_adds:,}",
-        ]
-        for part in (*parts, total)
-    ]
-    table = Table(
-        f"{shape.blocks}, width {shape.width}: the network of {source}",
-        ("part", "gives", "parameters", "share", "multiply-adds"),
-        rows,
-        f"one {size}×{size} board of {planes} planes ({shape.planes})",
-    )
-    if config.mix:
-        lines.append(f"rule sets: {rule_sets_in_words(config.mix)}")
-    if speed is not None:
-        lines += [
-            f"{speed.evaluations_per_second:,.0f} evaluations/s, "
-            f"{speed.multiply_adds_per_second / 1e9:,.2f} G multiply-adds/s",
-            f"batch {speed.batch} · {speed.dtype} · {speed.device} · median of {RUNS} runs",
-        ]
-    return Group(table, *map(Text, lines))

@@ -1,8 +1,9 @@
 """Proves late positions of recorded games, one game after the other, into a file that grows."""
 
-from collections.abc import Callable, Sequence
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -17,17 +18,66 @@ from train.analysis.late_positions import (
     states_of,
     to_line,
 )
-from train.arena.result import wilson_interval
+from train.arena.figures import wilson_interval
 from train.data.record_dataset import Examples, RecordedGames, check_rules, make_examples
 from train.runtime import files
 from train.runtime.display import Table
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
+from train.runtime.results import Result
 from train.solver.boards import board_of
 from train.solver.late import Refusal, check_provable, prove
 from wallgo_jax.formats.option_names import argument
 from wallgo_jax.formats.records import Record
 from wallgo_jax.game.rules import Rules
+
+
+@dataclasses.dataclass(frozen=True)
+class Proofs(Result):
+    """Proven late positions of games.
+
+    Attributes:
+      games: all games of the file, with their proven positions.
+      late: the file that grows.
+      is_interrupted: a signal ended the work.
+    """
+
+    games: Sequence[LateGame]
+    late: Path
+    is_interrupted: bool = False
+    written: Mapping[Path, str] = dataclasses.field(default_factory=dict)
+
+    @property
+    def proven(self) -> int:
+        """Number of proven positions."""
+        return sum(len(game.proven) for game in self.games)
+
+    @property
+    def on_stop(self) -> str:
+        """What a command says of the work that a signal ended."""
+        return f"the games that are proven are kept in {self.late}; the same command goes on"
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A dict for each proven position."""
+        return [
+            {"game": number, "ply": each.ply, "plies_left": plies_left(game, each.ply)}
+            | {"value": each.value, "margin": each.margin}
+            for number, game in enumerate(self.games)
+            for each in game.proven
+        ]
+
+    def summary(self) -> dict[str, Any]:
+        """What `prove --json` writes: how many were proven, refused and left unclear."""
+        return {
+            "games": len(self.games),
+            "proven": self.proven,
+            "refused": sum(len(game.refused) for game in self.games),
+            "unclear": sum(len(game.unclear) for game in self.games),
+        }
+
+    def table(self) -> Table:
+        """Positions tried, and the shares that were proven and refused, by plies left."""
+        return proofs_table(self.games)
 
 
 class ProofOptions(NamedTuple):

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
 from train import functions
-from train.api.arguments import valid
+from train.api.signatures import valid
 from train.config import (
     CONFIG_FILE,
     RunConfig,

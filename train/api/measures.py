@@ -1,178 +1,210 @@
-"""What a player knows and what its network sees: accuracy, parts, attention, owners."""
+"""What a player knows and what its network sees: accuracy, proofs, parts, attention, owners."""
 
-import dataclasses
-import functools
-from collections.abc import Mapping
+from __future__ import annotations
+
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated
 
-import jax
-import numpy as np
-
-from train.analysis import accuracy as accuracy_lib
-from train.analysis import attention as attention_lib
-from train.analysis import describe as describe_lib
-from train.analysis import pictures
-from train.analysis.accuracy import Accuracy, Sample
-from train.analysis.describe import Description
-from train.analysis.late_positions import LatePositions, load_late
 from train.api.arguments import (
+    GROWN,
     SOLVED_RULES,
-    AccuracyArguments,
-    AtLeastOne,
-    Topic,
-    checked,
-    takes,
-    valid,
+    AnyPlayer,
+    AnyRules,
+    File,
+    Files,
+    LateFile,
+    Progress,
+    ReadFile,
+    States,
+    Target,
+    WrittenFile,
+    arg,
 )
-from train.api.configs import Source, make_config
-from train.api.players import AnyPlayer, Player, make_player, rules_for
-from train.api.results import Result
-from train.api.states import States, batch_of
-from train.checkpoints.weights import TrainedNetwork
-from train.config import RunConfig, read_config
-from train.experiments.catalogue import run_experiment
-from train.experiments.lib.pages import Report
-from train.experiments.lib.scales import Scales, read_scales
-from train.metrics.intervals import Interval, intervals_figure
-from train.players.networks import load_network
+from train.api.signatures import only, verb, without
+from train.config import SHIPPED
 from train.runtime.errors import UsageError, usage_errors
-from train.runtime.host import callback_errors
-from train.runtime.interrupts import Shown, follow
-from wallgo_jax import render
-from wallgo_jax.formats.rules_text import read_rules
-from wallgo_jax.game.rules import Rules
-from wallgo_jax.game.state import State
-from wallgo_jax.notation import parse_cell
+from train.runtime.fields import AtLeastOne, Count, Seed
+
+if TYPE_CHECKING:
+    from train.analysis.accuracy import Accuracy
+    from train.analysis.attention import AttentionMaps, OwnershipMap
+    from train.analysis.describe import Description
+    from train.analysis.late_proofs import Proofs
+    from train.checkpoints.weights import TrainedNetwork
+    from wallgo_jax.game.rules import Rules
+    from wallgo_jax.game.state import State
 
 
-@dataclasses.dataclass(frozen=True, repr=False)
-class PlayerAccuracy(Result, Accuracy):
-    """How often a player keeps the value of the game, by groups of positions."""
-
-    is_interrupted: bool = False
-    kept = f"the positions solved so far count; {Result.kept}"
-
-    def __repr__(self) -> str:
-        row = self.rows()[0]
-        return (
-            f"<{self.player}: keeps the value in {row['kept']:.1%} of {row['total']:,} positions>"
-        )
-
-    def summary(self) -> dict[str, Any]:
-        """What `accuracy --json` writes."""
-        return self.record()
-
-    def rows(self) -> list[dict[str, Any]]:
-        """A dict for each group of positions: how many, the share in which the value is kept, and
-        both where one can err."""
-        groups = self.summary()["positions"].items()
-        return [{"positions": name} | figures for name, figures in groups if figures["total"]]
-
-    def figure(self) -> Any:
-        """The share kept in each group where one can err, as a figure of matplotlib."""
-        shown = []
-        for row in self.rows():
-            total, kept = row["total_where_one_can_err"], row["kept_where_one_can_err"]
-            if total:
-                spread = row.get("interval_95_where_one_can_err", (kept, kept))
-                shown.append(Interval(f"{row['positions']} ({total:,})", kept, *spread))
-        return intervals_figure(
-            shown,
-            title=f"{self.player} keeps the value of the game",
-            x_label="share of the positions in which one can err",
-            is_share=True,
-        )
-
-
-@takes(AccuracyArguments)
-@callback_errors()
-def accuracy(player: AnyPlayer, *, progress: Shown = False, **options: Any) -> PlayerAccuracy:
-    """Measure how often a player keeps the value of the game, as `python -m train accuracy` does.
+@verb
+def accuracy(
+    player: AnyPlayer,
+    *,
+    positions: Annotated[Count, without("late"), arg(hint="")] = 0,
+    min_walls: Annotated[Count, without("late")] = 4,
+    late: LateFile | None = None,
+    batch: AtLeastOne = 512,
+    rules: Annotated[
+        AnyRules | None,
+        without("late"),
+        arg("RULES", f"(default: the player's own, else {SOLVED_RULES})"),
+    ] = None,
+    seed: Seed = 0,
+    config: ReadFile | None = None,
+    progress: Progress = False,
+) -> Accuracy:
+    """Measure how often a player keeps the value of the game: over all positions of a solved board,
+    over sampled ones of a larger board, or over proven late positions of games.
 
     Args:
-      player: to measure.
+      player: to measure, named as in docs/players.md.
+      positions: positions of random games to sample, each solved by alpha-beta (one stone each, at
+        most 4x4 cells), in place of all positions of a board that is solved as a whole (3x3).
+      min_walls: fewest walls of a sampled position; fewer take alpha-beta longer.
+      late: file of proven late positions, to measure there instead.
+      batch: positions evaluated in parallel.
+      rules: rules of a board that can be solved: JSON object, or file (JSON or TOML).
+      seed: random seed.
+      config: TOML file of a run, whose [heuristics] are the weights of ethen and wjx.
       progress: show a bar.
-      options: of `train.api.arguments.AccuracyArguments`: `positions`, `min_walls`, `late`,
-        `batch`, `rules`, `seed` and `config`; `python -m train accuracy --help` says what each is.
-        The rules are by default those that the player has learned, else a 3x3 board with one stone
-        each.
 
     Raises:
       UsageError: a player, rules or number is not allowed.
+
+    Example:
+      `train.accuracy("search:runs/tiny@64").table()`
     """
-    how, late = checked(AccuracyArguments, options), None
-    if how.late is not None:
-        if how.rules or how.positions:
-            raise UsageError("accuracy: late has rules and positions of its own, leave those out")
-        late = how.late if isinstance(how.late, LatePositions) else load_late(Path(how.late))
-    rules = late.rules if late else rules_for([player], how.rules, default=SOLVED_RULES)
-    player = make_player(player, rules, heuristics=read_config(how.config).heuristics)
-    measured = player.registered
-    plain: dict[str, Any] = {"batch": how.batch, "seed": how.seed, "is_quiet": not progress}
-    if late is not None:
-        return PlayerAccuracy(**vars(accuracy_lib.late_accuracy(measured, late, **plain)))
-    if not how.positions:
-        return PlayerAccuracy(**vars(accuracy_lib.value_accuracy(measured, rules, **plain)))
+    import dataclasses
+
+    from train.analysis import accuracy as measuring
+    from train.analysis.late_positions import LatePositions, load_late
+    from train.api.players import make_player, rules_for
+    from train.config import read_config
+    from train.runtime.interrupts import follow
+
+    proven = late if late is None or isinstance(late, LatePositions) else load_late(Path(late))
+    played = proven.rules if proven else rules_for([player], rules, default=SOLVED_RULES)
+    made = make_player(player, played, heuristics=read_config(config).heuristics)
+    is_quiet = not progress
+    if proven is not None:
+        return measuring.late_accuracy(
+            made.registered, proven, batch=batch, seed=seed, is_quiet=is_quiet
+        )
+    if not positions:
+        return measuring.value_accuracy(
+            made.registered, played, batch=batch, seed=seed, is_quiet=is_quiet
+        )
     answer = "the positions solved so far count"
-    with follow(progress, player.name, how.positions, "positions", answer=answer) as work:
-        sampled = accuracy_lib.sampled_accuracy(
-            measured,
-            rules,
-            Sample(how.positions, how.min_walls, how.seed),
-            batch=how.batch,
+    with follow(progress, made.name, positions, "positions", answer=answer) as work:
+        sampled = measuring.sampled_accuracy(
+            made.registered,
+            played,
+            measuring.Sample(positions, min_walls, seed),
+            batch=batch,
             on_progress=work,
             should_stop=work.should_stop,
         )
-    return PlayerAccuracy(**vars(sampled), is_interrupted=work.should_stop())
+    return dataclasses.replace(sampled, is_interrupted=work.should_stop())
 
 
+@verb
+def prove(
+    games: Annotated[Files, arg("FILE ...", "")],
+    *,
+    late: Annotated[File, GROWN, arg("FILE")],
+    positions: AtLeastOne = 2000,
+    per_game: AtLeastOne = 4,
+    max_plies_left: AtLeastOne = 12,
+    node_limit: AtLeastOne = 50_000,
+    sample: WrittenFile | None = None,
+    sample_positions: Annotated[AtLeastOne, only("sample")] = 1000,
+    seed: Seed = 0,
+    progress: Progress = False,
+) -> Proofs:
+    """Prove late positions of recorded games: their value, and all plays that keep it. `accuracy`
+    measures players in them.
+
+    Args:
+      games: record files, such as `match` writes.
+      late: the file that each game is added to once its positions are proven; games that it has are
+        skipped.
+      positions: proven positions to stop at, those of the file included.
+      per_game: positions tried in each game.
+      max_plies_left: most plies before the end of its game that a position is taken from.
+      node_limit: positions that one proof may look at.
+      sample: file for a share of the proven positions, spread over plies left, with those first in
+        which a play can err; may end in .gz.
+      sample_positions: positions of that share.
+      seed: random seed.
+      progress: show a bar.
+
+    Raises:
+      UsageError: a file cannot be read or written, or the games' rules cannot be proven.
+
+    Example:
+      `train.prove(["out/games.jsonl.gz"], late="out/late.jsonl").table()`
+    """
+    from train.analysis import late_positions, late_proofs
+    from train.data.record_dataset import read_recorded_games
+    from train.runtime.files import check_writable
+    from train.runtime.interrupts import follow
+
+    recorded = read_recorded_games([Path(file) for file in games], keys=())
+    file = Path(late)
+    check_writable(file)
+    how = late_proofs.ProofOptions(positions, per_game, max_plies_left, node_limit, seed)
+    answer = "the games that are proven are kept"
+    with follow(progress, "proving late positions", positions, "positions", answer=answer) as work:
+        proven = late_proofs.prove_games(
+            recorded, file, how, on_progress=work, should_stop=work.should_stop
+        )
+    written = {}
+    if sample is not None:
+        chosen = late_positions.spread(
+            proven,
+            sample_positions,
+            seed=seed,
+            preferred=late_proofs.telling_positions(proven),
+        )
+        late_positions.write_late(Path(sample), chosen)
+        count = sum(len(game.proven) for game in chosen)
+        written = {Path(sample): f"{count} positions"}
+    return late_proofs.Proofs(proven, file, work.should_stop(), written)
+
+
+@verb
 def describe(
-    target: Source | None = None, *, batch: int = 256, measure: bool = False
+    target: Annotated[Target, arg("[CONFIG|PLAYER]", f"(default: {SHIPPED})")] = SHIPPED,
+    *,
+    batch: AtLeastOne = 256,
+    measure: Annotated[bool, arg(hint="")] = True,
 ) -> Description:
     """Describe a network part by part: shapes, parameters, multiply-adds, and its speed here.
 
     Args:
-      target: a TOML file, a trained player's name, or a config.
+      target: TOML file or trained player, named as in docs/players.md; Python also takes a config
+        and tables of one.
       batch: boards of an evaluation whose speed is measured.
-      measure: measure the speed, which takes some seconds.
+      measure: whether its speed is measured, which takes some seconds.
 
     Raises:
-      UsageError: the target cannot be read, or the batch is below 1.
+      UsageError: the target cannot be read.
+
+    Example:
+      `train.describe("configs/restnet.toml", measure=False).parts`
     """
-    batch = valid(AtLeastOne, batch=batch)
-    if target is None or isinstance(target, RunConfig | Mapping):
-        return describe_lib.describe(make_config(target), batch=batch, measure=measure)
-    return describe_lib.describe(target, batch=batch, measure=measure)
+    from collections.abc import Mapping
+
+    from train.analysis import describe as describing
+    from train.api.configs import make_config
+    from train.config import RunConfig
+
+    if isinstance(target, RunConfig | Mapping):
+        target = make_config(target)
+    return describing.describe(target, batch=batch, measure=measure)
 
 
-class AttentionMaps(NamedTuple):
-    """What a cell attends to in each T block and head."""
-
-    raw: np.ndarray  # float32[T, heads, H, W], each map of sum 1
-    blocks: tuple[int, ...]  # places of the T blocks in the trunk, from 1
-    cell: int
-    state: State
-    name: str
-
-    @property
-    def maps(self) -> np.ndarray:
-        """float32[T, heads, H, W]: each map rescaled to 0 to 1."""
-        return pictures.normalised(self.raw)
-
-    def svg(self, *, theme: str = "light") -> str:
-        """A row of boards for each T block."""
-        return pictures.svg(
-            pictures.attention_picture(
-                self.raw, self.blocks, self.state, self.cell, name=self.name, theme=theme
-            )
-        )
-
-    def _repr_html_(self) -> str:
-        return self.svg()
-
-
-def attention(player: str | Player, state: States, cell: str) -> AttentionMaps:
+@verb
+def attention(player: AnyPlayer, state: States, cell: str) -> AttentionMaps:
     """What a cell attends to, in each T block and head of a player's network.
 
     Args:
@@ -182,36 +214,23 @@ def attention(player: str | Player, state: States, cell: str) -> AttentionMaps:
 
     Raises:
       UsageError: the network has no T block, or there is no such cell.
+
+    Example:
+      `train.attention("runs/quickstart", env.init(), "C3")`
     """
+    from train.analysis import attention as looking
+    from wallgo_jax.notation import parse_cell
+
     trained, game = _network_and_state(player, state)
     with usage_errors():
         index = parse_cell(cell, grid=game.grid)
     config = trained.config.network
-    raw = attention_lib.raw_attention(config, trained.variables, game, index)
-    return AttentionMaps(raw, attention_lib.attention_blocks(config), index, game, trained.name)
+    raw = looking.raw_attention(config, trained.variables, game, index)
+    return looking.AttentionMaps(raw, looking.attention_blocks(config), index, game, trained.name)
 
 
-class OwnershipMap(NamedTuple):
-    """The final owners that a network or a heuristic expects."""
-
-    owners: np.ndarray  # float32[P + 1, H, W] chances, player 0 first, nobody last
-    state: State
-
-    @property
-    def evaluation(self) -> np.ndarray:
-        """float32[P, H, W] from -1 to 1: each player's share of a cell less those of the others."""
-        return attention_lib.board_evaluation(self.owners)
-
-    def svg(self, *, theme: str = "light") -> str:
-        """The board with player 0's evaluation as heat."""
-        heat, label = self.evaluation[0].ravel(), "Red's share less the others'"
-        return render.svg(self.state, heat=heat, heat_label=label, theme=theme)
-
-    def _repr_html_(self) -> str:
-        return self.svg()
-
-
-def ownership(player: str | Player, state: States) -> OwnershipMap:
+@verb
+def ownership(player: AnyPlayer, state: States) -> OwnershipMap:
     """Who will own each cell, as a player's network predicts, or a heuristic.
 
     Args:
@@ -221,56 +240,36 @@ def ownership(player: str | Player, state: States) -> OwnershipMap:
     Raises:
       UsageError: the network has no ownership head, a heuristic's game is not one of two players,
         or the board has a rim.
+
+    Example:
+      `train.ownership("wjx", env.init())`
     """
-    if isinstance(player, str) and (heuristic := attention_lib.named_heuristic(player)):
+    from train.analysis import attention as looking
+    from wallgo_jax.formats.rules_text import read_rules
+
+    if isinstance(player, str) and (heuristic := looking.named_heuristic(player)):
         game = _one_board(state, read_rules(SOLVED_RULES))
-        return OwnershipMap(attention_lib.heuristic_ownership(heuristic, game), game)
+        return looking.OwnershipMap(looking.heuristic_ownership(heuristic, game), game)
     trained, game = _network_and_state(player, state)
-    owners = attention_lib.predicted_ownership(trained.config.network, trained.variables, game)
-    return OwnershipMap(owners, game)
+    owners = looking.predicted_ownership(trained.config.network, trained.variables, game)
+    return looking.OwnershipMap(owners, game)
 
 
-def _network_and_state(player: str | Player, state: States) -> tuple[TrainedNetwork, State]:
-    trained = player.trained if isinstance(player, Player) else load_network(player)
+def _network_and_state(player: AnyPlayer, state: States) -> tuple[TrainedNetwork, State]:
+    from train.api.players import network_of
+
+    trained = network_of(player)
     smallest = min(trained.config.learned, key=lambda rules: (rules.size, rules.stones))
     return trained, _one_board(state, smallest)
 
 
 def _one_board(state: States, smallest: Rules) -> State:
+    import jax
+    import numpy as np
+
+    from train.api.states import batch_of
+
     batch, is_one = batch_of(state, smallest)
     if not is_one:
         raise UsageError("state: is a batch; one board is drawn")
     return jax.tree.map(lambda x: np.asarray(x)[0], batch)
-
-
-def run_study(
-    topic: str,
-    scale: Scales | Mapping[str, Any] | Path | str | None = None,
-    *,
-    out: Path | str = "out/study",
-    progress: Shown = False,
-) -> Report:
-    """Measure one of the papers' results, or read what an earlier call has finished.
-
-    Args:
-      topic: `size`, `balance`, `mobility`, `footing`, `transfer`, `corridors` and others that
-        `python -m train experiment` has, but for `ablation`.
-      scale: how much is done: a TOML file (configs/study/), its tables as a dict; by default the
-        scale of a CPU.
-      out: folder of the finished pieces and of the topic's page.
-      progress: show bars.
-
-    Returns:
-      Text, tables and figures; draws itself in a notebook. `result.json` holds the same figures.
-
-    Raises:
-      UsageError: there is no such topic, or a key, a player or a file is not allowed.
-    """
-    valid(Topic, topic=topic)
-    given = "" if scale is None else f", {str(scale) if isinstance(scale, Path) else scale!r}"
-    command = f"train.run_study({topic!r}{given}, out={str(out)!r})"
-    source = Path(scale) if isinstance(scale, str) else scale
-    scales = source if isinstance(source, Scales) else read_scales(source)
-
-    task = functools.partial(follow, progress)
-    return run_experiment(topic, scales, Path(out), command=command, task=task)[0]

@@ -4,36 +4,38 @@ import dataclasses
 import functools
 import uuid
 import weakref
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol, Unpack
 
 import jax
 import numpy as np
 
 import wallgo_jax
-from train.api.arguments import DEFAULT_RULES, GameArguments, Seed, Simulations, valid
 from train.api.configs import AnyRules, read_rules
+from train.api.signatures import valid
 from train.api.states import States, actions_of, batch_of, check_rules
 from train.checkpoints import pretrained
 from train.checkpoints.weights import TrainedNetwork
 from train.config import (
+    DEFAULT_RULES,
     SHIPPED,
     HeuristicsConfig,
     RunConfig,
     config_from_dict,
     config_to_dict,
-    read_config,
 )
 from train.functions import refuse_functions
 from train.network import Variables
 from train.players import basic, registry
 from train.players.names import MOVE_SECONDS, read_name
-from train.players.networks import common_rules
+from train.players.networks import common_rules, load_network
 from train.players.searching import network_player
 from train.ratings import pool
 from train.runtime.errors import UsageError
+from train.runtime.fields import Seed
 from train.runtime.host import callback_errors, fetch
-from train.search.config import SearchConfig, as_player
+from train.search.config import SearchConfig, SearchKeys, Simulations, as_player
 from train.search.report import SearchReport, make_reporting_search
 from train.solver.exact_player import NAME as EXACT
 from wallgo_jax.env import WallGo
@@ -85,7 +87,7 @@ class Player:
         """The game that it plays, as an env."""
         return wallgo_jax.make(self.rules)
 
-    def act(self, states: States, *, seed: int = 0) -> Any:
+    def act(self, states: States, *, seed: int = 0) -> int | np.ndarray:
         """Choose a public action for each board.
 
         Args:
@@ -112,7 +114,7 @@ class Player:
         *,
         simulations: int | None = None,
         seed: int | None = None,
-        **options: Any,
+        **options: Unpack[SearchKeys],
     ) -> SearchReport:
         """Search and say what was found.
 
@@ -200,7 +202,7 @@ class Player:
         return self.registered.trained
 
 
-def _changed(search: SearchConfig, options: Mapping[str, Any]) -> SearchConfig:
+def _changed(search: SearchConfig, options: SearchKeys) -> SearchConfig:
     """Options of a player's search, changed as in the config's table `search`; the number of
     considered actions is the player's."""
     if not options:
@@ -233,17 +235,17 @@ def make_player(
     Raises:
       UsageError: there is no such player, or it is for other rules.
     """
-    player = _newest_of(player, rules)
-    if isinstance(player, Player):
-        if rules is not None and read_rules(rules) != player.rules:
-            raise UsageError(f"player {player.name!r}: was made for other rules")
-        return player
-    played = rules_for([player], rules)
-    if not isinstance(player, str):
-        return Player(_player_of_function(player), played, identity=lambda: _token_of(player))
+    given = _newest_of(player, rules)
+    if isinstance(given, Player):
+        if rules is not None and read_rules(rules) != given.rules:
+            raise UsageError(f"player {given.name!r}: was made for other rules")
+        return given
+    played = rules_for([given], rules)
+    if not isinstance(given, str):
+        return Player(_player_of_function(given), played, identity=lambda: _token_of(given))
     weighed = heuristics or HeuristicsConfig()
     registered = registry.make_player(
-        player, played, heuristics=weighed, transfer=transfer, move_seconds=move_seconds
+        given, played, heuristics=weighed, transfer=transfer, move_seconds=move_seconds
     )
 
     def identity() -> str:
@@ -275,19 +277,6 @@ def make_players(
         named[player] if isinstance(player, str) else make_player(player, played)
         for player in players
     ]
-
-
-def players_of(
-    players: "Sequence[AnyPlayer]", how: GameArguments, rules: Rules | None = None
-) -> list[Player]:
-    """`make_players` by the options of a call in which they meet."""
-    return make_players(
-        players,
-        rules or how.rules,
-        heuristics=read_config(how.config).heuristics,
-        transfer=how.transfer,
-        move_seconds=how.move_seconds,
-    )
 
 
 def rules_for(
@@ -328,13 +317,33 @@ def shipped_like(player: str, rules: AnyRules | None = None) -> str:
     return f"net:{shipped}" if name.kind == "net" else f"{shipped}{name.budget_text}"
 
 
-AnyPlayer = str | Player | MoveFunction | Any
-"""A player by name, one that is made, a function (states [B], key) -> slots int32[B], or a run."""
+class HasNewest(Protocol):
+    """A run, which gives its newest weights as a player."""
+
+    def player(self, simulations: int | None = None, *, rules: AnyRules | None = None) -> Player:
+        """The newest weights as a player."""
+        ...
 
 
-def _newest_of(player: Any, rules: Any) -> Any:
-    newest = getattr(player, "player", None)
-    return newest(rules=rules) if callable(newest) else player
+AnyPlayer = str | Player | HasNewest | MoveFunction
+"""A player by name, one that is made, a run, or a function (states [B], key) -> slots int32[B]."""
+
+
+def network_of(player: AnyPlayer) -> TrainedNetwork:
+    """The config and the weights of a trained player, by name, as it is, or of a run.
+
+    Raises:
+      UsageError: it has none.
+    """
+    if isinstance(player, str | Path):
+        return load_network(str(player))
+    return make_player(player).trained
+
+
+def _newest_of(player: AnyPlayer, rules: AnyRules | None) -> str | Player | MoveFunction:
+    """A run's newest weights as a player; any other player as it is."""
+    newest: Any = getattr(player, "player", None)
+    return newest(rules=rules) if callable(newest) else player  # type: ignore[return-value]
 
 
 def player_of_weights(

@@ -9,7 +9,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from train.api.arguments import valid
 from train.api.configs import (
     AnyRules,
     Functions,
@@ -21,6 +20,7 @@ from train.api.configs import (
 )
 from train.api.games import match
 from train.api.players import AnyPlayer, Player, make_player, player_of_weights
+from train.api.signatures import valid
 from train.arena.result import MatchResult
 from train.config import RunConfig
 from train.data.replay import newest_games, position_bytes

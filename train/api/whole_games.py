@@ -9,18 +9,18 @@ import jax
 import numpy as np
 from pydantic import Field
 
-from train.api.arguments import Count, Seed, Simulations, valid
 from train.api.configs import AnyRules
 from train.api.players import AnyPlayer, Player, make_player
+from train.api.signatures import valid
 from train.data.whole_games import make_whole_games
 from train.players.basic import make_move_search
 from train.runtime.display import to_dataframe
 from train.runtime.errors import UsageError
-from train.runtime.fields import Whole
+from train.runtime.fields import Count, Seed, Whole
 from train.runtime.files import writing
 from train.runtime.host import callback_errors
 from train.runtime.interrupts import Shown, follow
-from train.search.config import SearchConfig, as_player
+from train.search.config import SearchConfig, Simulations, as_player
 from train.search.search import Search, make_search
 from wallgo_jax.formats import records
 from wallgo_jax.formats.records import Record

@@ -33,7 +33,7 @@ from scipy.optimize import brentq, minimize
 from scipy.sparse.csgraph import connected_components
 from scipy.special import logsumexp, softmax
 
-from train.arena.result import Z_95, Counts
+from train.arena.figures import Z_95, Counts
 
 ELO = 400 / math.log(10)
 """Elo points in a unit of log odds."""

@@ -25,7 +25,9 @@ import numpy as np
 from train.arena import host_match, match_programs
 from train.arena.match_openings import OpeningOptions
 from train.arena.match_programs import MatchState, Seatings, seatings_of
-from train.arena.result import MatchResult
+from train.arena.result import MatchResult, join
+from train.arena.sprt import UNDECIDED, decide
+from train.config.sprt import Sprt
 from train.players.basic import Player
 from train.runtime.devices import broadcast_boards, local_devices
 from train.runtime.errors import check_two_players
@@ -141,6 +143,46 @@ def play_match(
         **how,
     )
     return _read(played, entrants, rules, games)
+
+
+def play_in_rounds(
+    players: Sequence[Player],
+    rules: Rules,
+    options: MatchOptions,
+    test: Sprt | None,
+    *,
+    key: jax.Array,
+    on_progress: OnGames = lambda games_done: None,
+) -> MatchResult:
+    """Play a match: all games at once, or with a test of two players in rounds of a batch, until
+    the test is decided.
+
+    Args:
+      test: of two players; None plays all games at once.
+      key: consumed; each round gets a key of its own, so one round is another match than
+        `play_match` with the same key. More than two players have no rounds.
+
+    The rest is as in `play_match`.
+    """
+    if rules.players > 2:
+        return play_match(players, rules, options, key=key, on_progress=on_progress)
+    games = games_of(players, options.games)
+    size = games if test is None else games_of(players, options.batch)
+    result: MatchResult | None = None
+    for done in range(0, games, size):
+        played = play_match(
+            players,
+            rules,
+            dataclasses.replace(options, games=min(size, games - done)),
+            key=jax.random.fold_in(key, done),
+            on_progress=lambda more, done=done: on_progress(done + more),
+        )
+        result = played if result is None else join(result, played)
+        is_decided = test and decide(test, result.pair_counts).decision != UNDECIDED
+        if is_decided or options.should_stop():
+            break
+    assert result is not None
+    return result
 
 
 def compile_match(players: Sequence[Player], rules: Rules, options: MatchOptions) -> None:

@@ -1,18 +1,15 @@
-"""Results of matches and tournaments as tables, lines and records, and matches of record files."""
+"""Matches and tournaments as tables, lines and records."""
 
 import itertools
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
-import jax
-import numpy as np
 from rich.text import Text
 from rich.tree import Tree
 
-from train.arena.result import MatchResult, wilson_interval
+from train.arena.figures import MatchFigures, wilson_interval
 from train.arena.tournament import (
     FINAL,
     LOSERS,
@@ -24,22 +21,18 @@ from train.arena.tournament import (
     score_between,
 )
 from train.runtime.display import Table
-from train.runtime.errors import usage_errors
 from wallgo_jax.formats.records import Record
-from wallgo_jax.formats.sources import LoadedGame, SourceRequest, read_games
-from wallgo_jax.game import referee
-from wallgo_jax.game.rules import Rules, name_of
+from wallgo_jax.game.rules import name_of
 from wallgo_jax.notation import COLOURS
 
 _ORDINALS = ("first", "second", "third", "fourth")
 _BRACKETS = {WINNERS: "winners' bracket", LOSERS: "losers' bracket", FINAL: "final"}
 _FIGURES_OF_MORE = ["win rate", "95 %", "places"]
 _MOST_TOLD = 10
-_territory, _largest_region = jax.jit(referee.territory), jax.jit(referee.largest_region)
 
 
 def match_table(
-    results: Sequence[MatchResult], *, caption: str, has_entrants: bool = False
+    results: Sequence[MatchFigures], *, caption: str, has_entrants: bool = False
 ) -> Table:
     """A table of matches of one player, a column for each match, figures from its side.
 
@@ -58,7 +51,7 @@ def match_table(
     return Table(f"{title} on {name_of(first.rules)}", ("", *columns), rows, caption)
 
 
-def _figures(result: MatchResult) -> dict[str, str]:
+def _figures(result: MatchFigures) -> dict[str, str]:
     players, (reward, error) = result.rules.players, result.reward
     cells, other = result.mean_territory
     ratio, places = result.territory_ratio, zip(_ORDINALS, result.place_shares, strict=False)
@@ -95,7 +88,7 @@ def _interval(ends: tuple[float, float]) -> str:
     return f"{ends[0]:.1%} to {ends[1]:.1%}"
 
 
-def match_line(result: MatchResult, *, seconds: float) -> str:
+def match_line(result: MatchFigures, *, seconds: float) -> str:
     """A match in one line: of two entrants the first one's win rate with its 95 % interval, of more
     the wins of each."""
     if len(result.names) > 2:
@@ -110,7 +103,7 @@ def match_line(result: MatchResult, *, seconds: float) -> str:
     )
 
 
-def forfeit_lines(result: MatchResult) -> list[str]:
+def forfeit_lines(result: MatchFigures) -> list[str]:
     """A line for each way in which games were lost without the rules, the most frequent first."""
     counted = Counter(filter(None, result.forfeits)).most_common()
     lines = [f"{text} ({count} games)" if count > 1 else text for text, count in counted]
@@ -118,7 +111,7 @@ def forfeit_lines(result: MatchResult) -> list[str]:
     return lines[:_MOST_TOLD] + more
 
 
-def game_records(result: MatchResult) -> Iterator[Record]:
+def game_records(result: MatchFigures) -> Iterator[Record]:
     """The games in the format of recorded games."""
     forfeits = result.forfeits or ("",) * len(result.games)
     for game, (actions, forfeit) in enumerate(zip(result.games, forfeits, strict=True)):
@@ -131,64 +124,7 @@ def game_records(result: MatchResult) -> Iterator[Record]:
         )
 
 
-def read_matches(paths: Sequence[Path]) -> tuple[list[MatchResult], int]:
-    """Read the finished games of files as matches, one for each rule set and group of players, from
-    the side of the player with the most games in all, of several the one that was read first.
-
-    Players without a name are called by their colours; where all have the same name, it comes
-    before the colour.
-
-    Returns:
-      the matches, and the number of games that are not over and count in none.
-
-    Raises:
-      UsageError: a file cannot be read, or holds no games.
-    """
-    groups: dict[tuple[Rules, frozenset[str]], list[LoadedGame]] = {}
-    games_of: Counter[str] = Counter()
-    unfinished = 0
-    for path in paths:
-        with usage_errors():
-            loaded = list(read_games(SourceRequest(str(path))))
-        for each in loaded:
-            if not each.game.is_over:
-                unfinished += 1
-                continue
-            names = _distinct(each.players or COLOURS[: each.game.rules.players])
-            # In the order of play: that of a set changes from process to process.
-            games_of.update([*dict.fromkeys(names)])
-            group = groups.setdefault((each.game.rules, frozenset(names)), [])
-            group.append(each._replace(players=names))
-    ranks = {name: rank for rank, (name, _) in enumerate(games_of.most_common())}
-    return [
-        _match_of(rules, sorted(names, key=lambda name: ranks[name]), games)
-        for (rules, names), games in groups.items()
-    ], unfinished
-
-
-def _distinct(names: Sequence[str]) -> tuple[str, ...]:
-    """The names, behind which stands the colour where one player has all seats."""
-    if len({*names}) > 1:
-        return tuple(names)
-    return tuple(f"{name} as {colour}" for name, colour in zip(names, COLOURS, strict=False))
-
-
-def _match_of(rules: Rules, names: list[str], loaded: Sequence[LoadedGame]) -> MatchResult:
-    games = [each.game for each in loaded]
-    ends = [game.states[-1] for game in games]
-    return MatchResult(
-        names=tuple(names),
-        rules=rules,
-        seats=np.array([[names.index(name) for name in each.players or ()] for each in loaded]),
-        rewards=np.array([game.rewards for game in games]),
-        cells=np.array(list(map(_territory, ends))),
-        regions=np.array(list(map(_largest_region, ends))),
-        opening=np.arange(len(games)),
-        games=tuple(game.actions for game in games),
-    )
-
-
-def match_record(result: MatchResult) -> dict[str, Any]:
+def match_record(result: MatchFigures) -> dict[str, Any]:
     """A match as JSON-ready figures from the first entrant's side, territory of one seat.
 
     `territory_ratio` is None where the others had no territory at all, the win rate as a colour
@@ -219,13 +155,13 @@ def match_record(result: MatchResult) -> dict[str, Any]:
     return record
 
 
-def _side_record(result: MatchResult) -> dict[str, Any]:
+def _side_record(result: MatchFigures) -> dict[str, Any]:
     """Figures that each entrant has."""
     figures = {name: getattr(result, name) for name in ("wins", "draws", "losses", "win_rate")}
     return figures | {"interval_95": list(result.interval)}
 
 
-def _entrant_record(result: MatchResult) -> dict[str, Any]:
+def _entrant_record(result: MatchFigures) -> dict[str, Any]:
     reward, error = result.reward
     return {
         "player": result.name,

@@ -1,228 +1,136 @@
-"""The result of a match: games, outcomes, places, and what is counted of them.
+"""The result of a match, and of several matches of the same players together."""
 
-G games, P seats, E entrants. A seat's score is its reward: 1 for the sole winner, -1 / (P - 1) for
-each other seat, 0 for all in a draw. A win rate counts a draw as 1 / P of a win, so that equal
-players have 1 / P each.
-"""
+from __future__ import annotations
 
 import dataclasses
-import math
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from rich.text import Text
 
-from wallgo_jax.game.rules import Rules
+from train.arena import report, sprt
+from train.arena.figures import MatchFigures, wilson_interval
+from train.arena.sprt import Verdict
+from train.config.sprt import Sprt
+from train.runtime.display import Table
+from train.runtime.files import writing
+from train.runtime.results import Result
+from wallgo_jax.formats import records
 
-Z_95 = 1.959963984540054
-"""Standard errors on either side that hold 95 % of a normal distribution."""
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
-@dataclasses.dataclass(frozen=True)
-class MatchResult:
-    """A match, game by game, and its figures from the side of one entrant."""
+@dataclasses.dataclass(frozen=True, repr=False)
+class MatchResult(Result, MatchFigures):
+    """A match, game by game, with its figures, its table and its picture.
 
-    names: tuple[str, ...]  # of the E entrants
-    rules: Rules  # what was played
-    seats: np.ndarray  # int[G, P], the entrant at each seat
-    rewards: np.ndarray  # float[G, P], of each seat
-    cells: np.ndarray  # int[G, P], territory of each seat at the end
-    regions: np.ndarray  # int[G, P], cells of the largest region of each seat at the end
-    opening: np.ndarray  # int[G]; games of one opening differ in the seating alone
-    games: tuple[tuple[int, ...], ...]  # public actions of each game
-    forfeits: tuple[str, ...] = ()
-    """Of each game, who lost it without the rules and why, as a program that crashed or made an
-    illegal move; empty texts for all other games, or no texts at all."""
-    entrant: int = 0  # whose figures are given
+    Attributes:
+      settings: seed and openings, as `match --json` names them.
+      caption: how the games were played, in words.
+      test: a sequential test that could end it.
+      total: games that it would have without a stop.
+      is_interrupted: a signal ended it.
+    """
 
-    def of(self, entrant: int) -> "MatchResult":
-        """The match from the side of another entrant, by its number."""
-        return dataclasses.replace(self, entrant=entrant)
+    settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    caption: str = ""
+    test: Sprt | None = None
+    total: int = 0
+    is_interrupted: bool = False
+    written: Mapping[Path, str] = dataclasses.field(default_factory=dict)
 
-    def of_games(self, numbers: np.ndarray) -> "MatchResult":
-        """The match of some of its games, int[...]."""
-        arrays = ("seats", "rewards", "cells", "regions", "opening")
-        lists = ("games", "forfeits") if self.forfeits else ("games",)
-        return dataclasses.replace(
-            self,
-            **{name: getattr(self, name)[numbers] for name in arrays},
-            **{name: tuple(getattr(self, name)[n] for n in numbers) for name in lists},
+    @property
+    def verdict(self) -> Verdict | None:
+        """What the sequential test says, if there is one."""
+        return None if self.test is None else sprt.decide(self.test, self.pair_counts)
+
+    def __repr__(self) -> str:
+        if len(self.names) > 2:
+            each = [self.of(number) for number in range(len(self.names))]
+            rates = ", ".join(f"{of.name} {of.win_rate:.1%}" for of in each)
+            return f"<{len(self.games)} games of {self.rules.players}, {self.draws} drawn: {rates}>"
+        low, high = self.interval
+        return (
+            f"<{self.first} against {self.second}: {self.win_rate:.1%} ({low:.1%} to {high:.1%}), "
+            f"{self.wins} won, {self.draws} drawn, {self.losses} lost>"
         )
 
-    @property
-    def first(self) -> str:
-        """Name of the first entrant."""
-        return self.names[0]
+    def rows(self) -> list[dict[str, Any]]:
+        """A dict for each game, at more than two seats for each seat of each game."""
+        if self.rules.players == 2:
+            games = zip(self.seats, self.outcome, self.games, self.territory, strict=True)
+            return [
+                {"game": number, "red": self.names[seats[0]], "outcome": int(outcome)}
+                | {"plies": len(actions), "territory": int(own), "territory_of_second": int(other)}
+                for number, (seats, outcome, actions, (own, other)) in enumerate(games)
+            ]
+        places = self.places
+        return [
+            {"game": game, "seat": seat, "player": self.names[self.seats[game, seat]]}
+            | {"reward": float(self.rewards[game, seat]), "place": int(places[game, seat])}
+            | {"territory": int(self.cells[game, seat]), "plies": len(actions)}
+            for game, actions in enumerate(self.games)
+            for seat in range(self.rules.players)
+        ]
 
     @property
-    def second(self) -> str:
-        """The other entrants, each with its seats where it has several."""
-        counted = [(name, self.of(e).held) for e, name in enumerate(self.names) if e]
-        names = ", ".join(name if held == 1 else f"{held} {name}" for name, held in counted)
-        return names or "itself"
+    def on_stop(self) -> str:
+        """What a command says of the work that a signal ended."""
+        return f"the {len(self.games)} games that are over count; {super().on_stop}"
 
-    @property
-    def is_drawn(self) -> np.ndarray:
-        """bool[G]: nobody won."""
-        return np.asarray(self.rewards.max(axis=1) <= 0)
+    def summary(self) -> dict[str, Any]:
+        """What `match --json` writes: win rates with intervals, territory, lengths."""
+        test, verdict = self.test, self.verdict
+        tested = {"sprt": sprt.verdict_record(test, verdict) if test and verdict else None}
+        return {**self.settings, **(tested if self.settings else {}), **report.match_record(self)}
 
-    @property
-    def territory(self) -> np.ndarray:
-        """int[G, E]: cells of all seats of each entrant at the end."""
-        entrants = range(len(self.names))
-        return np.stack([np.where(self.seats == e, self.cells, 0).sum(axis=1) for e in entrants], 1)
+    def table(self, *, caption: str | None = None) -> Table:
+        """Its figures as a table of rich."""
+        if caption is None:
+            caption, verdict = self.caption, self.verdict
+            if self.test is not None:
+                caption += f" · SPRT {self.test.elo0:g},{self.test.elo1:g}"
+            is_decided = verdict is not None and verdict.decision != sprt.UNDECIDED
+            if len(self.games) < self.total and not is_decided:
+                caption = f"stopped after {len(self.games)} of {self.total} games · {caption}"
+        return report.match_table([self], caption=caption, has_entrants=self.rules.players > 2)
 
-    @property
-    def places(self) -> np.ndarray:
-        """int[G, P] from 1: by reward, then by territory; equal seats share the better place."""
-        one, other = self.rewards[:, :, None], self.rewards[:, None]
-        more = self.cells[:, None] > self.cells[:, :, None]
-        return 1 + ((other > one) | ((other == one) & more)).sum(axis=2)
+    def shown(self) -> list[Any]:
+        """What `match` prints: the table, games that were lost without the rules, the test."""
+        test, verdict = self.test, self.verdict
+        lines = [Text(line) for line in report.forfeit_lines(self)]
+        said = [sprt.in_words(test, verdict)] if test and verdict else []
+        return [self.table(), *lines, *said]
 
-    @property
-    def draws(self) -> int:
-        """Games that nobody won."""
-        return int(self.is_drawn.sum())
+    def write(self, path: Path | str, *, append: bool = False) -> None:
+        """Write the games, a JSON object a line, in place of a file or at its end.
 
-    @property
-    def mean_length(self) -> float:
-        """Plies a game."""
-        return float(np.mean([len(game) for game in self.games]))
-
-    @property
-    def forfeited(self) -> int:
-        """Games that a player lost without the rules."""
-        return sum(map(bool, self.forfeits))
-
-    @property
-    def distinct_games(self) -> int:
-        """Games that differ in at least one action."""
-        return len(set(self.games))
-
-    def seat_win_rate(self, seat: int) -> float:
-        """Win rate of a seat, whoever has it: above 1 / P if it is an advantage."""
-        return self._win_rate(self.rewards[:, seat])
-
-    @property
-    def pairs(self) -> np.ndarray:
-        """int[...]: wins less losses of one of two entrants in the two games of each opening, those
-        aside of which only one is over."""
-        _, place, count = np.unique(self.opening, return_inverse=True, return_counts=True)
-        return np.bincount(place, weights=self.outcome)[count == 2].astype(int)
-
-    @property
-    def pair_counts(self) -> tuple[int, ...]:
-        """[5] `pairs` in which one of two entrants has 0, ½, 1, 1½ and 2 points."""
-        return tuple(np.bincount(self.pairs + 2, minlength=5).tolist())
-
-    @property
-    def name(self) -> str:
-        """The entrant's name."""
-        return self.names[self.entrant]
-
-    @property
-    def is_own(self) -> np.ndarray:
-        """bool[G, P]: the entrant's seats."""
-        return np.asarray(self.seats == self.entrant)
-
-    @property
-    def held(self) -> int:
-        """Seats that it holds in a game."""
-        return int(self.is_own[0].sum())
-
-    @property
-    def outcome(self) -> np.ndarray:
-        """int[G]: 1 won, 0 drawn, -1 lost by the entrant."""
-        won = (self.is_own & (self.rewards > 0)).any(axis=1)
-        return np.where(self.is_drawn, 0, np.where(won, 1, -1))
-
-    @property
-    def wins(self) -> int:
-        """Games that one of its seats won."""
-        return int((self.outcome > 0).sum())
-
-    @property
-    def losses(self) -> int:
-        """Games that another entrant won."""
-        return int((self.outcome < 0).sum())
-
-    @property
-    def win_rate(self) -> float:
-        """Share of the games that a seat of its wins, a draw counted as 1 / P; at two seats
-        (W + D / 2) / G."""
-        own_draws = self.draws * self.held / self.rules.players
-        return (self.wins + own_draws) / (len(self.games) * self.held)
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """95 % interval of the win rate (Wilson, of the games that one of its seats wins)."""
-        low, high = wilson_interval(self.win_rate * self.held, len(self.games))
-        return low / self.held, high / self.held
-
-    @property
-    def decided_rate(self) -> float | None:
-        """Share that it won of the games that somebody won; None where all were drawn."""
-        decided = self.wins + self.losses
-        return self.wins / decided if decided else None
-
-    @property
-    def decided_interval(self) -> tuple[float, float]:
-        """95 % interval of `decided_rate` (Wilson)."""
-        return wilson_interval(self.decided_rate or 0.0, self.wins + self.losses)
-
-    def win_rate_at(self, seat: int) -> float | None:
-        """Its win rate in the games where it has this seat; None where it never has."""
-        rewards = self.rewards[self.is_own[:, seat], seat]
-        return self._win_rate(rewards) if len(rewards) else None
-
-    @property
-    def reward(self) -> tuple[float, float]:
-        """Mean reward of its seats, and half the width of a 95 % interval.
-
-        Games of one opening hang together, so the openings' means are taken as the sample
-        (normal approximation); the half width is NaN for fewer than two openings.
+        Raises:
+          UsageError: the file cannot be written.
         """
-        rewards = np.where(self.is_own, self.rewards, 0.0).sum(axis=1)
-        openings = np.unique(self.opening)
-        means = np.array([rewards[self.opening == each].mean() for each in openings]) / self.held
-        error = means.std(ddof=1) / math.sqrt(len(means)) if len(means) > 1 else math.nan
-        return float(means.mean()), float(Z_95 * error)
+        with writing(Path(path)):
+            records.write(Path(path), report.game_records(self), append=append)
 
-    @property
-    def place_shares(self) -> list[float]:
-        """Shares of its seats that came first, second and so on, [P]."""
-        places = self.places[self.is_own]
-        return [float((places == n).mean()) for n in range(1, self.rules.players + 1)]
+    def figure(self) -> Figure:
+        """Win rates as a figure of matplotlib: the first player's in all games and with each colour
+        that it had, at more than two seats each player's."""
+        from train.metrics.intervals import Interval, rates_figure
 
-    @property
-    def mean_territory(self) -> tuple[float, float]:
-        """Mean cells of one of its seats at the end, and of one of the others'."""
-        of_each, other = self.cells[self.is_own], self.cells[~self.is_own]
-        return float(of_each.mean()), float(other.mean()) if other.size else 0.0
-
-    @property
-    def territory_ratio(self) -> float | None:
-        """Cells of one of its seats over those of one of the others'; None if they had none."""
-        cells, other = self.cells[self.is_own], self.cells[~self.is_own]
-        total = int(other.sum()) * cells.size
-        return int(cells.sum()) * other.size / total if total else None
-
-    def _win_rate(self, rewards: np.ndarray) -> float:
-        """Mean share of a win: 1 for reward 1, 1 / P for 0, 0 for -1 / (P - 1)."""
-        return float(((rewards > 0) + (rewards == 0) / self.rules.players).mean())
-
-
-def wilson_interval(rate: float, games: int, z: float = Z_95) -> tuple[float, float]:
-    """Wilson's score interval of a rate over independent games (Wilson, "Probable Inference, the
-    Law of Succession, and Statistical Inference", 1927).
-
-    scipy's takes whole numbers of wins alone; here a draw counts as a part of one.
-    """
-    if games == 0:
-        return 0.0, 1.0
-    spread = z * z / games
-    centre = (rate + spread / 2) / (1 + spread)
-    half = z / (1 + spread) * math.sqrt(rate * (1 - rate) / games + spread / (4 * games))
-    return max(0.0, centre - half), min(1.0, centre + half)
+        games, players = len(self.games), self.rules.players
+        if players > 2:
+            of_each = [self.of(number) for number in range(len(self.names))]
+            rows = [Interval(of.name, of.win_rate, *of.interval) for of in of_each]
+            return rates_figure(rows, players, f"{games} games at one table")
+        rows = [Interval("all games", self.win_rate, *self.interval)]
+        for seat, name in enumerate(("as Red", "as Blue")):
+            rate, games_at = self.of(0).win_rate_at(seat), int((self.seats[:, seat] == 0).sum())
+            if rate is not None:
+                rows.append(Interval(name, rate, *wilson_interval(rate, games_at)))
+        title = f"{self.first} against {self.second}"
+        return rates_figure(rows, 2, title, label=f"win rate of {self.first} in {games} games")
 
 
 def join(one: MatchResult, other: MatchResult) -> MatchResult:
@@ -234,45 +142,3 @@ def join(one: MatchResult, other: MatchResult) -> MatchResult:
     }
     forfeits = one.forfeits + other.forfeits if one.forfeits and other.forfeits else one.forfeits
     return dataclasses.replace(one, **joined, games=one.games + other.games, forfeits=forfeits)
-
-
-class Counts(NamedTuple):
-    """The games of P players, each at one seat, whose openings are played in every seating."""
-
-    players: tuple[str, ...]
-    wins: tuple[float, ...]  # [P], a draw as 1 / P of a win for each
-    openings: int
-    spread: tuple[tuple[float, ...], ...]
-    """[P, P]: sum over openings of (wins - mean wins)(wins - mean wins)^T of an opening's games."""
-
-    @property
-    def games(self) -> int:
-        """Number of games."""
-        return round(sum(self.wins))
-
-    def plus(self, more: "Counts") -> "Counts":
-        """Further games of the same players in the same order, as one result of all openings."""
-        wins, openings = np.array([self.wins, more.wins]), np.array([self.openings, more.openings])
-        spread = np.array(self.spread) + np.array(more.spread)
-        if openings.all():
-            # Openings of both differ from the mean of all by more than from those of each.
-            gap = wins[0] / openings[0] - wins[1] / openings[1]
-            spread += openings.prod() / openings.sum() * np.outer(gap, gap)
-        total = tuple(wins.sum(axis=0).tolist())
-        return Counts(self.players, total, int(openings.sum()), tuple(map(tuple, spread.tolist())))
-
-
-def count_games(result: MatchResult, players: tuple[str, ...] = ()) -> Counts:
-    """The counts of a match in which each entrant has one seat; `players` are its entrants in place
-    of their names."""
-    won = (result.rewards > 0) + result.is_drawn[:, None] / result.rules.players
-    won = np.take_along_axis(won, np.argsort(result.seats, axis=1), axis=1)
-    openings = np.unique(result.opening)
-    by_opening = np.array([won[result.opening == each].sum(axis=0) for each in openings])
-    apart = by_opening - by_opening.mean(axis=0)
-    return Counts(
-        players or result.names,
-        tuple(won.sum(axis=0).tolist()),
-        len(openings),
-        tuple(map(tuple, (apart.T @ apart).tolist())),
-    )

@@ -11,16 +11,11 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
 
-import jax
 import numpy as np
 from scipy.optimize import brentq
 
 from train.arena.elo import expected_score
-from train.arena.match import MatchOptions, OnGames, games_of, play_match
-from train.arena.result import MatchResult, join
 from train.config.sprt import Sprt
-from train.players.basic import Player
-from wallgo_jax.game.rules import Rules
 
 WEAKER, STRONGER, UNDECIDED = "H0", "H1", "undecided"
 _SCORES = np.array([0, 0.25, 0.5, 0.75, 1])
@@ -42,7 +37,7 @@ def decide(test: Sprt, pairs: Sequence[int]) -> Verdict:
 
     Args:
       test: the hypotheses.
-      pairs: [5] counts of pairs by score, as `MatchResult.pair_counts` gives them.
+      pairs: [5] counts of pairs by score, as `MatchFigures.pair_counts` gives them.
     """
     counts, llr = np.asarray(pairs, float), 0.0
     if counts.any():
@@ -52,46 +47,6 @@ def decide(test: Sprt, pairs: Sequence[int]) -> Verdict:
     if llr >= test.upper:
         return Verdict(llr, STRONGER)
     return Verdict(llr, WEAKER if llr <= test.lower else UNDECIDED)
-
-
-def play_in_rounds(
-    players: Sequence[Player],
-    rules: Rules,
-    options: MatchOptions,
-    test: Sprt | None,
-    *,
-    key: jax.Array,
-    on_progress: OnGames = lambda games_done: None,
-) -> MatchResult:
-    """Play a match: all games at once, or with a test of two players in rounds of a batch, until
-    the test is decided.
-
-    Args:
-      test: of two players; None plays all games at once.
-      key: consumed; each round gets a key of its own, so one round is another match than
-        `play_match` with the same key. More than two players have no rounds.
-
-    The rest is as in `train.arena.match.play_match`.
-    """
-    if rules.players > 2:
-        return play_match(players, rules, options, key=key, on_progress=on_progress)
-    games = games_of(players, options.games)
-    size = games if test is None else games_of(players, options.batch)
-    result: MatchResult | None = None
-    for done in range(0, games, size):
-        played = play_match(
-            players,
-            rules,
-            dataclasses.replace(options, games=min(size, games - done)),
-            key=jax.random.fold_in(key, done),
-            on_progress=lambda more, done=done: on_progress(done + more),
-        )
-        result = played if result is None else join(result, played)
-        is_decided = test and decide(test, result.pair_counts).decision != UNDECIDED
-        if is_decided or options.should_stop():
-            break
-    assert result is not None
-    return result
 
 
 def in_words(test: Sprt, verdict: Verdict) -> str:

@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from train.arena.result import MatchResult
+from train.arena.figures import MatchFigures
 
 MAX_EXTRA_PAIRS = 8
 WINNERS, LOSERS, FINAL = "winners", "losers", "final"
@@ -45,11 +45,11 @@ class Score(NamedTuple):
         return Score(*map(operator.add, self[:-1], more[:-1]), places=tuple(map(sum, places)))
 
 
-def scores_of(result: MatchResult) -> tuple[Score, ...]:
+def scores_of(result: MatchFigures) -> tuple[Score, ...]:
     """The score of each player of a match."""
     total, numbers = int(result.cells.sum()), range(1, result.rules.players + 1)
 
-    def score(of: MatchResult) -> Score:
+    def score(of: MatchFigures) -> Score:
         cells, region = (int(each[of.is_own].sum()) for each in (of.cells, of.regions))
         counts = tuple(int((of.places[of.is_own] == n).sum()) for n in numbers)
         return Score(of.wins, of.draws, of.losses, cells, total - cells, region, counts)

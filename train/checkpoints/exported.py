@@ -5,7 +5,7 @@ FOLDER/card.json     config, checksum of the weights, how they were made, how st
 FOLDER/README.md     the card in words
 
 The card also holds the calibration of win chances, in the form of the files of
-`experiment calibrate`.
+`calibrate`.
 """
 
 import hashlib
@@ -193,14 +193,14 @@ def calibration_of_card(card: Mapping[str, Any], *, where: str) -> Calibration:
 
 
 def read_calibration(path: Path) -> Calibration:
-    """Read the file that `experiment calibrate --json` wrote.
+    """Read the file that `calibrate --json` wrote.
 
     Raises:
       UsageError: it cannot be read, or holds no calibration.
     """
     fields = read_json(path)
     if not isinstance(fields, dict) or CALIBRATION_KEY not in fields:
-        raise UsageError(f"{path}: no {CALIBRATION_KEY} of `python -m train experiment calibrate`")
+        raise UsageError(f"{path}: no {CALIBRATION_KEY} of `python -m train calibrate`")
     return calibration_of_card(fields, where=str(path))
 
 

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
+from train.api.arguments import arg
+from train.api.signatures import names_in, only, without
 from train.cli import options
-from train.cli.options import AtLeastOne, ConfigFile, Count, arg
+from train.cli.options import ConfigFile
 from train.config import RunConfig, read_config
 from train.runtime.errors import UsageError
-from train.runtime.fields import Positive, Real
+from train.runtime.fields import AtLeastOne, Count, Positive, Real
 from train.runtime.interrupts import EXIT_INTERRUPTED
 from train.runtime.showing import sparing
 
@@ -25,8 +27,8 @@ if TYPE_CHECKING:
 RUNS = Path("runs")
 STRENGTH, ENGINE, COMPILE = ALONE = ("strength", "engine", "compile")
 """What is measured alone."""
-_OF_STRENGTH, _OF_ENGINE, _OF_COMPILE = (options.only(f"what={each}") for each in ALONE)
-_TIMED = options.without(*(f"what={each}" for each in ALONE))
+_OF_STRENGTH, _OF_ENGINE, _OF_COMPILE = (only(f"what={each}") for each in ALONE)
+_TIMED = without(*(f"what={each}" for each in ALONE))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,17 +36,9 @@ class Bench:
     """Measure the speed of the game, the search, self-play and the learner on this machine. Any key
     of the config can be changed: --some.key value."""
 
-    EXAMPLES = (
-        "bench --what env --batch 256,1024 --against pgx",
-        "bench configs/gpu.toml --report out/bench",
-        "bench configs/cpu.toml --what strength",
-        "bench --what engine --player pretrained:wallzero-4stone@64",
-        "bench configs/gpu.toml --what compile --target v5e:1x1",
-    )
-
-    config: Annotated[ConfigFile, options.without("what=engine")] = None
+    config: Annotated[ConfigFile, without("what=engine")] = None
     """TOML file: its rules, network, search and learner are used; without one, the quickstart."""
-    what: Annotated[str, arg("PARTS"), options.without("report")] = "env,search,selfplay,learn"
+    what: Annotated[str, arg("PARTS"), without("report")] = "env,search,selfplay,learn"
     """Parts to measure: env, search, selfplay, learn; table1, the networks of the ResTNet paper's
     Table 1; or strength alone: train, and tell the minutes until the player passes 50 % and 90 %
     against heuristic-search:wjx@64; or engine alone: how fast sessions are answered; or compile
@@ -57,21 +51,21 @@ class Bench:
     """Baselines: pgx (its Othello), pgx-GAME (animal_shogi, chess, connect_four, gardner_chess,
     go_9x9, hex), pgx-alphazero (its self-play loop, of Othello), mctx (the same slots),
     mctx-public (the public actions); or parts: where the time of self-play goes."""
-    simulations: Annotated[AtLeastOne, options.only("what=search", "what=compile", "report")] = 32
+    simulations: Annotated[AtLeastOne, only("what=search", "what=compile", "report")] = 32
     """Simulations a move of the searches outside self-play."""
-    repeats: Annotated[AtLeastOne, options.without("what=strength", "what=compile")] = 5
+    repeats: Annotated[AtLeastOne, without("what=strength", "what=compile")] = 5
     """Timed runs of each measurement; their median is reported."""
-    seconds: Annotated[Positive, options.without("what=strength", "what=compile")] = 0.3
+    seconds: Annotated[Positive, without("what=strength", "what=compile")] = 0.3
     """Shortest time of a timed run, in seconds."""
     json: options.Json = None
-    plot: Annotated[options.Picture, options.without("report"), _TIMED] = None
+    plot: Annotated[options.Picture, without("report"), _TIMED] = None
     """File to draw the speed of the game by number of boards into."""
-    scaling: Annotated[str, arg(hint=""), options.only("plot", "report")] = ""
+    scaling: Annotated[str, arg(hint=""), only("plot", "report")] = ""
     """Numbers of boards of the plot; without it powers of 4 from 1 to 65536, or on an accelerator
     to 262144."""
     report: Annotated[Path | None, arg("FOLDER", "")] = None
     """Directory for a report: everything is measured, and the config is trained for a while."""
-    minutes: Annotated[Positive | None, arg("FLOAT", "(default: 5)"), options.only("report")] = None
+    minutes: Annotated[Positive | None, arg("FLOAT", "(default: 5)"), only("report")] = None
     """Report: minutes of training after compiling; on a CPU without it three iterations."""
     trained: Annotated[Path | None, arg("RUN", ""), _OF_STRENGTH] = None
     """Strength: a run whose kept checkpoints are measured, in place of training one."""
@@ -96,7 +90,7 @@ class Bench:
         """Returns the exit code."""
         from train.runtime.devices import set_gpu_flags
 
-        config, names = read_config(self.config, overrides), options.names_in(self.what)
+        config, names = read_config(self.config, overrides), names_in(self.what)
         set_gpu_flags(deterministic=config.deterministic)
         for name, measure in zip(ALONE, (self._strength, self._engine, self._compile), strict=True):
             if name in names:
@@ -153,14 +147,14 @@ class Bench:
     def _request(self, config: RunConfig) -> Request:
         from train.bench import suite
 
-        parts = options.names_in(self.what) if self.report is None else suite.DEFAULT_PARTS
+        parts = names_in(self.what) if self.report is None else suite.DEFAULT_PARTS
         has_plot = self.plot is not None or self.report is not None
         return suite.Request(
             config=config,
             parts=(*parts, suite.PLOT) if has_plot else parts,
             batches=options.numbers_of("batch", self.batch),
             scaling=options.numbers_of("scaling", self.scaling),
-            against=options.names_in(self.against),
+            against=names_in(self.against),
             simulations=self.simulations,
             repeats=self.repeats,
             seconds=self.seconds,
@@ -202,7 +196,7 @@ class Bench:
         from train.runtime.files import plain_data
 
         suite.check_rules(config)
-        names = options.names_in(self.programs)
+        names = names_in(self.programs)
         suite.check_names("programs", names or ("",), compile_report.PROGRAMS)
         console = Console()
         with console.status("bench") as status:

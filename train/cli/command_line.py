@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import itertools
 import logging
 import os
 import sys
@@ -10,7 +11,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from train.api.verbs import VERBS
 from train.cli import options
+from train.cli.commands import command_of
 from train.config import RunConfig, key_paths
 from train.runtime import files
 from train.runtime.ahead import allow_compiling_ahead, is_compiling_ahead
@@ -20,7 +23,6 @@ from train.runtime.showing import drop_unwritten, is_unwritten, sparing_output, 
 from wallgo_jax.cli.parsing import (
     Program,
     flushed_output,
-    load,
     open_missing_streams,
     parse,
     program_name,
@@ -32,27 +34,8 @@ PROGRAM = Program(
     name="python -m train",
     description="Train WallGo players and measure them.",
     groups={
-        "train": {
-            "run": "train.cli.run:Run",
-            "fit": "train.cli.run:Fit",
-            "config": "train.cli.run:Config",
-        },
-        "measure": {
-            "experiment": "train.cli.experiment:Experiment",
-            "curves": "train.cli.run:Curves",
-            "match": "train.cli.games:Match",
-            "elo": "train.cli.games:Elo",
-            "tournament": "train.cli.games:Tournament",
-            "accuracy": "train.cli.games:Accuracy",
-            "bench": "train.cli.bench:Bench",
-        },
-        "play": {"play": "train.cli.engine:Play"},
-        "analyse": {
-            "review": "train.cli.review:Review",
-            "puzzles": "train.cli.puzzles:Puzzles",
-            "inspect": "train.cli.inspect:Inspect",
-        },
-        "serve": {"export": "train.cli.export:Export", "engine": "train.cli.engine:Engine"},
+        group: {word: functools.partial(command_of, word) for word in words}
+        for group, words in itertools.groupby(VERBS, key=lambda word: VERBS[word].group)
     },
     examples=(
         "run",
@@ -60,16 +43,10 @@ PROGRAM = Program(
         "run --resume runs/cpu",
         "match search:runs/quickstart@64 wjx --games 400",
     ),
+    examples_of={word: verb.examples for word, verb in VERBS.items()},
 )
 CONFIGURED = ("run", "fit", "config", "bench")
 """Commands that read a config, and so take `--some.key value`."""
-GROUPS = {
-    "inspect": "train.cli.inspect:INSPECT",
-    "experiment": "train.cli.experiment:EXPERIMENTS",
-}
-"""Commands whose next word chooses one of their own, with the places of their programs."""
-OPEN_GROUPS = ("experiment",)
-"""Those that are a command themselves where the next word chooses none."""
 KEPT_IN_FILES = ("run", "fit")
 """Commands whose results lie in files: they succeed where only what they show is lost."""
 
@@ -168,12 +145,6 @@ def _read_command(words: list[str]) -> Callable[[], int]:
     program = PROGRAM._replace(name=program_name("train", "wallgo-train"))
     if words[:1] == ["help"]:
         words = [*words[1:], "--help"]
-    group, second = (*words, "", "")[:2]
-    if group in GROUPS:
-        inner = program_of(group)
-        if group not in OPEN_GROUPS or second in inner.places:
-            words = words[1:]
-            program = inner._replace(name=f"{program.name} {group}")
     is_configured = bool(words) and words[0] in CONFIGURED
     if is_configured and not {"-h", "--help"} & {*words}:
         # The config file's place is filled, so that tyro does not take the value of a changed
@@ -190,11 +161,6 @@ def _read_command(words: list[str]) -> Callable[[], int]:
         command = dataclasses.replace(command, config=path)
     options.check(command)
     return functools.partial(command.run, overrides) if is_configured else command.run
-
-
-def program_of(group: str) -> Program:
-    """The program of a command whose next word chooses one of its own."""
-    return load(GROUPS[group])
 
 
 def _check_keys(command: Any, overrides: Sequence[str]) -> None:

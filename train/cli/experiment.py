@@ -1,5 +1,5 @@
 """The commands that measure results: those of the papers (`experiment WHAT`), what changes of a
-config are worth (`experiment ablation`), and the machine's levels (`experiment levels`).
+config are worth (`ablation`), and the machine's levels (`levels`).
 """
 
 from __future__ import annotations
@@ -11,23 +11,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from train.api.arguments import Topic
+from train.api.arguments import Topic, arg
 from train.cli import options
-from train.cli.options import WRITTEN, File, Positional, RandomSeed, arg
-from train.cli.review import Calibrate
-from train.config import SHIPPED, written_values
+from train.cli.options import Positional
 from train.runtime.fields import Real, Whole
 from train.runtime.interrupts import EXIT_INTERRUPTED, interrupts
 from train.runtime.showing import tell
-from wallgo_jax.cli.parsing import Flag, Program
+from wallgo_jax.cli.parsing import Flag
 
 if TYPE_CHECKING:
     from train.experiments.lib.pages import Report
 
     Job = Callable[[str], tuple[Report, list[Path]]]
     """Measures; takes the command as it was typed, and returns the report and its files."""
-    from train.ratings.pool import Entrant
-    from wallgo_jax.game.rules import Rules
 
 
 ABLATION = "ablation"
@@ -38,14 +34,7 @@ _OUT = Path("out/study")
 class Experiment:
     """Measure one of the papers' results, or what changes of a config are worth: trainings, games
     and matches, written as a page with tables, plots and figures. The same command goes on where it
-    was interrupted. `experiment ablation`, `levels` and `calibrate` have options of their own."""
-
-    EXAMPLES = (
-        "experiment balance",
-        "experiment footing --config configs/study/accelerator.toml --out out/large",
-        "experiment setups --players pretrained:wallzero-4stone runs/quickstart",
-        "experiment ablation configs/ablations/recipe.toml --out out/recipe --screening",
-    )
+    was interrupted."""
 
     what: Annotated[Positional[Topic], arg("WHAT")]
     """features: plane sets trained and matched; blocks: residual, Transformer and walled blocks
@@ -55,9 +44,8 @@ class Experiment:
     what frozen trunks know of far corridors; adversary: adversaries trained against frozen victims;
     mixed: one network for several rule sets, and specialists; ppo: training without search; setups:
     how the stones should be placed; exact: who wins small boards; supervised: what keeps a network
-    from exact play. ablation: changes of a config; levels: Elo of the levels of `play`; calibrate:
-    win chances of a player (each with --help)."""
-    config: Annotated[File, arg(hint="(default: the scale of a CPU)")] = None
+    from exact play."""
+    config: Annotated[Path | None, arg("FILE", "(default: the scale of a CPU)")] = None
     """TOML file with the scale (configs/study/)."""
     out: Annotated[Path, arg("FOLDER")] = _OUT
     """Directory of the trainings, the finished pieces and the pages."""
@@ -77,18 +65,13 @@ class Experiment:
         def measure(command: str) -> tuple[Report, list[Path]]:
             return run_experiment(self.what, scale, self.out, command=command, task=task)
 
-        return _run([self.what, *options.changed_options(self, "what")], measure)
+        return _run(["experiment", self.what, *options.changed_options(self, "what")], measure)
 
 
 @dataclasses.dataclass(frozen=True)
 class Ablation:
     """Train every change of a list, and the base that they change, for the same wall time, match
     them seed by seed, and write a page. The same command goes on where it was interrupted."""
-
-    EXAMPLES = (
-        "ablation configs/ablations/recipe.toml --out out/recipe --screening",
-        "ablation configs/ablations/recipe.toml --out out/recipe --only width-64",
-    )
 
     changes: Annotated[Positional[Path], arg("LIST")]
     """TOML file with the base and its changes (docs/training.md, Ablations)."""
@@ -136,84 +119,11 @@ class Ablation:
         return _run(words, measure)
 
 
-@dataclasses.dataclass(frozen=True)
-class Levels:
-    """Rate the levels of `play` in one pool with `wjx`, whose Elo is 0, with 95 % intervals. Games
-    are kept, and a larger budget adds only new ones."""
-
-    EXAMPLES = (
-        "levels pretrained:wallzero-4stone --card",
-        "levels models/mine --budget 4000 --json out/levels.json",
-    )
-
-    player: options.ShippedPlayer = SHIPPED
-    """A network, as docs/players.md names it, without simulations."""
-    games: Whole = 40
-    """Games each time that a pairing is chosen, half of them with each colour."""
-    budget: Whole = 3200
-    """Games in all, kept ones included."""
-    opening_plies: Whole = 2
-    """Random plies that both games of a pair start with."""
-    seed: RandomSeed = 0
-    cache: Annotated[Path, arg("FILE"), WRITTEN] = Path("out/levels-games.jsonl")
-    """File that keeps the games."""
-    card: Flag = False
-    """Write the Elo of each level into the card of the exported folder or of the model, where the
-    page of `play` reads it."""
-    json: options.Json = None
-
-    def run(self) -> int:
-        """Returns the exit code."""
-        from train.api.ratings import elo
-        from train.checkpoints.exported import add_to_card
-        from train.review.player import card_folder
-        from train.runtime.display import Display
-        from train.ui.machine import CARD_KEY, CARD_KEY_HOW, LEVELS, ZERO
-
-        entrants, rules = self._entrants()
-        folder = card_folder(self.player) if self.card else None
-        how = {key: getattr(self, key) for key in ("games", "budget", "opening_plies", "seed")}
-        rated = elo(entrants, rules=rules, zero=ZERO, cache=self.cache, progress=Display(), **how)
-        rated = dataclasses.replace(rated, heading=f"Levels of {self.player}")
-        code = options.finish(rated, self.json)
-        if folder is not None and not code:
-            figures = ("elo", "low", "high")
-            rows = {row["player"]: {key: round(row[key]) for key in figures} for row in rated.rows}
-            measured = {name: rows[name] for name in LEVELS}
-            add_to_card(folder, {CARD_KEY: measured, CARD_KEY_HOW: how | {"zero": ZERO}})
-            options.say_written(folder / "card.json", "Elo of the levels")
-        return code
-
-    def _entrants(self) -> tuple[list[Entrant], Rules]:
-        """The player at zero and the levels, weakest first, and the rules."""
-        from train.api.players import make_player, rules_for
-        from train.players import registry
-        from train.players.names import check_without_budget, read_network_name
-        from train.players.networks import network_config
-        from train.ratings import pool
-        from train.runtime.errors import check_two_players
-        from train.ui.machine import LEVELS, ZERO
-
-        read = read_network_name(self.player)
-        check_without_budget(read, searches=True)
-        rules = rules_for([read.full])
-        check_two_players(rules, "levels")
-        config, zero = network_config(read), make_player(ZERO, rules)
-        played_by = {key: written_values(getattr(config, key)) for key in ("network", "search")}
-        entrants = [pool.Entrant(zero.name, zero.identity, zero.registered)]
-        for level in LEVELS.values():
-            name = read.with_simulations(level.simulations).full
-            player = registry.make_player(name, rules, temperature=level.temperature)
-            known_by = pool.identity(name, player, played_by | level._asdict())
-            entrants.append(pool.Entrant(level.name, known_by, player))
-        return entrants, rules
-
-
 def _run(words: list[str], job: Job) -> int:
     """Do the job of a command, print its report, and say how to go on after a signal."""
     from train.runtime.display import Display
 
-    command = f"python -m train experiment {shlex.join(words)}"
+    command = f"python -m train {shlex.join(words)}"
     try:
         with interrupts("what is finished is kept"):
             report, files = job(command)
@@ -224,11 +134,3 @@ def _run(words: list[str], job: Job) -> int:
     if files:
         print(f"written: {files[0]} and {len(files) - 1} more files in {files[0].parent}")
     return 0
-
-
-EXPERIMENTS = Program(
-    name="python -m train experiment",
-    description="Measure one of the papers' results, or what changes of a config are worth.",
-    groups={"WHAT": {ABLATION: Ablation, "levels": Levels, "calibrate": Calibrate}},
-)
-"""What `Experiment` does not take."""

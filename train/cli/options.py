@@ -7,30 +7,16 @@ import os
 import typing
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import tyro
 
-from train.api.arguments import (
-    DEFAULT_RULES,
-    PICTURE,
-    READ,
-    WRITTEN,
-    File,
-    FileUse,
-    Written,
-    arg,
-    checked,
-)
-from train.api.arguments import AtLeastOne as AtLeastOne
-from train.api.arguments import Count as Count
-from train.api.arguments import RandomSeed as RandomSeed
-from train.api.arguments import Read as Read
-from train.api.arguments import Seed as Seed
-from train.api.arguments import WeightsFile as WeightsFile
+from train.api.arguments import GROWN, PICTURE, READ, WRITTEN, FileUse, arg
+from train.api.signatures import check_effects, checked, names_in
 from train.config import SHIPPED
 from train.runtime import files
-from train.runtime.errors import UsageError
+from train.runtime.errors import UsageError, usage_errors
+from train.runtime.fields import AtLeastOne
 from train.runtime.interrupts import EXIT_INTERRUPTED
 from train.runtime.showing import is_unwritten, sparing, tell
 
@@ -39,36 +25,11 @@ EXIT_USAGE = 2
 Positional = tyro.conf.Positional
 
 
-class Rule(NamedTuple):
-    """An option has no effect with, or without, any of some others."""
-
-    is_with: bool
-    others: tuple[str, ...]
-
-
-def only(*options: str) -> Rule:
-    """The option has no effect without one of some options, such as `late` or `what=search`."""
-    return Rule(False, options)
-
-
-def without(*options: str) -> Rule:
-    """The option has no effect with any of some options."""
-    return Rule(True, options)
-
-
 ConfigFile = Annotated[Positional[Path | None], arg("[CONFIG]", ""), READ]
-Picture = Annotated[File, PICTURE]
+Written = Annotated[Path | None, WRITTEN, arg("FILE", "")]
+Picture = Annotated[Path | None, PICTURE, arg("FILE", "")]
 Json = Annotated[Written, tyro.conf.arg(help="File to write the figures to, as JSON.")]
-RulesText = Annotated[
-    str,
-    READ,
-    tyro.conf.arg(
-        metavar="RULES",
-        help="Preset's name, JSON object, or file (JSON or TOML).",
-        help_behavior_hint=f"(default: the players' own, else {DEFAULT_RULES})",
-    ),
-]
-"""Rules as `train.api.configs.read_rules` takes them."""
+Plot = Annotated[Picture, tyro.conf.arg(help="File to draw the figures into: .png, .svg or .pdf.")]
 SourceRules = Annotated[
     str,
     READ,
@@ -81,19 +42,6 @@ GameNumber = Annotated[
     AtLeastOne, tyro.conf.arg(help="Number of the game in a record file, from 1.")
 ]
 ShippedPlayer = Annotated[Positional[str], arg("[PLAYER]", f"(default: {SHIPPED})")]
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Shared:
-    """Options that commands spell otherwise than the interface's calls."""
-
-    rules: RulesText = ""
-    json: Json = None
-
-    def arguments(self, record: type) -> dict[str, Any]:
-        """The keyword arguments of a call whose options are a record: all that have a value."""
-        values = {field.name: getattr(self, field.name) for field in dataclasses.fields(record)}
-        return {name: value for name, value in values.items() if value not in (None, "")}
 
 
 def changed_options(command: Any, *left_out: str) -> list[str]:
@@ -113,38 +61,40 @@ def changed_options(command: Any, *left_out: str) -> list[str]:
 
 
 def check(command: Any) -> None:
-    """Check the options of a command by their types and rules.
+    """Check the options of a command by their types and rules, and its files.
 
     Raises:
       UsageError: an option has no effect or is not allowed, a file cannot be written or has two
         uses.
     """
-    name, kind = type(command).__name__.lower(), type(command)
-    values = {field.name: getattr(command, field.name) for field in dataclasses.fields(command)}
-    hints = typing.get_type_hints(kind, include_extras=True)
-    try:
-        checked(kind, values)
-    except UsageError as error:
-        option, _, wrong = str(error).partition(":")
-        raise UsageError(f"{name}: {_spelled(option, hints)}:{wrong}") from None
+    kind = type(command)
+    fields = dataclasses.fields(command)
+    values = {field.name: getattr(command, field.name) for field in fields}
+    every = typing.get_type_hints(kind, include_extras=True)
+    hints = {name: every[name] for name in values}
+    if not hasattr(kind, "verb"):  # A verb checks its arguments itself.
+        name = kind.__name__.lower()
+        try:
+            checked(kind, values)
+        except UsageError as error:
+            option, _, wrong = str(error).partition(":")
+            raise UsageError(f"{name}: {_spelled(option, hints)}:{wrong}") from None
+    defaults = {field.name: field.default for field in fields}
+    with usage_errors(kind.__name__.lower()):
+        check_effects(values, defaults, hints, lambda option: _spelled(option, hints))
     uses: dict[FileUse, list[Any]] = {use: [] for use in FileUse}
-    for field in dataclasses.fields(command):
-        value = values[field.name]
-        for rule in getattr(hints[field.name], "__metadata__", ()):
-            if isinstance(rule, FileUse):
-                uses[rule] += value if isinstance(value, tuple) else [value]
-            elif isinstance(rule, Rule) and value != field.default:
-                given = [other for other in rule.others if _is_given(command, other)]
-                if bool(given) == rule.is_with:
-                    others = given or rule.others
-                    words = " or ".join(_spelled(each, hints) for each in others)
-                    option, how = _spelled(field.name, hints), "with" if given else "without"
-                    raise UsageError(f"{name}: {option} has no effect {how} {words}; leave it out")
+    for name, value in values.items():
+        for use in getattr(hints[name], "__metadata__", ()):
+            if isinstance(use, FileUse):
+                uses[use] += value if isinstance(value, tuple) else [value]
     for picture in filter(None, uses[PICTURE]):
         from train.metrics.figure import check_format
 
         check_format(picture)
-    check_files(*uses[WRITTEN], *uses[PICTURE], inputs=uses[READ])
+    outputs = *uses[WRITTEN], *uses[PICTURE]
+    check_files(*outputs, inputs=uses[READ])
+    # A file that grows loses nothing where it is read, too.
+    check_files(*outputs, *uses[GROWN])
 
 
 def _spelled(option: str, hints: dict[str, Any]) -> str:
@@ -155,21 +105,6 @@ def _spelled(option: str, hints: dict[str, Any]) -> str:
     if Positional in getattr(hints.get(field), "__metadata__", ()):
         return field.upper()
     return f"--{name.replace('_', '-')}{' ' if equals else ''}{value}"
-
-
-def _is_given(command: Any, option: str) -> bool:
-    """Whether an option is not by default, or `what=search` has that among its values."""
-    name, has_value, value = option.partition("=")
-    given, defaults = (
-        getattr(command, name),
-        {x.name: x.default for x in dataclasses.fields(command)},
-    )
-    return value in names_in(given) if has_value else given != defaults[name]
-
-
-def names_in(text: str) -> tuple[str, ...]:
-    """The names of an option, with commas between."""
-    return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
 def numbers_of(option: str, text: str) -> tuple[int, ...]:
@@ -203,29 +138,6 @@ def check_files(*outputs: Path | None, inputs: Iterable[str | Path | None] = ())
         written.add(place)
     for path in named:
         files.check_writable(path)
-
-
-def finish(result: Any, json: Path | None = None, *written: tuple[Path | None, str]) -> int:
-    """Print a result of the interface, say which of its files are written, and write its figures.
-
-    Args:
-      result: of `train.api.results.Result`.
-      json: file of the figures, if one is named.
-      written: files that are written already, with what they hold.
-
-    Returns:
-      The exit code.
-    """
-    from train.runtime.display import Display
-
-    console = Display().console
-    for shown in result.shown():
-        console.print(shown, highlight=False)
-    for path, what in written:
-        if path is not None:
-            say_written(path, what)
-    write_json(json, result.summary())
-    return exit_code(result.is_interrupted, result.kept)
 
 
 def exit_code(is_interrupted: bool, kept: str) -> int:

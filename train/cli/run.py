@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
+from train.api.arguments import arg
+from train.api.signatures import without
 from train.cli import options
-from train.cli.options import ConfigFile, Positional, Written, arg, without
+from train.cli.options import ConfigFile, Positional, Written
 from train.config import CONFIG_FILE, RunConfig, change_config, read_config, read_saved_config
 from train.runtime.errors import UsageError, distinct
 from train.runtime.fields import Real
@@ -40,12 +42,6 @@ class Run:
     --some.key value; `python -m train config` lists them with their meanings. A run that goes on
     (--resume) may change iterations, deterministic and keys of evaluation, checkpoint, heuristics,
     tracking."""
-
-    EXAMPLES = (
-        "run configs/cpu.toml --seed 1 --network.width 64",
-        "run --resume runs/cpu --iterations 200",
-        "run --rules playwallgo-2p --name two",
-    )
 
     config: _RunConfigFile = None
     """TOML file of the run; without one, the quickstart."""
@@ -76,11 +72,6 @@ class Run:
 class Fit:
     """Train on the games of record files, without self-play, and report losses on held-out games.
     Any key of the config can be changed: --some.key value; `python -m train config` lists them."""
-
-    EXAMPLES = (
-        "fit configs/probe.toml --records out/games.jsonl.gz",
-        "fit --resume runs/probe --iterations 80",
-    )
 
     config: _RunConfigFile = None
     """TOML file: its rules, network, learner, seed, name and iterations are used."""
@@ -125,12 +116,6 @@ def _config_and_runs(command: Run | Fit, overrides: Sequence[str]) -> tuple[RunC
 class Config:
     """Print every key of a config: value, default, unit and meaning. Any key can be changed:
     --some.key value."""
-
-    EXAMPLES = (
-        "config configs/cpu.toml --learner.steps 64",
-        "config --only search",
-        "config runs/quickstart --toml",
-    )
 
     config: Annotated[Positional[Path | None], arg("[CONFIG|RUN]", "")] = None
     """TOML file or run directory; without one, the quickstart."""
@@ -202,8 +187,6 @@ def _table(keys: Sequence[Key], *, width: int, is_full: bool) -> Table:
 class Curves:
     """Draw loss, win rate and games a second of runs, finished or not, into one picture."""
 
-    EXAMPLES = ("curves runs/quickstart", "curves runs/a runs/b --axis hours --out out/ab.svg")
-
     runs: Annotated[
         Positional[tuple[Path, ...]],
         Field(min_length=1),
@@ -220,9 +203,8 @@ class Curves:
 
     def run(self) -> int:
         """Returns the exit code."""
-        from train.api.results import metrics_of
         from train.metrics.figure import draw_metrics
-        from train.metrics.rows import METRICS_FILE, write_csv
+        from train.metrics.rows import METRICS_FILE, metrics_of, write_csv
 
         out = self.out
         if self.csv is None:

@@ -19,6 +19,7 @@ from train.config.rule_sets import rule_sets_in_words as rule_sets_in_words
 from train.config.rule_sets import write_rule_sets as write_rule_sets
 from train.config.run import BEST as BEST
 from train.config.run import CONFIG_FILE as CONFIG_FILE
+from train.config.run import DEFAULT_RULES as DEFAULT_RULES
 from train.config.run import SHIPPED as SHIPPED
 from train.config.run import CheckpointConfig as CheckpointConfig
 from train.config.run import EvaluationConfig as EvaluationConfig

@@ -78,6 +78,8 @@ class HeuristicsConfig:
 
 BEST = "best"
 """Stands for the best checkpoint so far where a player is named."""
+DEFAULT_RULES = "wallzero-4stone"
+"""The rules where nothing says any."""
 SHIPPED = "pretrained:wallzero-4stone"
 """The player that commands take where none is named."""
 CONFIG_FILE = "config.json"

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import isotonic_regression
 
-from train.arena.result import count_games
+from train.arena.figures import count_games
 from train.config import CheckpointConfig, EvaluationConfig, RunConfig
 from train.experiments.lib.stats import rate_over_games
 from train.loop.history import code_in_words, code_of, stages_of

@@ -22,7 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from train.analysis.accuracy import solve_each
-from train.arena.result import wilson_interval
+from train.arena.figures import wilson_interval
 from train.checkpoints.exported import is_model, write_model
 from train.checkpoints.weights import TrainedNetwork
 from train.config import written_values

@@ -20,12 +20,13 @@ from train.arena.match import (
     check_players,
     compile_match,
     fill_seats,
+    play_in_rounds,
     play_match,
 )
 from train.arena.match_openings import OpeningOptions
 from train.arena.report import match_line, match_record, match_table
 from train.arena.result import MatchResult
-from train.arena.sprt import decide, in_words, play_in_rounds
+from train.arena.sprt import decide, in_words
 from train.checkpoints import store
 from train.config import BEST, RunConfig, Sprt, config_to_dict, parse_sprt
 from train.loop.run_directory import RESULT_FILE, resume_command

@@ -1,7 +1,7 @@
 """Draws figures with their intervals: a row each, curves with bands, or ratings of runs."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import isotonic_regression
@@ -17,6 +17,9 @@ from train.metrics.figure import (
     set_style,
     short_name,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _ROW, _FRAME = 0.34, 1.2  # inches
 _LABEL_GAP = 0.05  # between labels of anchors, as a share of the height
@@ -38,7 +41,7 @@ def intervals_figure(
     x_label: str,
     middle: float | None = None,
     is_share: bool = False,
-) -> Any:
+) -> "Figure":
     """A figure of matplotlib: a dot and a line for each row, the first on top.
 
     Args:
@@ -73,6 +76,22 @@ class Curve(NamedTuple):
     name: str  # empty for a line without a label
     points: Mapping[Any, Sequence[float]]  # by x: value, low and high end, and whatever follows
     is_control: bool = False  # dotted and grey, without a band
+
+
+def rates_figure(
+    rows: Sequence[Interval], players: int, title: str, *, label: str = ""
+) -> "Figure":
+    """`intervals_figure` of win rates in games of `players`; `label` says what they are, by default
+    shares of the points or win rates."""
+    label = label or ("share of the points" if players == 2 else "win rate")
+    drawn = "" if players == 2 else f", a draw as 1/{players}"
+    return intervals_figure(
+        rows,
+        title=title,
+        x_label=f"{label}{drawn}, 95 % intervals",
+        middle=1 / players,
+        is_share=True,
+    )
 
 
 def curves_figure(
@@ -138,7 +157,7 @@ def ratings_figure(
     figure of matplotlib.
 
     Args:
-      rows: of a `train.api.results.RatedPool`.
+      rows: of a `train.ratings.rated.RatedPool`.
       runs: the name of each run by its directory.
       title: of the figure.
       x_label: of the horizontal axis.

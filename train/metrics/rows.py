@@ -8,8 +8,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from train.runtime.errors import UsageError
 from train.runtime.fields import MAX_WHOLE
 from train.runtime.files import reading, replace_bytes, replace_text
+from wallgo_jax.formats.option_names import argument
 
 METRICS_FILE = "metrics.jsonl"
 BY_RULES = "by_rules"
@@ -48,6 +50,33 @@ def read_rows(path: Path) -> list[Row]:
         if isinstance(iteration, int) and 0 <= iteration <= MAX_WHOLE:
             rows.append(row)
     return rows
+
+
+def metrics_of(run: Path) -> list[Row]:
+    """The metrics of a run so far.
+
+    Raises:
+      UsageError: there are none.
+    """
+    path = run / METRICS_FILE
+    rows = read_rows(path)
+    if not rows:
+        raise UsageError(f"{path}: has no iteration yet")
+    return rows
+
+
+def positions_after(run: Path | str, iterations: Sequence[int]) -> list[float]:
+    """Positions that a run had played by the end of each of these iterations.
+
+    Raises:
+      UsageError: its metrics do not say.
+    """
+    rows = metrics_of(Path(run))
+    if not all(isinstance(row.get("positions"), int | float) for row in rows):
+        path = Path(run) / METRICS_FILE
+        named = argument("axis", "positions")
+        raise UsageError(f"{path}: does not tell positions played, which {named} needs")
+    return [sum(row["positions"] for row in rows if row["iteration"] <= n) for n in iterations]
 
 
 def keep_rows(path: Path, done: int) -> list[Row]:

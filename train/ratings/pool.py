@@ -32,8 +32,9 @@ from scipy.special import softmax
 
 from train.arena import elo, match
 from train.arena.elo import ELO, Ratings, choice_information, expected_score
+from train.arena.figures import Counts, count_games
 from train.arena.match_openings import OpeningOptions
-from train.arena.result import Counts, MatchResult, count_games
+from train.arena.result import MatchResult
 from train.checkpoints import store
 from train.config import HeuristicsConfig, config_to_dict
 from train.players import registry

@@ -19,7 +19,7 @@ import numpy as np
 import pydantic
 from pydantic import Field
 
-from train.arena.result import Counts
+from train.arena.figures import Counts
 from train.runtime.fields import Count
 from train.runtime.files import append_line, parse_lines, read_json_lines
 from train.runtime.showing import sparing

@@ -6,7 +6,7 @@ T plies, P players, H W cells.
 import dataclasses
 import math
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from rich.console import Group
@@ -14,7 +14,7 @@ from rich.text import Text
 
 from train.players.basic import Player
 from train.review.player import search_positions
-from train.runtime.display import Table, to_dataframe
+from train.runtime.display import Table
 from train.search.evaluator import Calibration
 from train.search.report import Candidate, SearchReport, canonical_move, report_finished_game
 from wallgo_jax.formats import records
@@ -23,6 +23,9 @@ from wallgo_jax.game.rules import name_of
 from wallgo_jax.notation import COLOURS, LETTERS, format_action
 from wallgo_jax.view.game_replay import Game
 from wallgo_jax.view.snapshot import Snapshot, take_snapshot
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 BEST, GOOD, INACCURACY, MISTAKE, BLUNDER = "best", "good", "inaccuracy", "mistake", "blunder"
 FORCED = "forced"
@@ -164,10 +167,6 @@ class GameReview:
             for move in self.moves
         ]
 
-    def to_dataframe(self) -> Any:
-        """`rows` as a table of pandas."""
-        return to_dataframe(self.rows())
-
     def to_dict(self) -> dict[str, Any]:
         """The review as JSON-ready figures; `docs/reviews.md` says what they are."""
         game = self.game
@@ -223,7 +222,7 @@ class GameReview:
             ],
         }
 
-    def tables(self) -> Group:
+    def table(self) -> Group:
         """The moves that lost win chance, and the accuracy of each side, for the console."""
         moves = [
             [
@@ -256,7 +255,7 @@ class GameReview:
         none = Text(f"No move lost {min(LIMITS.values()):.0%} of win chance or more.")
         return Group(weak_moves if moves else none, accuracy)
 
-    def figure(self) -> Any:
+    def figure(self) -> "Figure":
         """A figure of matplotlib: each player's win chance in each position; inaccuracies, mistakes
         and blunders have the signs of annotated games."""
         from train.metrics import figure as style

@@ -5,9 +5,11 @@ After WallZero, "Strategy 1: Reachability Control": the same step with different
 different reach, so to different win chances.
 """
 
-from collections.abc import Callable
+import dataclasses
+from collections.abc import Callable, Mapping
 from html import escape
 from importlib import resources
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from train.players.basic import Player
@@ -15,7 +17,10 @@ from train.review.game_review import LIMITS, MARKS, GameReview, ReviewedMove
 from train.review.player import search_positions
 from train.runtime.display import Table
 from train.runtime.errors import UsageError
+from train.runtime.files import replace_text
+from train.runtime.results import Result
 from train.search.report import canonical_move
+from wallgo_jax import render
 from wallgo_jax.drawing import board, curve, overlay
 from wallgo_jax.drawing import page as page_lib
 from wallgo_jax.drawing.curve import Line
@@ -287,3 +292,40 @@ def _siblings(siblings: Siblings) -> str:
             "</figcaption></figure>"
         )
     return f'<h3>{escape(siblings.title)}</h3><div id="siblings">{boards}</div>'
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class Review(Result, GameReview):
+    """A review that draws itself as a page, and so in a notebook.
+
+    Attributes:
+      siblings: a step beside each of its walls, where that was asked for.
+      is_interrupted: a signal ended it, which drops a review.
+    """
+
+    siblings: Siblings | None = None
+    is_interrupted: bool = False
+    written: Mapping[Path, str] = dataclasses.field(default_factory=dict)
+
+    def page(self, *, theme: str = "auto") -> str:
+        """The review as one HTML page, `light`, `dark` or `auto`."""
+        return draw_review(self, theme=theme, siblings=self.siblings)
+
+    def write(self, path: str | Path, *, theme: str = "auto") -> None:
+        """Write the page.
+
+        Raises:
+          UsageError: it cannot be written.
+        """
+        replace_text(Path(path), self.page(theme=theme))
+
+    def shown(self) -> list[Any]:
+        """What `review` prints, as tables of rich."""
+        return [self.table(), *([self.siblings.table()] if self.siblings else [])]
+
+    def summary(self) -> dict[str, Any]:
+        """What `review --json` writes."""
+        return self.to_dict() | ({"siblings": self.siblings.to_dict()} if self.siblings else {})
+
+    def _repr_html_(self) -> str:
+        return render.in_frame(self.page(theme="light"))

@@ -57,7 +57,7 @@ def make_analysis_player(
       name: of a player that searches, see `train.players.names`.
       rules: of the games to analyse.
       transfer: let a network analyse rules that it has not learned.
-      calibration: file of `experiment calibrate --json`; None for the one of the model's card.
+      calibration: file of `calibrate --json`; None for the one of the model's card.
       simulations: in place of those that the name says.
 
     Raises:

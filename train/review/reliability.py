@@ -6,10 +6,11 @@ games; every figure is of the other half.
 N positions, G games.
 """
 
+import dataclasses
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -20,7 +21,11 @@ from train.review.player import search_positions
 from train.runtime.display import Table
 from train.runtime.errors import UsageError
 from train.runtime.files import plain_data
+from train.runtime.results import Result
 from train.search.evaluator import Calibration, win_chance
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 BINS = 10
 _RESAMPLES = 1000
@@ -45,7 +50,8 @@ class ReliabilityCurve(NamedTuple):
     calibration_error: float  # mean distance of bins from the diagonal, by positions
 
 
-class Reliability(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class Reliability(Result):
     """Values of a player against outcomes."""
 
     player: str
@@ -55,6 +61,9 @@ class Reliability(NamedTuple):
     measured_games: int  # that these are of
     curves: dict[str, dict[str, ReliabilityCurve]]
     """By NETWORK and SEARCH: `plain` of (1 + v) / 2, and `calibrated`."""
+    is_interrupted: bool = False
+    written: Mapping[Path, str] = dataclasses.field(default_factory=dict)
+    on_stop = "the positions searched so far are measured; the same command starts anew"
 
     def __str__(self) -> str:
         return f"{self.positions:,} positions of {self.measured_games:,} games"
@@ -70,16 +79,28 @@ class Reliability(NamedTuple):
         caption = f"{self} that the factors were not fitted to"
         return Table(f"Win chances of {self.player}", heads, rows, caption)
 
-    def to_dict(self) -> dict[str, Any]:
-        """The measurement as JSON-ready figures; `calibration` is what `review` reads."""
-        return plain_data(self)
+    def rows(self) -> list[dict[str, Any]]:
+        """A dict for each bin of each curve."""
+        return [
+            {"values": name, "kind": kind} | bin_._asdict()
+            for name, curves in self.curves.items()
+            for kind, curve in curves.items()
+            for bin_ in curve.bins
+        ]
 
-    def draw(self, path: Path) -> None:
-        """Draw the curves before and after the search, calibrated ones dashed.
+    def summary(self) -> dict[str, Any]:
+        """What `calibrate --json` writes; `calibration` is what `review` reads."""
+        names = ("player", "calibration", "games", "positions", "measured_games", "curves")
+        return plain_data({name: getattr(self, name) for name in names})
 
-        Raises:
-          UsageError: the file cannot be written, or its ending names no format.
-        """
+    @property
+    def caption(self) -> str:
+        """What the picture shows, in words."""
+        return f"{self.player} · {self} · bars: 95 %, games drawn anew"
+
+    def figure(self) -> "Figure":
+        """The curves before and after the search, calibrated ones dashed, as a figure of
+        matplotlib."""
         from train.metrics import figure as style
 
         figure = style.new_figure(size=(9, 4.8), dpi=144)
@@ -108,8 +129,7 @@ class Reliability(NamedTuple):
             axes.set_xlabel("predicted win chance", color=style.INK)
             axes.legend(frameon=False, loc="upper left")
         figure.axes[0].set_ylabel("score", color=style.INK)
-        caption = f"{self.player} · {self} · bars: 95 %, games drawn anew"
-        style.save_figure(figure, path, caption=caption)
+        return figure
 
 
 def measure_reliability(
@@ -170,6 +190,7 @@ def measure_reliability(
         positions=int(rest.sum()),
         measured_games=len(np.unique(games[rest])),
         curves=curves,
+        is_interrupted=should_stop(),
     )
 
 

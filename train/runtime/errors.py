@@ -3,7 +3,7 @@ doors share."""
 
 import contextlib
 import importlib.util
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
@@ -26,11 +26,14 @@ class ProcessLostError(RuntimeError):
     """Another process of a distributed run has ended; the message is one line."""
 
 
-def validation_errors(error: "pydantic.ValidationError") -> str:
-    """pydantic's messages on one line, each behind the key that it is about."""
+def validation_errors(
+    error: "pydantic.ValidationError", spelled: Callable[[str], str] = str
+) -> str:
+    """pydantic's messages on one line, each behind the key that it is about, as `spelled` writes
+    it."""
     lines = []
     for each in error.errors(include_url=False):
-        key = "".join(f"{part}." for part in each["loc"]).removesuffix(".")
+        key = spelled(".".join(map(str, each["loc"]))) if each["loc"] else ""
         given = "" if each["type"] == "value_error" else f" (got {_shown(each['input'])})"
         lines.append(f"{key}: {each['msg']}{given}" if key else f"{each['msg']}{given}")
     return one_line("; ".join(lines))

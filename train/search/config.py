@@ -3,7 +3,7 @@
 import dataclasses
 import re
 from collections.abc import Sequence
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal, TypedDict, get_args
 
 from pydantic import Field, model_validator
 
@@ -24,8 +24,11 @@ from train.runtime.fields import (
 Kind = Literal["gumbel", "puct"]
 Engine = Literal["native", "mctx"]
 Opponents = Literal["paranoid", "maxn"]
+FirstPlay = Literal["mctx", "minizero", "katago"]
 KINDS, ENGINES, OPPONENTS = get_args(Kind), get_args(Engine), get_args(Opponents)
 MAX_SIMULATIONS = 100_000
+Simulations = Annotated[Whole, Field(ge=0, le=MAX_SIMULATIONS)]
+"""Of a player; 0 for its raw policy."""
 MOVE_CLASSES = ("placement", "stay", "one_step", "two_steps")
 """Classes of moves: placements of stones, and plays by the steps of the stone."""
 _CONSIDERED = ((4, 2), (16, 4), (32, 8), (MAX_SIMULATIONS, 16))
@@ -108,7 +111,7 @@ class SearchConfig:
     visit_offset: NotNegative = 50.0
     rescale_values: bool = True
     least_spread: Annotated[Positive | None, *unless(_SPREAD)] = None
-    first_play: Literal["mctx", "minizero", "katago"] = "katago"
+    first_play: FirstPlay = "katago"
     c_init: NotNegative = 1.25
     c_base: Positive = 19652.0
     dirichlet_fraction: ShareOrOff = 0.25
@@ -155,6 +158,33 @@ class SearchConfig:
                 has_boosts and bool(self.custom)
             ),
         }
+
+
+class SearchKeys(TypedDict, total=False):
+    """Keys of the table `search` that a call of Python may change; `SearchConfig` describes
+    them."""
+
+    max_considered_actions: int
+    player_max_considered_actions: int
+    kind: Kind
+    engine: Engine
+    opponents: Opponents
+    value_scale: float
+    player_value_scale: float | None
+    visit_offset: float
+    rescale_values: bool
+    least_spread: float | None
+    first_play: FirstPlay
+    c_init: float
+    c_base: float
+    dirichlet_fraction: float | None
+    dirichlet_alpha: float
+    temperature: float | None
+    temperature_plies: int
+    first_simulations: int
+    rounds: bool
+    prior_boost: tuple[str, ...]
+    prior_boost_halflife: float
 
 
 def parse_boosts(words: Sequence[str]) -> dict[str, float]:

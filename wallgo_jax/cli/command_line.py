@@ -14,10 +14,12 @@ from wallgo_jax.cli.parsing import (
 )
 from wallgo_jax.formats.option_names import in_options
 
+_COMMANDS = {"show": Show, "replay": Replay, "convert": Convert}
 PROGRAM = Program(
     name="python -m wallgo_jax",
     description="WallGo positions and games.",
-    groups={"commands": {"show": Show, "replay": Replay, "convert": Convert}},
+    groups={"commands": _COMMANDS},
+    examples_of={name: command.EXAMPLES for name, command in _COMMANDS.items()},
     examples=(
         "show wallzero-4stone",
         "replay games.jsonl --watch",

@@ -3,11 +3,11 @@
 import contextlib
 import io
 import os
-import pkgutil
 import sys
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any, NamedTuple
 
 import docstring_parser
@@ -24,6 +24,9 @@ Flag = Annotated[bool, tyro.conf.arg(help_behavior_hint="")]
 """An option without a value; its help page does not say that it is off unless it is given."""
 
 
+Command = type | Callable[[], type]
+
+
 class Program(NamedTuple):
     """A program of several commands.
 
@@ -31,19 +34,20 @@ class Program(NamedTuple):
       name: what users type before a command.
       description: what it is for, in one sentence.
       groups: dataclasses with tyro's annotations by the names that users type, under the titles of
-        the help page; or their places, as `module:Class`, which are imported when they are chosen.
-        A class may have `EXAMPLES`, lines to type after the program's name.
+        the help page; or functions that give them, called when they are chosen.
       examples: lines to type after the program's name, for the program's own help page.
+      examples_of: likewise, for the help page of each command.
     """
 
     name: str
     description: str
-    groups: Mapping[str, Mapping[str, type | str]]
+    groups: Mapping[str, Mapping[str, Command]]
     examples: Sequence[str] = ()
+    examples_of: Mapping[str, Sequence[str]] = MappingProxyType({})
 
     @property
-    def places(self) -> dict[str, type | str]:
-        """Classes or their places by the names that users type."""
+    def places(self) -> dict[str, Command]:
+        """Classes, or what gives them, by the names that users type."""
         return {name: place for group in self.groups.values() for name, place in group.items()}
 
     @property
@@ -52,9 +56,9 @@ class Program(NamedTuple):
         return {name: load(place) for name, place in self.places.items()}
 
 
-def load(place: Any) -> Any:
-    """What stands at a place, `module:name`; anything else as it is."""
-    return pkgutil.resolve_name(place) if isinstance(place, str) else place
+def load(command: Command) -> type:
+    """A command's class."""
+    return command if isinstance(command, type) else command()
 
 
 @contextlib.contextmanager
@@ -133,7 +137,7 @@ def parse(
         )
     except SystemExit as stop:
         if not stop.code:
-            help_page.print_examples(program.name, getattr(command, "EXAMPLES", ()))
+            help_page.print_examples(program.name, program.examples_of.get(first, ()))
         raise
 
 

@@ -7,7 +7,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from train.arena.result import Counts, MatchResult
+from train.arena.figures import Counts
+from train.arena.result import MatchResult
 from train.players.basic import Player
 from wallgo_jax.game import actions
 from wallgo_jax.game.rules import Rules

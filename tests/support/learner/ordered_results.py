@@ -12,10 +12,11 @@ import numpy as np
 from tests.support.game import small
 from tests.support.game.small import SMALL
 from tests.support.learner import matches, tiny
-from train.api.results import RatedPool
-from train.arena.report import match_record, read_matches
+from train.arena.recorded import read_series
+from train.arena.report import match_record
 from train.config import read_config
 from train.ratings import pool
+from train.ratings.rated import RatedPool
 from train.ratings.results_cache import ResultsCache
 from wallgo_jax import render
 from wallgo_jax.formats import diagram, records
@@ -32,12 +33,12 @@ def ordered_results(folder: Path) -> dict[str, Any]:
     played = [Record(SMALL, small.GAME, players=names, extra={"a": 1, "b": 2}) for names in SEATS]
     path = folder / "games.jsonl"
     records.write(path, played)
-    found, unfinished = read_matches([path])
+    found = read_series([path])
     svg = render.svg(small.states()[-1])
     return {
         "file": path.read_text(),
-        "matches": [match_record(match) | {"names": match.names} for match in found],
-        "unfinished": unfinished,
+        "matches": [match_record(match) | {"names": match.names} for match in found.matches],
+        "unfinished": found.unfinished,
         "diagram": diagram.draw(small.states()[-1]),
         "picture": hashlib.sha256(svg.encode()).hexdigest(),
         "complaints": [_complaint(read_config, None, ["--serch.x", "1", "--learner.y", "2"])]

@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from tests.support.learner import saved, tiny
-from train.analysis.describe import Description, describe, describe_record, describe_report
+from train.analysis.describe import Description, describe
 from train.network import NetworkConfig, compute_dtype, make_network
 from wallgo_jax import planes as planes_lib
 
@@ -25,7 +25,7 @@ def run(tmp_path_factory) -> Path:
 def shown(description: Description) -> str:
     """The page as it stands on an 80 column console."""
     out = io.StringIO()
-    Console(file=out, width=80).print(describe_report(description))
+    Console(file=out, width=80).print(*description.shown(), sep="\n")
     return out.getvalue()
 
 
@@ -53,7 +53,7 @@ def test_run_directory_is_measured(run, monkeypatch):
     page = shown(description)
     assert "evaluations/s" in page
     assert f"batch 8 · {speed.dtype} · {speed.device}" in page
-    measured = describe_record(description)["speed"]
+    measured = description.summary()["speed"]
     assert json.loads(json.dumps(measured)) == measured and measured["batch"] == 8
 
 

@@ -270,6 +270,6 @@ def test_positions_are_proven_by_an_option_of_accuracy(recorded, tmp_path):
     games, out = tmp_path / "games.jsonl", tmp_path / "late.jsonl"
     records.write(games, recorded.records)
     words = ["--positions", "1", "--max-plies-left", "2"]
-    said = command("accuracy", "--prove", games, "--late", out, *words)
+    said = command("prove", games, "--late", out, *words)
     assert (said.code, said.err) == (0, "")
     assert "late positions proven" in said.out and read_late(out)

@@ -15,21 +15,18 @@ import pytest
 
 import train
 import train.arena.match
-import train.arena.sprt
 from tests.support.learner import matches, tiny
 from tests.support.learner.commands import RULES, command
 from tests.support.learner.reports import report_of
 from tests.support.learner.saved import save_run
+from train.analysis.accuracy import Accuracy
 from train.api import whole_games
-from train.api.games import PlayedMatch, series
-from train.api.measures import PlayerAccuracy
 from train.api.players import player_of_weights
+from train.arena import meetings
 from train.arena.result import MatchResult
-from train.cli import review as review_command
 from train.config.run import HeuristicsConfig
 from train.ratings import pool as pool_lib
 from train.review import game_review
-from train.review import player as review_player
 from train.search.config import SearchConfig
 from train.search.search import SearchResult
 from wallgo_jax.formats import records
@@ -75,8 +72,8 @@ def asked(monkeypatch) -> list:
     def meeting(players, rules, how, *, seed, before, on_progress):
         return note(players, rules, how, seed=seed, before=before)
 
-    monkeypatch.setattr(train.arena.sprt, "play_in_rounds", until_decided)
-    monkeypatch.setattr(train.arena.match, "play_meeting", meeting)
+    monkeypatch.setattr(train.arena.match, "play_in_rounds", until_decided)
+    monkeypatch.setattr(meetings, "play_meeting", meeting)
     return found
 
 
@@ -119,7 +116,7 @@ def test_a_match_says_that_it_plays_more_games(asked, seats, games, played):
 
 
 def test_a_stopped_match_draws_the_colours_that_it_has():
-    found = PlayedMatch(**vars(matches.of_two("a", "b", tiny.RULES, [1], is_red=[True])))
+    found = matches.of_two("a", "b", tiny.RULES, [1], is_red=[True])
     assert drawn(found) == ["all games", "as Red"]
 
 
@@ -132,7 +129,7 @@ def test_a_series_is_told_by_opponent_and_colour(tmp_path):
         records.write(tmp_path / f"{number}.jsonl", [record])
     unfinished = tmp_path / "3.jsonl"
     records.write(unfinished, [records.Record(tiny.RULES, blue_wins[:3], players=(me, weak))])
-    read = series(sorted(tmp_path.glob("*.jsonl")))
+    read = train.series(sorted(tmp_path.glob("*.jsonl")))
     assert read.unfinished == 1
     assert [match.names for match in read.matches] == [(me, weak), (me, strong)]
     of_weak, of_strong = read.matches
@@ -143,19 +140,19 @@ def test_a_series_is_told_by_opponent_and_colour(tmp_path):
     (table,) = read.shown()
     assert [column for column in table.heads] == ["", f"against {weak}", f"against {strong}"]
     with pytest.raises(train.UsageError, match="none of 1 games is over"):
-        series([unfinished])
+        train.series([unfinished])
 
 
 def test_accuracy_is_a_table_and_a_figure():
     value, can_err, kept = np.array([1, 1, 0, -1]), np.array([1, 1, 1, 0]), np.array([1, 0, 1, 1])
     shares = tiny.RULES, value, can_err > 0, kept > 0
-    found = PlayerAccuracy("me", *shares, "ply", np.arange(4))
+    found = Accuracy("me", *shares, "ply", np.arange(4))
     table = found.to_dataframe().set_index("positions")
     assert table["total"]["all"] == 4
     assert table["kept_where_one_can_err"]["won"] == 0.5
     assert drawn(found)[:3] == ["all (3)", "won (2)", "drawn (1)"]
     margins = {"given_away": np.full(4, np.nan)}
-    late = PlayerAccuracy("me", *shares, "plies left", np.ones(4), **margins)
+    late = Accuracy("me", *shares, "plies left", np.ones(4), **margins)
     assert repr(late) == "<me: keeps the value in 75.0% of 4 positions>"
     assert drawn(late) == ["all (3)", "1 to 2 (3)"]
 
@@ -240,7 +237,7 @@ HOW = {"games": 12, "rules": THREE, "seed": 4, "opening_plies": 1}
 
 
 def test_the_second_of_two_has_all_other_seats(asked):
-    found = train.seated_match(["random", "greedy"], **HOW)
+    found = train.match("random", "greedy", **HOW)
     ((names, _, how, _),) = asked
     assert (names, how.games) == (["random", "greedy", "greedy"], 12)
     table = found.to_dataframe()
@@ -251,7 +248,7 @@ def test_the_second_of_two_has_all_other_seats(asked):
 
 def test_a_tournament_of_three_writes_its_games(asked, batches, tmp_path):
     names = ["random", "greedy", "wjx", "ethen"]
-    several = train.seated_tournament(names, **HOW, records=tmp_path / "t.jsonl")
+    several = train.tournament(names, **HOW, records=tmp_path / "t.jsonl")
     assert len(asked) == 4
     assert len((tmp_path / "t.jsonl").read_text().splitlines()) == 48
     assert len(several.tables) == 4 and set(drawn(several)) == set(names)
@@ -355,12 +352,8 @@ def test_a_game_is_loaded_and_reviewed(games, tmp_path, monkeypatch):
     assert (tmp_path / "review.html").read_text().startswith("<!DOCTYPE html>")
 
 
-def test_the_command_reviews_with_as_many_simulations():
-    assert review_command.DEFAULT_SIMULATIONS == review_player.DEFAULT_SIMULATIONS
-
-
 def test_a_network_is_described_and_drawn(api_run):
-    parts = train.describe(api_run.config).parts
+    parts = train.describe(api_run.config, measure=False).parts
     assert [part.name for part in parts][:2] == ["stem", "block 1 R"]
     start = jax.jit(api_run.player().env.init)()
     owned = train.ownership(str(api_run.directory), start)

@@ -11,7 +11,7 @@ from scipy.stats import binom
 
 from tests.support.learner import matches, tiny
 from train.arena import elo
-from train.arena.result import Counts, count_games
+from train.arena.figures import Counts, count_games
 
 POOLS = 40  # with each of these kinds of luck
 LUCK = (

@@ -10,11 +10,17 @@ from tests.support.learner import matches, tiny
 from tests.support.learner.matches import legal_player
 from tests.support.reference.referee import Game
 from train.arena import match_programs, report
-from train.arena.match import MatchOptions, entrants_of, fill_seats, play_match
+from train.arena.figures import wilson_interval
+from train.arena.match import (
+    MatchOptions,
+    entrants_of,
+    fill_seats,
+    play_in_rounds,
+    play_match,
+)
 from train.arena.match_openings import OpeningOptions, read_openings
 from train.arena.match_programs import seatings_of
-from train.arena.result import MatchResult, wilson_interval
-from train.arena.sprt import play_in_rounds
+from train.arena.result import MatchResult
 from train.config.sprt import Sprt
 from train.players import registry
 from train.players.basic import Player

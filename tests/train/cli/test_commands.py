@@ -9,11 +9,11 @@ import pytest
 
 import wallgo_jax
 from tests.support.learner import tiny
-from tests.support.learner.commands import RULES, Said, command, complaint
+from tests.support.learner.commands import RULES, command
 from train.__main__ import main
 from train.api.players import rules_for
-from train.arena.result import wilson_interval
-from train.cli.command_line import GROUPS, OPEN_GROUPS, PROGRAM, program_of
+from train.arena.figures import wilson_interval
+from train.cli.command_line import PROGRAM
 from train.config import read_config
 from wallgo_jax.formats import records
 from wallgo_jax.game.rules import PRESETS
@@ -41,15 +41,6 @@ def test_match_prints_a_table_and_writes_its_games_down(matched, tmp_path):
     assert f"{low:.1%} to {high:.1%}" in out
 
 
-def test_corridors_are_written(tmp_path):
-    path = tmp_path / "new" / "corridors.jsonl"
-    words = [path, "--count", "4", "--min-distance", "8", "--seed", "3"]
-    said = command("inspect", "corridors", *words)
-    assert said == Said(0, f"written: {path} (4 positions)\n", "")
-    rows = [json.loads(line) for line in path.read_text().splitlines()]
-    assert [row["is_connected"] for row in rows].count(True) == 2 and len(rows) == 4
-
-
 @pytest.mark.slow
 def test_three_players_learn_and_play_matches(tmp_path):
     words = ["--rules.players", "3", "--rules.order", "[0, 1, 2]", "--search.opponents", "maxn"]
@@ -72,14 +63,10 @@ def help_page(words, capsys, monkeypatch) -> str:
     return capsys.readouterr().out
 
 
-NAMES = [name for name in PROGRAM.places if name not in {*GROUPS} - {*OPEN_GROUPS}]
-NAMES += [f"{group} {name}" for group in GROUPS for name in program_of(group).places]
-
-
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", PROGRAM.places)
 def test_help_of_a_command(name, capsys, monkeypatch):
     """It fits 80 columns, has a name for each positional, and ends with examples."""
-    page = help_page([*name.split(), "--help"], capsys, monkeypatch)
+    page = help_page([name, "--help"], capsys, monkeypatch)
     assert page.startswith(f"usage: python -m train {name} [-h]")
     assert max(map(len, page.splitlines())) <= 80
     column = page.index("show this help") - page.rindex("\n", 0, page.index("show this help")) - 1
@@ -102,13 +89,6 @@ def test_help_of_the_program_lists_every_command(capsys, monkeypatch):
     listed = [line.split()[0] for line in page.splitlines() if line[:2] == "  " and line[2] != " "]
     assert set(PROGRAM.commands) <= {*listed}
     assert "examples:" in page
-
-
-def test_a_group_lists_its_commands(capsys, monkeypatch):
-    page = help_page(["inspect", "--help"], capsys, monkeypatch)
-    assert "usage: python -m train inspect COMMAND" in page and "corridors" in page
-    assert help_page(["help", "inspect"], capsys, monkeypatch) == page
-    assert "describe, attention" in complaint(command("inspect", "nothing"))
 
 
 def test_versions(capsys):

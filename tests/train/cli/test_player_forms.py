@@ -114,7 +114,7 @@ def test_every_form_is_taken(form, places, tmp_path):
     assert cards[0] | {"model": "again"} == cards[1]
 
     figures = tmp_path / "new" / "parts.json"
-    said = command("inspect", "describe", player, "--no-measure", "--json", figures)
+    said = command("describe", player, "--no-measure", "--json", figures)
     assert (said.code, said.err) == (0, "")
     assert "R, width 8: the network of" in said.out
     parts = json.loads(figures.read_text())
@@ -122,21 +122,20 @@ def test_every_form_is_taken(form, places, tmp_path):
 
     for game in ("game.jsonl", "game.txt"):
         out = tmp_path / f"{game}.json"
-        words = ["inspect", "ownership", player, places["run"] / game, "--ply", "2", "--out", out]
+        words = ["ownership", player, places["run"] / game, "--ply", "2", "--out", out]
         assert command(*words).err == ""
         found = json.loads(out.read_text())
         assert found["network"].startswith(str(places["run" if "tiny" in player else "model"]))
     assert (tmp_path / "game.jsonl.json").read_text() == (tmp_path / "game.txt.json").read_text()
 
     # The rules are those that it has learned; others are asked for.
-    assert "size 3 is below 5" in complaint(command("inspect", "probe", player, "--seeds", "0"))
     words = ["match", player, "random", "--rules", "wallzero-4stone"]
     assert "--transfer" in complaint(command(*words))
 
 
 def test_moves_are_of_the_rules_that_the_network_has_learned(places, tmp_path):
     moves, out = "A1 C3 A1->A1:W1 C3->C3:W0 A1->A1:W2", tmp_path / "o.json"
-    said = command("inspect", "ownership", places["model"], moves, "--ply", "0", "--out", out)
+    said = command("ownership", places["model"], moves, "--ply", "0", "--out", out)
     assert said.err == ""
     true = json.loads(out.read_text())["true"]
     assert [[row.count(1) for row in owner] for owner in true] == [[1, 0, 0], [2, 3, 3], [0, 0, 0]]
@@ -215,10 +214,9 @@ def test_configs_name_players_in_every_form(places):
         ["tournament", "{model}", "random", SHIPPED],
         ["elo", "{model}", SHIPPED, "--cache", "c"],
         ["elo", "{run}", "--anchors", SHIPPED],
-        ["inspect", "probe", "{model}", SHIPPED],
     ],
 )
 def test_players_of_different_rules_need_rules(words, places):
     message = complaint(command(*(word.format(**places) for word in words)))
     assert "--rules" in message
-    assert ("--transfer" in message) == ("probe" not in words)
+    assert "--transfer" in message

@@ -13,11 +13,11 @@ import pytest
 from tests.support.learner import matches, tiny
 from tests.support.learner.commands import RULES, command, complaint
 from tests.support.learner.saved import save_run
-from train.api import games
-from train.api import ratings as api_ratings
-from train.api.results import PlayedMatch
+from train.api import players
 from train.arena import match as match_lib
+from train.arena import meetings as meetings_lib
 from train.config.sprt import Sprt
+from train.ratings import batches, results_cache
 from train.ratings import pool as pool_lib
 from train.runtime.errors import UsageError
 from train.runtime.interrupts import EXIT_INTERRUPTED
@@ -72,7 +72,7 @@ def test_stopped_elo_keeps_its_finished_pairings(run, plays):
 
 
 def test_elo_plays_for_ten_minutes_and_says_how_long_it_takes(run, plays, monkeypatch):
-    monkeypatch.setattr(api_ratings.time, "monotonic", lambda: 60.0 * len(plays))
+    monkeypatch.setattr(batches.time, "monotonic", lambda: 60.0 * len(plays))
     said = command("elo", run, *ELO)
     assert said.code == 0 and len(plays) == len(lines(run)) == 11
     assert said.out.splitlines()[:2] == [
@@ -127,7 +127,7 @@ def test_the_time_of_a_programs_moves_is_a_term_of_its_games(
 ):
     """Only where it decides games: those of other pools stay known."""
     cache = Mock(side_effect=UsageError("no games here"))
-    monkeypatch.setattr(api_ratings, "ResultsCache", cache)
+    monkeypatch.setattr(results_cache, "ResultsCache", cache)
     words = [player, *ELO, "--move-seconds", seconds, "--cache", tmp_path / "games.jsonl"]
     assert complaint(command("elo", *words)) == "no games here"
     settings = pool_lib.settings_of(tiny.RULES, opening_plies=2, seed=0) | terms
@@ -144,10 +144,13 @@ def test_the_time_of_a_programs_moves_is_a_term_of_its_games(
     ],
 )
 def test_a_gate_tells_by_its_exit_code(outcome, is_stopped, code, said, monkeypatch):
-    played = vars(matches.of_two("wjx", "random", tiny.RULES, outcome))
-    how = {"test": Sprt(-100, 0), "total": 2000, "is_interrupted": is_stopped}
-    result = PlayedMatch(**played, **how)
-    monkeypatch.setattr(games, "match", lambda *players, **options: result)
+    def play(players, rules, how, test, **rest):
+        if is_stopped:
+            rest["on_progress"](1)
+            signal.raise_signal(signal.SIGINT)
+        return matches.of_two("wjx", "random", rules, outcome)
+
+    monkeypatch.setattr(match_lib, "play_in_rounds", play)
     found = command("match", "wjx", "random", "--gate", "--sprt", "-100,0")
     assert found.code == code and found.out.endswith(said)
 
@@ -164,13 +167,27 @@ def test_a_gate_tells_by_its_exit_code(outcome, is_stopped, code, said, monkeypa
     ],
 )
 def test_the_shipped_player_is_the_opponent_where_none_is_named(player, against, monkeypatch):
-    match = Mock(side_effect=UsageError("enough"))
-    monkeypatch.setattr(games, "match", match)
+    make = Mock(side_effect=UsageError("enough"))
+    monkeypatch.setattr(players, "make_players", make)
     assert complaint(command("match", player)) == "enough"
-    assert complaint(command("match", player, "--gate", "--seed", "3")) == "enough"
-    keys, names = ("sprt", "seed", "games", "opening_plies"), (player, against)
-    asked = [(each.args, *map(each.kwargs.get, keys)) for each in match.call_args_list]
-    assert asked == [(names, None, 0, None, None), (names, "-10,0", 3, 20_000, 4)]
+    assert make.call_args.args[0] == [player, against]
+
+
+@pytest.mark.parametrize(
+    ("words", "games", "plies", "test"),
+    [
+        ((), 400, 2, None),
+        (("--gate",), 20_000, 4, (-10, 0)),
+        (("--gate", "--games", 400, "--opening-plies", 2), 400, 2, (-10, 0)),
+    ],
+)
+def test_a_gate_has_defaults_of_its_own(words, games, plies, test, monkeypatch):
+    play = Mock(side_effect=UsageError("enough"))
+    monkeypatch.setattr(match_lib, "play_in_rounds", play)
+    assert complaint(command("match", "wjx", "random", *words)) == "enough"
+    _, _, how, asked = play.call_args.args
+    assert (how.games, how.opening.plies) == (games, plies)
+    assert asked == (None if test is None else Sprt(*test))
 
 
 def test_match_stops_when_it_is_decided(matched, tmp_path):
@@ -207,7 +224,7 @@ def model(finished, tmp_path, monkeypatch):
 
 
 def test_levels_are_rated_into_the_card(model, plays, tmp_path):
-    words = ["experiment", "levels", model, "--games", 4, "--budget", 16]
+    words = ["levels", model, "--games", 4, "--budget", 16]
     said = command(*words, "--card", "--json", tmp_path / "levels.json")
     assert said.code == 0, said.err
     card = json.loads((model / "card.json").read_text())
@@ -252,7 +269,7 @@ def meetings(monkeypatch):
             return matches.at_table(names, rules, games)
         return matches.of_two(*names, rules, [1] * games)
 
-    monkeypatch.setattr(match_lib, "play_meeting", play_meeting)
+    monkeypatch.setattr(meetings_lib, "play_meeting", play_meeting)
     return found
 
 

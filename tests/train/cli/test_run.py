@@ -12,7 +12,7 @@ import pytest
 from tests.support.learner import tiny
 from tests.support.learner.commands import CONFIG, command, read_rows, read_scalars
 from tests.support.reference.referee import Game
-from train.arena.result import wilson_interval
+from train.arena.figures import wilson_interval
 from train.cli.command_line import _read_command
 from train.config import RunConfig, config_to_dict
 from train.data.record_dataset import read_recorded_games

@@ -136,7 +136,7 @@ print(docstrings.docstring_of(docstrings))
 def test_docstrings_that_are_data_are_there_without_them(monkeypatch):
     """`python -OO` drops docstrings and asserts."""
     monkeypatch.setenv("COLUMNS", "80")
-    lines = ["config", "config --toml", "--help", "run --help", "experiment ablation --help"]
+    lines = ["config", "config --toml", "--help", "run --help", "ablation --help"]
     words = [sys.executable, "-OO", "-c", WITHOUT_DOCSTRINGS, *lines]
     environment = compiling.environment() | {"COLUMNS": "80"}
     done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
@@ -153,7 +153,7 @@ ENDS_WITH_FILES = {
     ],
     "elo": [
         *("elo", "--anchors", "random", "greedy", *OF_PLAYERS, "--games", 4, "--budget", 8),
-        *("--cache", "x.jsonl", "--png", "x.png"),
+        *("--cache", "x.jsonl", "--plot", "x.png"),
     ],
 }
 

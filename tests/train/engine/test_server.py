@@ -14,9 +14,9 @@ import time
 
 import pytest
 
+import train
 from tests.support import compiling
 from tests.support.learner import tiny
-from train.cli.engine import Engine
 from train.engine import programs
 from train.engine.options import EngineOptions
 from train.engine.protocol import MAX_MESSAGE
@@ -174,11 +174,11 @@ def test_an_engine_that_still_compiles_ends_at_once():
 
 @pytest.mark.parametrize(
     ("options", "word"),
-    [({"batch": "1,x"}, "--batch"), ({"batch": "8", "trees": 4}, "trees"), ({"chunk": 0}, "chunk")],
+    [({"batch": [0]}, "batch"), ({"batch": [8], "trees": 4}, "trees"), ({"chunk": 0}, "chunk")],
 )
 def test_bad_options_are_refused(options, word):
     with pytest.raises(UsageError, match=word):
-        Engine(player="heuristic-search:wjx", **options)._options()
+        train.serve_engine("heuristic-search:wjx", **options)
 
 
 @pytest.mark.parametrize(

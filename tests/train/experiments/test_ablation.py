@@ -240,7 +240,7 @@ def test_a_diverging_change_stops_nothing_else(path, calls):
 def test_table_has_every_line(path, calls):
     words = [path, "--out", path.parent / "out", "--minutes", "0.5", "--seeds", "2"]
     sizes = ["--games", "8", "--simulations", "2", "--opening-plies", "0", "1"]
-    said = command("experiment", "ablation", *words, *sizes)
+    said = command("ablation", *words, *sizes)
     assert (said.code, said.err) == (0, "")
     assert len(calls.trained) == 6 and "75.0 %" in said.out
     wide = ["wide", "base", "75.0 %", "75.0 to 75.0", "screening", "75.0 75.0", "3"]
@@ -248,7 +248,7 @@ def test_table_has_every_line(path, calls):
     assert line_of(path, "wider")[:3] == ["wider", "wide", "0.0 %"]
     page = page_of(path)
     assert "Screening" in page and "- `wide`: `network.width = 16`" in page
-    assert f"python -m train experiment ablation {path}" in page
+    assert f"python -m train ablation {path}" in page
 
 
 @pytest.mark.parametrize(
@@ -262,7 +262,7 @@ def test_table_has_every_line(path, calls):
 )
 def test_every_change_is_tried_before_anything_is_trained(path, calls, text, word):
     path.write_text(text)
-    said = complaint(command("experiment", "ablation", path, "--out", path.parent / "out"))
+    said = complaint(command("ablation", path, "--out", path.parent / "out"))
     name = "base" if word in ("start_weights", "3 players") else "wider"
     assert said.startswith(f"ablation: {name}: ") and word in said
     assert not (calls.trained or calls.timed)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.learner import tiny
-from train.arena.result import Counts
+from train.arena.figures import Counts
 from train.checkpoints import exported
 from train.checkpoints.weights import TrainedNetwork
 from train.experiments import strength

@@ -7,10 +7,10 @@ import jax
 import numpy as np
 import pytest
 
+import train
 from tests.support.learner import tiny
 from tests.support.learner.saved import save_run
 from train.checkpoints import exported
-from train.cli.export import export
 from train.config import RunConfig
 from train.network.build import network_for
 from train.players import registry
@@ -27,7 +27,7 @@ def forms(tmp_path_factory) -> dict[str, str]:
     """Names of one network, by the way it is named."""
     folder = tmp_path_factory.mktemp("networks")
     run = save_run(folder / "one", seeds={9: 0, 10: 1})
-    export(str(run), folder / "model")
+    train.export(run, folder / "model")
     return {
         "run": f"{run}",
         "checkpoint": f"{run}/checkpoints/10",

@@ -10,15 +10,16 @@ import numpy as np
 import pytest
 
 from tests.support.learner import matches, tiny
-from train.api.results import RatedPool
 from train.arena import elo
-from train.arena.result import Counts, MatchResult
+from train.arena.figures import Counts
+from train.arena.result import MatchResult
 from train.config.run import HeuristicsConfig
 from train.metrics import intervals
 from train.metrics.figure import save_figure
 from train.players.basic import Player
 from train.ratings import pool
 from train.ratings.pool import Entrant
+from train.ratings.rated import RatedPool
 from train.ratings.results_cache import ResultsCache
 from train.runtime.errors import UsageError
 from wallgo_jax.game.rules import PRESETS

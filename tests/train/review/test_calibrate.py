@@ -30,7 +30,7 @@ def test_a_card_keeps_what_is_fitted(folder, tmp_path):
     ended = [(tuple(game.actions), tuple(game.rewards[-1])) for game in played]
     records.write(games, [Record(tiny.RULES, actions, result=result) for actions, result in ended])
     words = ("--games", games, "--positions", "16", "--card", "--json", figures)
-    said = command("experiment", "calibrate", f"{folder}@12", *words)
+    said = command("calibrate", f"{folder}@12", *words)
     assert said.code == 0, said.err
     assert "after search" in said.out and f"written: {folder}/card.json (calibration)" in said.out
     fitted = json.loads(figures.read_text())

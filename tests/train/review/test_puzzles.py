@@ -15,8 +15,7 @@ from tests.support.learner.reports import report_of
 from tests.support.reference.referee import Game
 from tests.support.reference.solver import Solver
 from tests.train.review.conftest import MOVES
-from train.cli import puzzles as puzzles_command
-from train.cli.puzzles import Puzzles
+from train.api import puzzles as finding
 from train.data.record_dataset import RecordedGames
 from train.review import puzzle_check, puzzle_search
 from train.review.own_games import play_own_games
@@ -136,7 +135,7 @@ def test_found_solutions_are_the_only_winning_moves(player, recorded, puzzles, s
     # The command confirms them, and a check finds a wrong one.
     path = tmp_path / "puzzles.jsonl"
     write_puzzles(path, puzzles)
-    said = command("puzzles", "--check", path)
+    said = command("check-puzzles", path)
     assert said.code == 0, said.err
     assert said.out.endswith(f"{len(puzzles)} of {len(puzzles)} confirmed (100%)\n")
     good, bad = puzzles[:2]
@@ -201,20 +200,20 @@ def test_a_puzzle_that_nobody_can_be_asked_is_one_line(tmp_path, changes, reason
     path, good = tmp_path / "puzzles.jsonl", to_line(KNOWN[0])
     changed = {k: v for k, v in (json.loads(good) | changes).items() if v is not None}
     path.write_text(f"{good}\n{json.dumps(changed)}\n")
-    said = complaint(command("puzzles", "--check", path))
+    said = complaint(command("check-puzzles", path))
     assert said.startswith(f"{path}, line 2: ") and reason in said
 
 
 def test_games_of_files_are_replayed_before_any_is_searched(player, tmp_path, monkeypatch):
     good, path = finished_game(), tmp_path / "games.jsonl"
     bad = dataclasses.replace(good, actions=(*good.actions[:2], 0, *good.actions[3:]))
-    monkeypatch.setattr(puzzles_command, "ROUND_GAMES", 1)
+    monkeypatch.setattr(finding, "ROUND_GAMES", 1)
     records.write(path, [good, good])
-    rounds = Puzzles(games=(path,))._rounds(player, lambda *told: None)
+    rounds = finding._recorded_rounds([path], player.rules)
     assert [each.places for each in rounds] == [(f"{path}, game 1",), (f"{path}, game 2",)]
     records.write(path, [good, bad])
     with pytest.raises(UsageError, match=r"games.jsonl, game 2: ply 3: "):
-        next(Puzzles(games=(path,))._rounds(player, lambda *told: None))
+        next(finding._recorded_rounds([path], player.rules))
 
 
 def test_what_was_found_before_an_error_is_written(tmp_path, monkeypatch):
@@ -237,9 +236,7 @@ def test_games_of_other_rules_are_refused(tmp_path):
     assert f"{path}, game 2: its rules (custom) have stay_needs_room" in complaint(said)
     named = [Record(rules=PRESETS["wallzero-empty"], actions=(), result=(1.0, -1.0))]
     records.write(path, named)
-    said = command(
-        "experiment", "calibrate", "heuristic-search:wjx@4", "--rules", "hkoi", "--games", path
-    )
+    said = command("calibrate", "heuristic-search:wjx@4", "--rules", "hkoi", "--games", path)
     assert f"{path}, game 1: its rules (wallzero-empty) have " in complaint(said)
 
 

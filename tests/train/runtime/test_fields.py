@@ -8,8 +8,7 @@ from typing import Any
 
 import pydantic
 
-from train.api import arguments
-from train.cli.command_line import GROUPS, PROGRAM, program_of
+from train.cli.command_line import PROGRAM
 from train.config import RunConfig
 from train.engine import protocol
 from train.engine.options import EngineOptions
@@ -25,17 +24,13 @@ BELOW_ONE = ("ema_decay", "momentum", "lr_drops")
 
 def tables() -> Iterator[type]:
     """Everything whose fields a user sets."""
-    commands = [
-        kind for each in (PROGRAM, *map(program_of, GROUPS)) for kind in each.commands.values()
-    ]
-    records = [each for name, each in vars(arguments).items() if name.endswith("Arguments")]
     models = [
         each
         for module in (scales, ablation, protocol)
         for each in vars(module).values()
         if isinstance(each, type) and issubclass(each, pydantic.BaseModel)
     ]
-    yield from (*commands, *records, *models, EngineOptions, PuzzleOptions)
+    yield from (*PROGRAM.commands.values(), *models, EngineOptions, PuzzleOptions)
     rest: list[type] = [RunConfig]
     while rest:
         table = rest.pop()

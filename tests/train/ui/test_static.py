@@ -9,6 +9,7 @@ import threading
 
 import pytest
 
+import train
 from tests.support.page import (
     cell,
     live,
@@ -20,7 +21,6 @@ from tests.support.page import (
     wait_for_text,
     wait_for_turn,
 )
-from train.cli.export import export_page
 from wallgo_jax.drawing.theme import DARK, LIGHT
 
 axe = pytest.importorskip(
@@ -36,7 +36,7 @@ MAX_BYTES = 1_500_000
 def folder(tmp_path_factory):
     """A host's folder, with the page in a subfolder."""
     folder = tmp_path_factory.mktemp("host")
-    export_page("pretrained:wallzero-4stone", folder / "some" / "page")
+    train.export("pretrained:wallzero-4stone", web=folder / "some" / "page")
     return folder
 
 

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from train.cli.export import Export
+import train
 from train.players.networks import load_network
 from train.review.puzzle_file import shipped_puzzles
 from train.runtime.errors import UsageError
@@ -50,5 +50,5 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path, network):
 
 
 def test_an_export_names_a_folder():
-    with pytest.raises(UsageError, match="--web"):
-        Export(player="pretrained:wallzero-4stone").run()
+    with pytest.raises(UsageError, match="web"):
+        train.export("pretrained:wallzero-4stone")

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import t as student
 
-from train.arena.result import wilson_interval
+from train.arena.figures import wilson_interval
 
 EARNEST_SEEDS = 6
 """Fewer paired seeds are called screening, and decide nothing."""
