@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from train.analysis.late_proofs import Proofs as Proofs
     from train.api.configs import make_config as make_config
     from train.api.configs import use_functions as use_functions
+    from train.api.curves import bench_speed as bench_speed
+    from train.api.curves import curves as curves
     from train.api.games import match as match
     from train.api.games import series as series
     from train.api.games import tournament as tournament
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     from train.api.reviews import review_game as review_game
     from train.api.runs import ReplayStatistics as ReplayStatistics
     from train.api.runs import Run as Run
+    from train.api.runs import fit as fit
     from train.api.runs import resume as resume
     from train.api.runs import run as run
     from train.api.runs import start as start
@@ -68,6 +71,7 @@ _NAMES = {
     "analysis.accuracy": "Accuracy",
     "analysis.late_proofs": "Proofs",
     "api.configs": "make_config use_functions",
+    "api.curves": "bench_speed curves",
     "api.games": "match series tournament",
     "api.measures": "accuracy attention describe ownership prove",
     "api.models": "export levels",
@@ -75,7 +79,7 @@ _NAMES = {
     "api.puzzles": "check_puzzles find_puzzles",
     "api.ratings": "elo",
     "api.reviews": "calibrate load_game review_game",
-    "api.runs": "ReplayStatistics Run resume run start watch",
+    "api.runs": "ReplayStatistics Run fit resume run start watch",
     "api.serving": "serve_engine serve_page",
     "api.states": "step",
     "api.studies": "run_study",

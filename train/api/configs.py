@@ -22,14 +22,14 @@ from train.network import read_network
 from train.runtime.errors import usage_errors
 from wallgo_jax.game.rules import Rules
 
-Source = RunConfig | Mapping[str, Any] | str | Path
+Source = RunConfig | Mapping[str, object] | str | Path
 """A config, tables of one, a TOML file, or a run's directory."""
-AnyRules = Rules | Mapping[str, Any] | str
+AnyRules = Rules | Mapping[str, object] | str
 """Rules, their fields, or a preset's name, a JSON object, or a JSON or TOML file."""
 
 
 def make_config(
-    source: Source | None = None, changes: Mapping[str, Any] | None = None, /, **keys: Any
+    source: Source | None = None, changes: Mapping[str, object] | None = None, /, **keys: object
 ) -> RunConfig:
     """Make a config; without arguments it is the quickstart's.
 
@@ -66,21 +66,24 @@ def read_rules(rules: AnyRules) -> Rules:
 class Functions(TypedDict, total=False):
     """Functions of your own that replace parts of a run, as docs/api.md describes them."""
 
-    network: Any
+    network: object
     """A module of Flax, or (init, evaluate)."""
-    planes: Any
+    planes: Callable[..., object] | None
     """Shows more planes."""
-    search: Any
+    search: Callable[..., object] | None
     """Searches."""
-    loss: Any
+    loss: Callable[..., object] | None
     """Gives a number that is added to the loss."""
-    targets: Any
+    targets: Callable[..., object] | None
     """Changes what is learned."""
 
 
 def use_functions(**given: Unpack[Functions]) -> dict[str, Function]:
     """Tell this process the functions of a run that an earlier process trained, as docs/api.md
     describes them; players of its checkpoints can then be made.
+
+    Args:
+      given: `network`, `planes`, `search`, `loss` and `targets`.
 
     Returns:
       By the key of the config.

@@ -40,7 +40,7 @@ def accuracy(
     player: AnyPlayer,
     *,
     positions: Annotated[Count, without("late"), arg(hint="")] = 0,
-    min_walls: Annotated[Count, without("late")] = 4,
+    min_walls: Annotated[Count, only("positions")] = 4,
     late: LateFile | None = None,
     batch: AtLeastOne = 512,
     rules: Annotated[

@@ -3,11 +3,12 @@
 import io
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Unpack
+from typing import Annotated, Any, NamedTuple, Unpack
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from pydantic import Field
 
 from train.api.configs import (
     AnyRules,
@@ -26,6 +27,7 @@ from train.config import RunConfig
 from train.data.replay import newest_games, position_bytes
 from train.loop.boards import rules_of_board, variants_of
 from train.loop.iterations import Iteration, iterations
+from train.loop.recorded import DEFAULT_VALIDATION, RecordFiles
 from train.loop.reporting import save
 from train.loop.run_directory import naming_last_good, plain_path, resumed_config
 from train.loop.training import write_game
@@ -35,7 +37,7 @@ from train.network import Variables
 from train.players.networks import refuse_other_rules
 from train.runtime.display import to_dataframe
 from train.runtime.errors import UsageError
-from train.runtime.fields import AtLeastOne
+from train.runtime.fields import AtLeastOne, Real
 from train.runtime.host import fetch
 from train.runtime.interrupts import interrupts
 from train.runtime.showing import sparing
@@ -71,13 +73,23 @@ class Run:
     """
 
     def __init__(
-        self, config: RunConfig, directory: Path, *, is_resumed: bool, progress: bool
+        self,
+        config: RunConfig,
+        directory: Path,
+        *,
+        is_resumed: bool,
+        progress: bool,
+        records: RecordFiles | None = None,
     ) -> None:
-        """Open a run; see `start` and `resume`."""
-        self.config, self.directory = config, directory
-        self._steps = iterations(config, directory, resume=is_resumed, is_quiet=not progress)
+        """Open a run; see `start`, `resume` and `fit`."""
+        self.config: RunConfig = config
+        self.directory: Path = directory
+        self._steps = iterations(
+            config, directory, resume=is_resumed, records=records, is_quiet=not progress
+        )
+        self._records = records
         self._now: Iteration | None = next(self._steps)  # None once it is closed
-        self._is_saved = True
+        self._is_saved: bool = True
         self._kept: tuple[Variables, list[Game]] | None = None  # what a closed run still shows
         self.rows: list[Row] = list(self._now.run.rows)
 
@@ -232,12 +244,17 @@ class Run:
 
         Returns:
           The final matches, one for each of `evaluation.opponents`; of three and four players with
-          the opponent at all other seats.
+          the opponent at all other seats. A run of `fit` has none; its losses are written.
         """
         for _ in self:
             pass
         now = self._opened()
         with self:
+            if self._records is not None:
+                from train.loop.fit import report_losses
+
+                report_losses(now)
+                return []
             write_game(now.run, now.state)
             if not self.config.evaluation.opponents:
                 return []
@@ -251,7 +268,8 @@ class Run:
         if self._now is not None:
             try:
                 self.save()
-                self._kept = self.weights, self.newest_games(_GAMES_KEPT)
+                games = [] if self._records else self.newest_games(_GAMES_KEPT)
+                self._kept = self.weights, games
             finally:
                 self._release()
 
@@ -301,10 +319,10 @@ def start(
 
 def resume(
     directory: str | Path,
-    changes: Mapping[str, Any] | None = None,
+    changes: Mapping[str, object] | None = None,
     *,
     progress: bool = False,
-    **keys: Any,
+    **keys: object,
 ) -> Run:
     """Make a run that goes on from the newest checkpoint in its directory.
 
@@ -319,7 +337,8 @@ def resume(
       UsageError: there is no run, or a change is not allowed.
     """
     names = Functions.__annotations__
-    by_key = use_functions(**{name: keys.pop(name) for name in names if name in keys})
+    given: Any = {name: keys.pop(name) for name in names if name in keys}
+    by_key = use_functions(**given)
     folder = plain_path(Path(directory))
     config = make_config(resumed_config(folder), changes, **keys)
     return Run(with_functions(config, by_key), folder, is_resumed=True, progress=progress)
@@ -332,12 +351,55 @@ def run(
     progress: bool = False,
     **functions: Unpack[Functions],
 ) -> Run:
-    """Train to the end and play the final matches; arguments and errors are those of `start`.
+    """Train to the end and play the final matches; errors are those of `start`.
+
+    Args:
+      config: as in `start`.
+      runs: directory of all runs.
+      progress: show what the command line shows.
+      functions: your own, as in `start`.
 
     Returns:
       The run, closed: it keeps its weights, its rows and its newest games.
     """
     with start(config, runs=runs, progress=progress, **functions) as started:
+        started.finish()
+    return started
+
+
+def fit(
+    config: Source | None,
+    records: Sequence[str | Path],
+    *,
+    validation: float = DEFAULT_VALIDATION,
+    runs: str | Path = RUNS,
+    progress: bool = False,
+    **functions: Unpack[Functions],
+) -> Run:
+    """Train on the games of record files, without self-play, to the end.
+
+    Args:
+      config: its rules, network, learner, seed, name and iterations are used.
+      records: record files of finished games.
+      validation: share of the games that is held out, from 0 to 1.
+      runs: directory of all runs.
+      progress: show what the command line shows.
+      functions: your own, as in `start`.
+
+    Returns:
+      The run, closed; its rows have the losses on games held out as `validation_...`.
+
+    Raises:
+      UsageError: as `start`, or a file cannot be read.
+
+    Example:
+      `train.fit("configs/probe.toml", ["out/games.jsonl.gz"]).rows[-1]["validation_loss"]`
+    """
+    share = valid(Annotated[Real, Field(gt=0, lt=1)], validation=validation)
+    config = with_functions(make_config(config), use_functions(**functions))
+    files = RecordFiles(tuple(Path(file) for file in records), share)
+    directory = Path(runs) / config.name
+    with Run(config, directory, is_resumed=False, progress=progress, records=files) as started:
         started.finish()
     return started
 

@@ -78,7 +78,11 @@ def check_rules(states: State, rules: Rules, name: str, *, has_learned: bool = T
 
 
 def step(states: State, slots: jax.Array) -> tuple[State, jax.Array]:
-    """Play slots int32[B] in states [B].
+    """Play slots in states.
+
+    Args:
+      states: [B].
+      slots: int32[B], legal ones.
 
     Returns:
       The states after them, and the reward of each player, float32[B, P], zeros while a game goes

@@ -3,7 +3,6 @@
 import functools
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from train.api.arguments import Topic
 from train.api.signatures import valid
@@ -15,7 +14,7 @@ from train.runtime.interrupts import Shown, follow
 
 def run_study(
     topic: str,
-    scale: Scales | Mapping[str, Any] | Path | str | None = None,
+    scale: Scales | Mapping[str, object] | Path | str | None = None,
     *,
     out: Path | str = "out/study",
     progress: Shown = False,

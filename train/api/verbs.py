@@ -82,6 +82,7 @@ VERBS: dict[str, Verb] = {
         "curves",
         "train.cli.run:Curves",
         ("curves runs/quickstart", "curves runs/a runs/b --axis hours --out out/ab.svg"),
+        has_json=False,
     ),
     "match": Verb(
         "measure",

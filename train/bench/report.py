@@ -1,5 +1,6 @@
 """Shows figures as a table for the console, as JSON, as a plot, or as a Markdown report."""
 
+import dataclasses
 import math
 import platform
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,6 +18,7 @@ from train.metrics.figure import COLOURS, DASHED, GREY, new_plot, save_figure
 from train.runtime.display import Table
 from train.runtime.files import check_writable, plain_data, replace_text, write_json
 from train.runtime.provenance import versions
+from train.runtime.results import Result
 
 REPORT_FILE, FIGURES_FILE, PLOT_FILE = "report.md", "bench.json", "scaling.png"
 KNEE = 0.8
@@ -59,6 +61,31 @@ def about_of(request: Request) -> dict[str, Any]:
     """A request's config and options, JSON-ready."""
     config = config_to_dict(request.config)
     return {"config": config, "simulations": request.simulations, "repeats": request.repeats}
+
+
+@dataclasses.dataclass(frozen=True)
+class MeasuredSpeed(Result):
+    """The speed of parts on this machine.
+
+    Attributes:
+      request: what was asked for.
+      figures: what was measured.
+    """
+
+    request: Request
+    figures: Figures
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A dict for each measurement."""
+        return plain_data([row._asdict() for row in self.figures.rows])
+
+    def summary(self) -> dict[str, Any]:
+        """What `bench --json` writes."""
+        return bench_record(self.figures, **about_of(self.request))
+
+    def table(self) -> Group:
+        """The figures for the console."""
+        return bench_report(self.figures)
 
 
 def bench_report(figures: Figures) -> Group:

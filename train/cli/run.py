@@ -8,18 +8,19 @@ import dataclasses
 import itertools
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from train.api.arguments import arg
+from train.api.curves import curves
 from train.api.signatures import without
 from train.cli import options
-from train.cli.options import ConfigFile, Positional, Written
+from train.cli.commands import made_from
+from train.cli.options import ConfigFile, Positional
 from train.config import CONFIG_FILE, RunConfig, change_config, read_config, read_saved_config
-from train.runtime.errors import UsageError, distinct
+from train.runtime.errors import UsageError
 from train.runtime.fields import Real
-from train.runtime.files import names_of_runs
 from train.runtime.interrupts import EXIT_INTERRUPTED
 from wallgo_jax.cli.parsing import Flag
 
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
     from train.config import Key
 
-Axis = Literal["iteration", "hours", "positions"]
 _RUNS = Path("runs")
 _MAX_WIDTH = 110
 _RunConfigFile = Annotated[ConfigFile, without("resume")]
@@ -183,42 +183,26 @@ def _table(keys: Sequence[Key], *, width: int, is_full: bool) -> Table:
     return table
 
 
-@dataclasses.dataclass(frozen=True)
-class Curves:
-    """Draw loss, win rate and games a second of runs, finished or not, into one picture."""
+_Curves: Any = made_from(curves, "curves")
 
-    runs: Annotated[
-        Positional[tuple[Path, ...]],
-        Field(min_length=1),
-        AfterValidator(distinct),
-        arg("RUN ...", "(required)"),
-    ]
-    """Run directories."""
-    axis: Axis = "iteration"
-    """Horizontal axis: iterations, hours of the run, or positions played (of `fit`, learned)."""
-    out: Annotated[options.Picture, arg(hint="(default: RUN/curves.png)")] = None
-    """Picture to write, .png, .svg or .pdf; that of several runs lies beside the first one's."""
-    csv: Written = None
-    """File for all metrics, as comma-separated values; a picture is then drawn only for --out."""
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Curves(_Curves):
+    """Draw loss, win rate and games a second of runs, finished or not, into one picture. That of
+    one run lies in its directory, that of several beside the first one's; with --csv a picture is
+    drawn only for --out."""
 
     def run(self) -> int:
         """Returns the exit code."""
-        from train.metrics.figure import draw_metrics
-        from train.metrics.rows import METRICS_FILE, metrics_of, write_csv
+        from train.metrics.rows import METRICS_FILE
 
         out = self.out
+        if not self.runs:
+            raise UsageError("curves: RUNS: name a run's directory")
         if self.csv is None:
             first = self.runs[0]
             out = out or (first if len(self.runs) == 1 else first.parent) / "curves.png"
         elif out is None and self.axis != "iteration":
             raise UsageError("curves: --axis has no effect with --csv and without --out")
-        names = names_of_runs(self.runs)
-        rows = {name: metrics_of(run) for run, name in zip(self.runs, names, strict=True)}
         options.check_files(self.csv, out, inputs=[run / METRICS_FILE for run in self.runs])
-        if self.csv is not None:
-            write_csv(self.csv, rows)
-            options.say_written(self.csv, "metrics")
-        if out is not None:
-            draw_metrics(out, rows, axis=self.axis)
-            options.say_written(out, "curves")
-        return 0
+        return self.finish(self.call(out=out))

@@ -34,10 +34,10 @@ def fit(config: RunConfig, records: RecordFiles, runs: Path, *, resume: bool) ->
       UsageError: files or directory cannot be used; another process is at it.
     """
     steps = iterations(config, runs / config.name, resume=resume, records=records)
-    return to_end(steps, _finish)
+    return to_end(steps, report_losses)
 
 
-def _finish(last: Iteration) -> bool:
+def report_losses(last: Iteration) -> bool:
     """Write and show the last losses on games held back."""
     run, config = last.run, last.run.config
     row = last.row or run.rows[-1]

@@ -27,6 +27,7 @@ def slot_logits(policy: jax.Array, state: State, legal: jax.Array | None = None)
 
     Args:
       policy: float32[grid, grid, 53].
+      state: one board.
       legal: bool[A], the state's legal slots, if they are known already.
     """
     chex.assert_shape(policy, (state.grid, state.grid, POLICY_PLANES))

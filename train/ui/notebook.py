@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from train.players.registry import check_rules, make_level_player
 from train.runtime.errors import require, usage_errors
@@ -16,7 +16,7 @@ _DEFAULT_RULES = PRESETS["wallzero-4stone"]
 
 
 def play(
-    rules: Rules | Mapping[str, Any] | str | None = None,
+    rules: Rules | Mapping[str, object] | str | None = None,
     *,
     player: str = "",
     level: str = DEFAULT_LEVEL,

@@ -61,7 +61,7 @@ def result(levels) -> Accuracy:
 def test_shares_of_a_player_with_known_errors(levels, result):
     red = np.concatenate([level.position.player == 0 for level in levels])
     np.testing.assert_array_equal(result.kept, ~(red & result.can_err))
-    figures = result.record()["positions"]["all"]
+    figures = result.summary()["positions"]["all"]
     total, share = figures["total_where_one_can_err"], figures["kept_where_one_can_err"]
     assert total == result.can_err.sum()
     assert share == (result.can_err & ~red).sum() / total
@@ -71,7 +71,7 @@ def test_shares_of_a_player_with_known_errors(levels, result):
 
 
 def test_record_says_the_shares(result):
-    record = json.loads(json.dumps(result.record()))["positions"]
+    record = json.loads(json.dumps(result.summary()))["positions"]
     for name in ("all", "won", "drawn", "lost"):
         share = record[name]["kept_where_one_can_err"]
         assert (share is None) == (record[name]["total_where_one_can_err"] == 0)
@@ -79,7 +79,7 @@ def test_record_says_the_shares(result):
     assert record["lost"]["kept_where_one_can_err"] is None
     by_ply = [figures for name, figures in record.items() if name.startswith("ply")]
     assert sum(figures["total"] for figures in by_ply) == record["all"]["total"]
-    assert Rules.from_dict(result.record()["rules"]) == RULES
+    assert Rules.from_dict(result.summary()["rules"]) == RULES
 
 
 def test_positions_are_distinct_unfinished_and_in_order(whole):

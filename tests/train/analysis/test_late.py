@@ -230,8 +230,8 @@ def test_accuracy_counts_kept_results(late_file):
     # The first play that keeps a draw or a win may lead by less than the best one.
     most = np.nanmax(late.margins[known], axis=1)
     assert (kept.given_away[known] == most - late.margins[known, first_best[known]]).all()
-    figures = lost.record()["positions"]["all"]
-    assert kept.record()["positions"]["all"]["total_with_margins"] == known.sum()
+    figures = lost.summary()["positions"]["all"]
+    assert kept.summary()["positions"]["all"]["total_with_margins"] == known.sum()
     assert figures["total"] == len(late.value)
     assert figures["total_where_one_can_err"] == lost.can_err.sum()
 
@@ -252,12 +252,12 @@ def test_values_agree_with_the_proven_ones_where_neither_is_zero(late_file):
     decided = late.value != 0
     np.testing.assert_array_equal(result.agreed[decided], np.array(right)[decided])
     assert np.isnan(result.agreed[~decided]).all()
-    figures = result.record()["positions"]
+    figures = result.summary()["positions"]
     assert figures["all"]["total_with_values"] == decided.sum()
     assert figures["all"]["agreed"] == np.mean(np.array(right)[decided])
     assert sum(each["total"] for name, each in figures.items() if "to" in name) == len(says)
     silent = late_accuracy(make_random_player(), late, batch=len(says), is_quiet=True)
-    assert silent.record()["positions"]["all"]["total_with_values"] == 0
+    assert silent.summary()["positions"]["all"]["total_with_values"] == 0
 
 
 def test_a_player_is_measured_in_a_file(late_file, tmp_path):
