@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from wallgo_jax.game.rules import Rules
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class Exported(Result):
     """Weights that were written, and where.
 
@@ -34,6 +34,9 @@ class Exported(Result):
 
     network: TrainedNetwork
     written: Mapping[Path, str] = dataclasses.field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return f"<weights of {self.network.source}, in {', '.join(map(str, self.written))}>"
 
     def shown(self) -> list[Any]:
         """What `export` prints: nothing but what is written."""

@@ -16,7 +16,7 @@ from wallgo_jax.notation import format_action
 LEAST_CONFIRMED = 0.95
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class FoundPuzzles(Result):
     """Puzzles of games.
 
@@ -33,6 +33,9 @@ class FoundPuzzles(Result):
     is_interrupted: bool = False
     written: Mapping[Path, str] = dataclasses.field(default_factory=dict)
     on_stop = f"the puzzles found so far are kept; {Result.on_stop}"
+
+    def __repr__(self) -> str:
+        return f"<{len(self.puzzles)} puzzles of {self.games} games>"
 
     def rows(self) -> list[dict[str, Any]]:
         """A dict for each puzzle."""

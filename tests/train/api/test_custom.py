@@ -98,6 +98,14 @@ def test_the_checkpoint_names_them_and_a_new_process_must_tell_them(whole, monke
     assert train.make_player(str(whole.directory)).rules == tiny.RULES
 
 
+def test_a_run_with_a_network_of_its_own_is_exported(whole, tmp_path):
+    made = train.export(whole.directory, tmp_path / "model").network
+    assert made.config.network == whole.config.network
+    kept = jax.tree.leaves(train.make_player(f"{tmp_path / 'model'}@1").trained.variables)
+    for leaf, own in zip(kept, jax.tree.leaves(whole.weights), strict=True):
+        np.testing.assert_array_equal(leaf, own)
+
+
 def test_a_run_that_exists_says_how_to_go_on_with_its_functions(whole):
     given = "network=..., planes=..., search=..., loss=..., targets=..."
     with pytest.raises(train.UsageError) as refused:
