@@ -27,7 +27,8 @@ from train.arena.report import match_line, match_record, match_table
 from train.arena.result import MatchResult
 from train.arena.sprt import decide, in_words, play_in_rounds
 from train.checkpoints import store
-from train.config import BEST, RunConfig, Sprt, config_to_dict, parse_sprt
+from train.config import BEST, RunConfig, config_to_dict
+from train.config.sprt import Sprt, parse_sprt
 from train.loop.run_directory import RESULT_FILE, resume_command
 from train.network import Variables, network_for
 from train.players import registry
