@@ -47,8 +47,8 @@ from train.loop.history import code_in_words
 from train.loop.memory import check_arrays
 from train.loop.opponent_weights import load_opponent
 from train.loop.programs import state_like
-from train.loop.stages import make_teacher, simulations_of
-from train.loop.tables import tables_of
+from train.loop.stages import simulations_of
+from train.loop.tables import make_teacher, tables_of
 from train.players.registry import make_player
 from train.runtime.display import Table
 from train.runtime.errors import (

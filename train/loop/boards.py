@@ -1,16 +1,11 @@
-"""The boards of self-play: the rules that each one plays, and its games of an iteration.
+"""The rules that each board of a run's self-play plays; B boards."""
 
-B boards, T plies of an iteration.
-"""
-
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from train.config import RunConfig
-from train.data.replay import Trajectory
 from train.game import Rules, Variant, make_variant
 
 
@@ -56,40 +51,3 @@ def variants_of(config: RunConfig) -> Variant:
         return np.stack(leaves)[boards]
 
     return jax.tree.map(lay_out, *variants)
-
-
-class BoardSums(NamedTuple):
-    """Sums over an iteration of each board, float32[B]."""
-
-    games: jax.Array  # that ended
-    length: jax.Array  # plies of these
-    red_wins: jax.Array
-    draws: jax.Array
-
-
-def sum_by_board(plies: Trajectory) -> BoardSums:
-    """Sum the games that ended within plies [T, B] by board."""
-    rewards = plies.step_outcome.rewards
-    ended = plies.terminated
-    length = jnp.where(ended, plies.position.ply + 1, 0)
-    draws = ended & (rewards == 0).all(axis=-1)
-    sums = (ended, length, rewards[..., 0] > 0, draws)
-    return BoardSums(*(each.astype(jnp.float32).sum(axis=0) for each in sums))
-
-
-def figures_by_rules(config: RunConfig, sums: BoardSums) -> dict[str, dict[str, float | None]]:
-    """Figures of an iteration for its row of metrics, by the names of the rule sets, from sums on
-    the host; a draw counts as an equal share of a win for each player."""
-    figures = {}
-    owner = rule_set_of_boards(config)
-    for number, each in enumerate(config.rule_sets):
-        is_of_set = owner == number
-        games, length, red_wins, draws = (float(np.asarray(x)[is_of_set].sum()) for x in sums)
-        figures[each.name] = {
-            "games": games,
-            "positions": float(is_of_set.sum() * config.selfplay.plies),
-            "mean_length": length / games if games else None,
-            "red_win_rate": (red_wins + draws / config.rules.players) / games if games else None,
-            "draw_rate": draws / games if games else None,
-        }
-    return figures

@@ -33,7 +33,6 @@ from train.loop.programs import (
     init,
     iteration_keys,
     learn,
-    losses_held_back,
     play,
     state_like,
     validate,
@@ -203,7 +202,7 @@ def iterations(
                 if steps > 0:
                     learner, seen = learn(tables.learn, learner, source, variant, keys.learn, steps)
                 if games is not None:
-                    held_out = losses_held_back(tables.learn, learner.weights, games.positions)
+                    held_out = games.losses(tables.learn, learner.weights)
                 seen, held_out = fetch((seen, held_out))
             ended = time.perf_counter()
             seen = split_steps(seen)[:steps]

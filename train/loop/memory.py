@@ -15,6 +15,7 @@ from jax.sharding import SingleDeviceSharding
 from jax.stages import Traced
 
 from train.config import RunConfig
+from train.data.selfplay import plies_like
 from train.game import Variant, initial_state
 from train.loop import batches, programs
 from train.loop.programs import TrainState
@@ -33,7 +34,7 @@ from train.runtime.memory import (
 from wallgo_jax.formats.option_names import argument
 
 if TYPE_CHECKING:
-    from train.loop.recorded import RecordedGames
+    from train.loop.recorded import GamesToLearn
 
 SELFPLAY = "self-play"
 WRITING = "adding to the replay"
@@ -57,7 +58,7 @@ def compile_run(
     like: TrainState,
     variant: Any,
     opponent: Any,
-    games: "RecordedGames | None",
+    games: "GamesToLearn | None",
     *,
     done: int,
 ) -> float:
@@ -83,7 +84,7 @@ def compile_run(
     # What is far too large is refused at once.
     held, running = check_arrays(config, tables, like, variant, games)
     if games is not None:
-        traced = traces_of_fit(tables, like, games)
+        traced = {LEARNING: games.traces(tables.learn, like.learner, _keys_like(tables))}
     else:
         traced = traces_of_run(config, tables, like, variant, opponent, done=done)
     programs.iteration_keys(tables.learn, config.seed, done)
@@ -104,7 +105,7 @@ def check_arrays(
     tables: Tables,
     like: TrainState,
     variant: Any,
-    games: "RecordedGames | None" = None,
+    games: "GamesToLearn | None" = None,
 ) -> tuple[list[MemoryEstimate], list[MemoryEstimate]]:
     """Check the arrays of a run alone; nothing is compiled. The rest is as in `compile_run`.
 
@@ -133,22 +134,12 @@ def check_arrays(
 
 
 def _plies(tables: Tables, variant: Any) -> MemoryEstimate:
-    assert tables.play is not None
-    rows = tables.play.devices.sharding(ROWS_BY_BOARD)
-    size = tree_bytes(shapes_of(programs.plies_like(tables.play, variant), rows))
+    play = tables.play
+    assert play is not None
+    plies = plies_like(variant, play.selfplay, has_root_value=play.has_root_value)
+    size = tree_bytes(shapes_of(plies, play.devices.sharding(ROWS_BY_BOARD)))
     keys = ("selfplay.boards", "selfplay.plies")
     return MemoryEstimate(PLIES, size, keys)
-
-
-def traces_of_fit(
-    tables: Tables, like: TrainState, games: "RecordedGames"
-) -> dict[str, list[Traced]]:
-    """The functions of learning recorded games, traced for their shapes."""
-    keys = shapes_of(_keys_like(tables), tables.learn.place.devices.sharding(EVERYWHERE))
-    weights, positions = like.learner.weights, games.positions
-    learning = programs.trace_learning(tables.learn, like.learner, positions, None, keys)
-    losses = programs.losses_of_recorded.trace(tables.learn, weights, positions, _FIRST)
-    return {LEARNING: [learning, losses]}
 
 
 def traces_of_run(
@@ -161,23 +152,25 @@ def traces_of_run(
     done: int,
 ) -> dict[str, list[Traced]]:
     """The functions that the iterations after the first `done` call, traced for their shapes."""
-    assert tables.play is not None
+    play = tables.play
+    assert play is not None
     place = tables.learn.place
     everywhere = place.devices.sharding(EVERYWHERE)
     by_board = place.devices.sharding(BY_BOARD)
     rows: Any = place.devices.sharding(ROWS_BY_BOARD)
     if place.host is not None:
         rows = SingleDeviceSharding(place.host)
-    plies = shapes_of(programs.plies_like(tables.play, variant), rows)
+    plies = plies_like(variant, play.selfplay, has_root_value=play.has_root_value)
+    plies = shapes_of(plies, rows)
     boards = shapes_of(variant, by_board)
-    keys = shapes_of(_keys_like(tables), everywhere)
+    keys = _keys_like(tables)
     key = shapes_of(jax.eval_shape(jax.random.key, 0), everywhere)
     variables = variables_of(config, like.learner.weights, 0, opponent)
     budgets = (simulations_of(config, number) for number in range(done, config.iterations))
     is_at_host = place.host is not None
     traced = {
         SELFPLAY: [
-            programs.play.trace(tables.play, budget, variables, boards, like.boards, key)
+            programs.play.trace(play, budget, variables, boards, like.boards, key)
             for budget in dict.fromkeys(budgets)
         ],
         AT_HOST if is_at_host else WRITING: [
@@ -187,7 +180,7 @@ def traces_of_run(
     source: Any = like.replay_state
     if place.host is not None:
         at_host = SingleDeviceSharding(place.host)
-        drawn_by = shapes_of(variant, at_host), shapes_of(_keys_like(tables), at_host)
+        drawn_by = shapes_of((variant, keys), at_host)
         drawing = batches.draw_batch.trace(tables.learn, source, *drawn_by, _FIRST)
         traced[AT_HOST].append(drawing)
         if config.learner.validation_every:
@@ -219,8 +212,10 @@ def _compiled_bytes(traced: Traced) -> int:
 
 
 def _keys_like(tables: Tables) -> Any:
-    steps = tables.learn.learner.steps
-    return jax.eval_shape(lambda: jax.random.split(jax.random.key(0), steps))
+    """Shapes of the keys [S] of an iteration's steps, and where they lie."""
+    steps, devices = tables.learn.learner.steps, tables.learn.place.devices
+    keys = jax.eval_shape(lambda: jax.random.split(jax.random.key(0), steps))
+    return shapes_of(keys, devices.sharding(EVERYWHERE))
 
 
 def _saving(like: TrainState) -> list[MemoryEstimate]:

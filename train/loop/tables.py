@@ -4,6 +4,7 @@ B boards, T plies of an iteration, R rows of the replay.
 """
 
 import dataclasses
+import functools
 import typing
 from typing import Any, NamedTuple, TypeVar
 
@@ -11,15 +12,14 @@ import jax
 import numpy as np
 from jax.sharding import SingleDeviceSharding
 
-from train.config import RunConfig
+from train.config import HeuristicsConfig, RunConfig
 from train.data.config import SelfPlayConfig
 from train.data.replay import ReplayState
 from train.game import Rules
 from train.learning.config import LearnerConfig, LossWeights
-from train.loop.stages import make_teacher
 from train.network import NetworkConfig
 from train.runtime.devices import BY_BOARD, EVERYWHERE, ROWS_BY_BOARD, Devices, devices_for
-from train.runtime.errors import UsageError
+from train.runtime.errors import UsageError, usage_errors
 from train.search.config import SearchConfig
 from train.search.search import Search
 
@@ -192,3 +192,26 @@ def _learn_tables(config: RunConfig, place: ReplayPlace) -> LearnTables:
         place=place,
     )
     return as_leaves(tables)
+
+
+def make_teacher(config: RunConfig) -> Search:
+    """The player of the first iterations; the same for equal arguments, so that runs share it.
+
+    Raises:
+      UsageError: there is no such player, it needs weights, or it cannot play the rules.
+    """
+    return _make_teacher(config.selfplay.bootstrap_player, config.learned, config.heuristics)
+
+
+@functools.cache
+def _make_teacher(name: str, learned: tuple[Rules, ...], heuristics: HeuristicsConfig) -> Search:
+    # Loaded where a teacher plays: all kinds of players.
+    from train.players import registry
+    from train.players.names import read_name
+
+    with usage_errors("selfplay.bootstrap_player"):
+        # All but the exact player are the same for all rules.
+        first, *_ = [registry.make_teacher(name, x, heuristics=heuristics) for x in learned]
+        if len(learned) > 1 and read_name(name).kind == "exact":
+            raise UsageError(f"player {name!r}: solves one rule set, not several at once")
+    return first
