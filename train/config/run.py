@@ -245,7 +245,7 @@ class RunConfig:
     @property
     def learned(self) -> tuple[Rules, ...]:
         """The rules of each rule set."""
-        return tuple(each.rules for each in self.rule_sets)
+        return tuple(each.rules for each in self.mix) or (self.rules,)
 
     @property
     def grid_side(self) -> int:

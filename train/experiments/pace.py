@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 from train.config import RunConfig, config_to_dict
 from train.loop.boards import variants_of
+from train.loop.compiling import compile_run
 from train.loop.iteration_row import steps_due
-from train.loop.memory import compile_run
 from train.loop.opponent_weights import load_opponent, place_opponent
 from train.loop.programs import (
     TrainState,

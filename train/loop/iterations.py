@@ -18,6 +18,7 @@ from train.checkpoints.store import read_run
 from train.config import RunConfig
 from train.learning.learner import check_finite, split_steps
 from train.loop.boards import variants_of
+from train.loop.compiling import compile_run
 from train.loop.first_weights import note_start, start_of
 from train.loop.iteration_row import (
     fit_row,
@@ -26,7 +27,6 @@ from train.loop.iteration_row import (
     selfplay_row,
     steps_due,
 )
-from train.loop.memory import compile_run
 from train.loop.opponent_weights import keep_opponent, load_opponent, place_opponent
 from train.loop.programs import (
     TrainState,

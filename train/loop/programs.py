@@ -2,7 +2,7 @@
 
 They read tables of a config (`tables_of`), whose floats are leaves and whose other values are
 static. So runs that differ in floats, seed and weights share what is compiled, and what has been
-compiled for shapes (`loop.memory`) is not compiled again.
+compiled for shapes (`loop.compiling`) is not compiled again.
 
 B boards, T plies of an iteration, R rows of the replay, S steps of an iteration, N samples.
 """

@@ -157,8 +157,7 @@ def evaluated(run: OpenRun, state: TrainState, row: Row) -> Row:
             raise
         save(run, state, report(run, state, row))
         if isinstance(error, UsageError):
-            command = resume_command(run.directory)
-            raise UsageError(f"{error}; iteration {done} is saved; to go on: {command}") from None
+            raise _saved(run, error, done) from None
         say_saved(run, state)
         raise
 
@@ -178,10 +177,7 @@ def report(run: OpenRun, state: TrainState, row: Row) -> Row:
             save(run, state, row)
         except UsageError:
             raise error from None
-        command = resume_command(run.directory)
-        raise UsageError(
-            f"{error}; iteration {row['iteration']} is saved; to go on: {command}"
-        ) from None
+        raise _saved(run, error, row["iteration"]) from None
     done, matches = row["iteration"], describe_matches(row)
     if matches:
         run.display.keep(matches)
@@ -189,6 +185,12 @@ def report(run: OpenRun, state: TrainState, row: Row) -> Row:
     if "warning" in row:
         run.display.say(f"iteration {done}: {row['warning']}")
     return row
+
+
+def _saved(run: OpenRun, error: UsageError, done: int) -> UsageError:
+    """An error of an iteration that is saved all the same, with how to go on."""
+    command = resume_command(run.directory)
+    return UsageError(f"{error}; iteration {done} is saved; to go on: {command}")
 
 
 def save(run: OpenRun, state: TrainState, row: Row | None) -> None:

@@ -1,4 +1,4 @@
-"""Compiles the functions of a run ahead, and refuses a run that does not fit into the memory.
+"""Compiles the functions of a run before its first iteration, if all of it fits into the memory.
 
 A function that has been compiled for shapes is not compiled again when it is called.
 """
