@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
-from jax.sharding import SingleDeviceSharding
 from jax.stages import Traced
 
 from train.config import RunConfig
@@ -137,9 +136,8 @@ def _plies(tables: Tables, variant: Any) -> MemoryEstimate:
     play = tables.play
     assert play is not None
     plies = plies_like(variant, play.selfplay, has_root_value=play.has_root_value)
-    size = tree_bytes(shapes_of(plies, play.devices.sharding(ROWS_BY_BOARD)))
-    keys = ("selfplay.boards", "selfplay.plies")
-    return MemoryEstimate(PLIES, size, keys)
+    size = tree_bytes(play.devices.like(plies, ROWS_BY_BOARD))
+    return MemoryEstimate(PLIES, size, ("selfplay.boards", "selfplay.plies"))
 
 
 def traces_of_run(
@@ -152,48 +150,39 @@ def traces_of_run(
     done: int,
 ) -> dict[str, list[Traced]]:
     """The functions that the iterations after the first `done` call, traced for their shapes."""
-    play = tables.play
+    play, place = tables.play, tables.learn.place
     assert play is not None
-    place = tables.learn.place
-    everywhere = place.devices.sharding(EVERYWHERE)
-    by_board = place.devices.sharding(BY_BOARD)
-    rows: Any = place.devices.sharding(ROWS_BY_BOARD)
-    if place.host is not None:
-        rows = SingleDeviceSharding(place.host)
     plies = plies_like(variant, play.selfplay, has_root_value=play.has_root_value)
-    plies = shapes_of(plies, rows)
-    boards = shapes_of(variant, by_board)
+    plies = shapes_of(plies, place.shardings(ROWS_BY_BOARD))
+    boards = place.devices.like(variant, BY_BOARD)
+    key = place.devices.like(jax.eval_shape(jax.random.key, 0), EVERYWHERE)
     keys = _keys_like(tables)
-    key = shapes_of(jax.eval_shape(jax.random.key, 0), everywhere)
-    variables = variables_of(config, like.learner.weights, 0, opponent)
+    weights, source = like.learner.weights, like.replay_state
+    variables = variables_of(config, weights, 0, opponent)
     budgets = (simulations_of(config, number) for number in range(done, config.iterations))
-    is_at_host = place.host is not None
     traced = {
         SELFPLAY: [
             programs.play.trace(play, budget, variables, boards, like.boards, key)
             for budget in dict.fromkeys(budgets)
-        ],
-        AT_HOST if is_at_host else WRITING: [
-            programs.write_rows.trace(place, like.replay_state, plies)
-        ],
+        ]
     }
-    source: Any = like.replay_state
-    if place.host is not None:
-        at_host = SingleDeviceSharding(place.host)
-        drawn_by = shapes_of((variant, keys), at_host)
-        drawing = batches.draw_batch.trace(tables.learn, source, *drawn_by, _FIRST)
-        traced[AT_HOST].append(drawing)
+    writing = programs.write_rows.trace(place, source, plies)
+    if place.host is None:
+        traced[WRITING] = [writing]
+    else:
+        at_host = place.shardings(EVERYWHERE)
+        drawn_by = shapes_of(variant, at_host), shapes_of(keys, at_host)
+        draw = batches.draw_batch
+        traced[AT_HOST] = [writing, draw.trace(tables.learn, source, *drawn_by, _FIRST)]
         if config.learner.validation_every:
             held_out = batches.draw_held_out.trace(tables.learn, source, *drawn_by)
             traced[AT_HOST].append(held_out)
-        batch = jax.eval_shape(batches.draw_batch, tables.learn, source, *drawn_by, _FIRST)
-        source = shapes_of(batch, by_board)
-    learning = programs.trace_learning(tables.learn, like.learner, source, boards, keys)
-    traced[LEARNING] = [learning]
+        batch = jax.eval_shape(draw, tables.learn, source, *drawn_by, _FIRST)
+        source = place.devices.like(batch, BY_BOARD)
+    traced[LEARNING] = [programs.trace_learning(tables.learn, like.learner, source, boards, keys)]
     if config.learner.validation_every:
-        weights = like.learner.weights
-        losses = programs.held_out_losses
-        traced[LEARNING].append(losses.trace(tables.learn, weights, source, boards, keys))
+        losses = programs.held_out_losses.trace(tables.learn, weights, source, boards, keys)
+        traced[LEARNING].append(losses)
     return traced
 
 
@@ -215,7 +204,7 @@ def _keys_like(tables: Tables) -> Any:
     """Shapes of the keys [S] of an iteration's steps, and where they lie."""
     steps, devices = tables.learn.learner.steps, tables.learn.place.devices
     keys = jax.eval_shape(lambda: jax.random.split(jax.random.key(0), steps))
-    return shapes_of(keys, devices.sharding(EVERYWHERE))
+    return devices.like(keys, EVERYWHERE)
 
 
 def _saving(like: TrainState) -> list[MemoryEstimate]:

@@ -32,7 +32,7 @@ from train.learning.learner import Learner, LearnerState, StepMetrics, make_lear
 from train.learning.losses import Losses
 from train.loop.batches import draw, draw_held_out, sample, spread, to_host
 from train.loop.stages import selfplay_of, split_coin_key
-from train.loop.tables import LearnTables, PlayTables, ReplayPlace, Tables
+from train.loop.tables import REPLAY_SPECS, LearnTables, PlayTables, ReplayPlace, Tables
 from train.network import Network, Variables, network_for, observer_for
 from train.runtime.devices import (
     AXIS,
@@ -164,7 +164,7 @@ def _first_state(
 @functools.partial(jax.jit, static_argnums=(0, 1, 2))
 def _empty_replay(place: ReplayPlace, rows: int, plies: Trajectory) -> ReplayState:
     # Made in parts, each on its device: one device may be too small for the whole.
-    return constrained(replay_lib.init(rows, plies), place.of_rows())
+    return constrained(replay_lib.init(rows, plies), place.shardings(REPLAY_SPECS))
 
 
 def state_like(tables: Tables, variant: Variant | None) -> TrainState:
@@ -172,17 +172,16 @@ def state_like(tables: Tables, variant: Variant | None) -> TrainState:
     seed = jax.eval_shape(lambda: jax.random.key_data(jax.random.key(0)))
     play, place = tables.play, tables.learn.place
     like = jax.eval_shape(_first_state, play, tables.learn, variant, seed, None)
-    everywhere = place.devices.sharding(EVERYWHERE)
     replay: Any = None
     if play is not None and variant is not None:
         plies = plies_like(variant, play.selfplay, has_root_value=play.has_root_value)
         replay = jax.eval_shape(functools.partial(replay_lib.init, tables.rows, plies))
-        replay = shapes_of(replay, place.of_rows())
+        replay = shapes_of(replay, place.shardings(REPLAY_SPECS))
     return TrainState(
-        learner=shapes_of(like.learner, everywhere),
-        boards=shapes_of(like.boards, place.devices.sharding(BY_BOARD)),
+        learner=place.devices.like(like.learner, EVERYWHERE),
+        boards=place.devices.like(like.boards, BY_BOARD),
         replay_state=replay,
-        iterations=shapes_of(like.iterations, everywhere),
+        iterations=place.devices.like(like.iterations, EVERYWHERE),
     )
 
 
@@ -254,7 +253,10 @@ def write_rows(
     counts = by_device(written.finished)
     newest = by_device(replay_lib.newly_finished(written, plies.terminated.shape[0]))
     finished = FinishedPlies(counts.sum(dtype=jnp.int32), counts.min(), newest.min())
-    return constrained(written, place.of_rows()), constrained(finished, place.of_counts())
+    return (
+        constrained(written, place.shardings(REPLAY_SPECS)),
+        constrained(finished, place.shardings(EVERYWHERE)),
+    )
 
 
 def learn(

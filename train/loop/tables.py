@@ -84,17 +84,12 @@ class ReplayPlace:
         """Number of devices that keep a part of it."""
         return self.devices.count if self.host is None else 1
 
-    def of_rows(self) -> Any:
-        """The shardings of a `ReplayState`."""
+    def shardings(self, specs: Any) -> Any:
+        """The shardings of arrays that lie where the replay does, by a spec for each array or
+        branch."""
         if self.host is not None:
             return SingleDeviceSharding(self.host)
-        return self.devices.shardings(REPLAY_SPECS)
-
-    def of_counts(self) -> Any:
-        """The sharding of what is counted in it."""
-        if self.host is not None:
-            return SingleDeviceSharding(self.host)
-        return self.devices.sharding(EVERYWHERE)
+        return self.devices.shardings(specs)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -92,19 +92,12 @@ def finish(run: OpenRun, state: TrainState) -> bool:
 def write_game(run: OpenRun, state: TrainState) -> None:
     """A game of self-play, as a record for commands and as text for people; an error costs the
     game alone."""
-    path = run.directory / GAME_FILE
+    config, path = run.config, run.directory / GAME_FILE
     with sparing(path):
-        _write_game(run, state, path)
-
-
-def _write_game(run: OpenRun, state: TrainState, path: Path) -> None:
-    name = run.config.name
-    newest = replay.newest_games(state.replay_state, variants_of(run.config), 1)
-    if not newest:
-        return
-    ((board, actions),) = newest
-    rules = rules_of_board(run.config, board)
-    game, players = replay_actions(rules, actions), (name,) * rules.players
-    text = render.game_file(game, players=players)
-    records.write(path, [records.of_game(game, players=players)])
-    replace_text(run.directory / GAME_TEXT_FILE, text)
+        newest = replay.newest_games(state.replay_state, variants_of(config), 1)
+        for board, actions in newest:
+            rules = rules_of_board(config, board)
+            game, players = replay_actions(rules, actions), (config.name,) * rules.players
+            text = render.game_file(game, players=players)
+            records.write(path, [records.of_game(game, players=players)])
+            replace_text(run.directory / GAME_TEXT_FILE, text)
