@@ -15,7 +15,6 @@ from train.loop.run_directory import STAGES_FILE, TRANSFER_FILE, has_checkpoint
 from train.network import Variables, network_for
 from train.runtime.display import Display, Table
 from train.runtime.errors import UsageError, usage_errors
-from train.runtime.files import write_json
 
 if TYPE_CHECKING:
     from train.checkpoints.transfer import Part
@@ -29,6 +28,30 @@ class Start(NamedTuple):
     source: str  # where they are from, in words
     stages: list[dict[str, Any]]  # the runs that made them, oldest first, JSON-ready
     parts: "tuple[Part, ...]"  # what `init_from` took; empty for `start_weights`, which takes all
+
+    @property
+    def files(self) -> dict[str, Any]:
+        """What the run's directory keeps of them: JSON-ready, by name."""
+        if not self.parts:
+            return {STAGES_FILE: self.stages}
+        parts = [part._asdict() for part in self.parts]
+        return {
+            STAGES_FILE: self.stages,
+            TRANSFER_FILE: {"source": self.source, "parts": parts},
+        }
+
+    def show(self, display: Display) -> None:
+        """Say where the weights are from, with a table of what `init_from` took."""
+        display.say(f"weights of {self.source}")
+        if not self.parts:
+            return
+        table = Table(
+            title="warm start",
+            heads=("part", *self.parts[0]._fields[1:]),
+            rows=[(name, *(f"{x:,}" if x else "" for x in rest)) for name, *rest in self.parts],
+            caption="numbers of parameters and statistics; left: of the source alone",
+        )
+        display.console.print(table)
 
 
 def start_of(config: RunConfig, directory: Path, *, resume: bool) -> Start | None:
@@ -53,25 +76,6 @@ def start_of(config: RunConfig, directory: Path, *, resume: bool) -> Start | Non
             _check_same(config, trained)
             return Start(trained.variables, trained.source, _stages(trained), ())
         return _carry(config, trained)
-
-
-def note_start(directory: Path, start: Start | None, display: Display) -> None:
-    """Say where the weights are from, with a table of what `init_from` took, and write the chain of
-    runs before this one into its directory; resuming leaves it as it is."""
-    if start is None:
-        return
-    display.say(f"weights of {start.source}")
-    write_json(directory / STAGES_FILE, start.stages)
-    if start.parts:
-        table = Table(
-            title="warm start",
-            heads=("part", *start.parts[0]._fields[1:]),
-            rows=[(name, *(f"{x:,}" if x else "" for x in rest)) for name, *rest in start.parts],
-            caption="numbers of parameters and statistics; left: of the source alone",
-        )
-        display.console.print(table)
-        parts = [part._asdict() for part in start.parts]
-        write_json(directory / TRANSFER_FILE, {"source": start.source, "parts": parts})
 
 
 def _carry(config: RunConfig, trained: "TrainedNetwork") -> Start:

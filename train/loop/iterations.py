@@ -19,7 +19,7 @@ from train.config import RunConfig
 from train.learning.learner import check_finite, split_steps
 from train.loop.boards import variants_of
 from train.loop.compiling import compile_run
-from train.loop.first_weights import note_start, start_of
+from train.loop.first_weights import start_of
 from train.loop.iteration_row import (
     fit_row,
     learning_row,
@@ -158,12 +158,14 @@ def iterations(
         sync_processes("every process has its first state")
 
         files = {} if games is None else {RECORDS_FILE: games.summary}
+        files |= {} if start is None else start.files
         run = stack.enter_context(
             open_files(config, directory, state, files=files, is_quiet=is_quiet)
         )
         run.display.say(about_run(config, state) if games is None else str(games))
+        if start is not None:
+            start.show(run.display)
         if is_first_process():
-            note_start(directory, start, run.display)
             keep_opponent(directory, opponent)
         yield Iteration(run, state, None)
 
