@@ -7,9 +7,9 @@ from train.data.diversity import Mean
 from train.data.selfplay import BoardSums
 from train.learning.learner import StepMetrics, means_of, validation_figures, warning_of
 from train.learning.losses import Losses
-from train.loop.boards import rule_set_of_boards
 from train.loop.programs import FinishedPlies, IterationFigures
 from train.loop.stages import simulations_of
+from train.loop.tables import rule_set_of_boards
 from train.metrics.rows import BY_RULES, Row
 from wallgo_jax.notation import COLOURS
 
@@ -52,11 +52,6 @@ def selfplay_row(
         "reuse": steps * config.learner.batch / figures["positions"],
         **warning_without_games(config, rows, steps=steps, iteration=iteration),
     }
-
-
-def fit_row(config: RunConfig) -> Row:
-    """The figures of an iteration that learns recorded games."""
-    return {"positions": config.learner.steps * config.learner.batch}
 
 
 def seconds_row(row: Row, *, played: float, learned: float) -> Row:

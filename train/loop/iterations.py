@@ -17,11 +17,9 @@ import jax
 from train.checkpoints.store import read_run
 from train.config import RunConfig
 from train.learning.learner import check_finite, split_steps
-from train.loop.boards import variants_of
 from train.loop.compiling import compile_run
 from train.loop.first_weights import start_of
 from train.loop.iteration_row import (
-    fit_row,
     learning_row,
     seconds_row,
     selfplay_row,
@@ -56,7 +54,7 @@ from train.loop.run_directory import (
     naming_last_good,
 )
 from train.loop.stages import simulations_of, variables_of
-from train.loop.tables import tables_of, tables_of_fit
+from train.loop.tables import tables_of, tables_of_fit, variants_of
 from train.metrics.rows import Row
 from train.metrics.writer import check_wandb
 from train.runtime.devices import (
@@ -191,7 +189,7 @@ def iterations(
                     is_validated = finished.newest > 0
                 else:
                     steps = config.learner.steps
-                    row = fit_row(config)
+                    row = {"positions": steps * config.learner.batch}
                     source = games.positions
                     is_validated = False
                 played_at = time.perf_counter()

@@ -1,4 +1,5 @@
-"""The tables of a run's config that its functions read: floats are leaves, all else is static.
+"""What the functions of a run take of its config: tables, whose floats are leaves and all else is
+static, and the rules of each board.
 
 B boards, T plies of an iteration, R rows of the replay.
 """
@@ -15,7 +16,7 @@ from jax.sharding import SingleDeviceSharding
 from train.config import HeuristicsConfig, RunConfig
 from train.data.config import SelfPlayConfig
 from train.data.replay import ReplayState
-from train.game import Rules
+from train.game import Rules, Variant, make_variant
 from train.learning.config import LearnerConfig, LossWeights
 from train.network import NetworkConfig
 from train.runtime.devices import BY_BOARD, EVERYWHERE, ROWS_BY_BOARD, Devices, devices_for
@@ -210,3 +211,47 @@ def _make_teacher(name: str, learned: tuple[Rules, ...], heuristics: HeuristicsC
         if len(learned) > 1 and read_name(name).kind == "exact":
             raise UsageError(f"player {name!r}: solves one rule set, not several at once")
     return first
+
+
+def rule_set_of_boards(config: RunConfig) -> np.ndarray:
+    """int[B]: the number of each board's rule set.
+
+    Boards are shared in proportion to the weights, at least one each, and dealt in turn, so that
+    any run of neighbouring boards, such as a device's, has nearly the same shares.
+    """
+    boards = config.selfplay.boards
+    weights = np.array([each.weight for each in config.rule_sets])
+    # One each, the rest by largest remainders.
+    exact = np.maximum(weights / weights.sum() * boards, 1.0)
+    while exact.sum() > boards + 1e-9:
+        spare = exact > 1.0
+        exact[spare] *= 1 - (exact.sum() - boards) / exact[spare].sum()
+        exact = np.maximum(exact, 1.0)
+    counts = np.floor(exact + 1e-9).astype(int)
+    order = np.argsort(counts - exact, kind="stable")
+    counts[order[: boards - counts.sum()]] += 1
+    assert counts.sum() == boards
+    place = np.concatenate([(np.arange(count) + 0.5) / count for count in counts])
+    owner = np.repeat(np.arange(len(counts)), counts)
+    return owner[np.argsort(place, kind="stable")]
+
+
+def rules_of_board(config: RunConfig, board: int) -> Rules:
+    """The rules that a board plays."""
+    return config.learned[int(rule_set_of_boards(config)[board])]
+
+
+def variants_of(config: RunConfig) -> Variant:
+    """The rules of each board, NumPy arrays [B]: in one grid, with room for the most stones."""
+    # In NumPy: nothing is on a device until each process places its own part.
+    variants = [
+        make_variant(rules, grid=config.grid_side, stones=config.stones) for rules in config.learned
+    ]
+    boards = rule_set_of_boards(config)
+
+    def lay_out(*leaves: Any) -> np.ndarray:
+        if len(leaves) == 1:
+            return np.broadcast_to(np.asarray(leaves[0]), (len(boards), *np.shape(leaves[0])))
+        return np.stack(leaves)[boards]
+
+    return jax.tree.map(lay_out, *variants)

@@ -8,11 +8,11 @@ import jax
 
 from train.config import RunConfig
 from train.data import replay
-from train.loop.boards import rules_of_board, variants_of
 from train.loop.iterations import Iteration, iterations
 from train.loop.programs import TrainState
 from train.loop.reporting import OpenRun, save, say_next, say_saved
 from train.loop.run_directory import GAME_FILE, GAME_TEXT_FILE, naming_last_good
+from train.loop.tables import rules_of_board, variants_of
 from train.runtime.devices import any_process, is_first_process
 from train.runtime.files import replace_text
 from train.runtime.interrupts import interrupts

@@ -17,9 +17,8 @@ from train.config import read_config
 from train.data.selfplay import first_boards
 from train.loop import programs
 from train.loop.batches import sample
-from train.loop.boards import variants_of
 from train.loop.stages import selfplay_of, simulations_of
-from train.loop.tables import tables_of
+from train.loop.tables import tables_of, variants_of
 from train.runtime.devices import all_devices, tracing_for
 from train.search.search import cast_own_weights
 

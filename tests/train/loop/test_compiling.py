@@ -11,8 +11,7 @@ from tests.support.learner.commands import command, complaint
 from tests.support.learner.loop import Loop
 from train.config import read_config
 from train.loop import compiling, programs
-from train.loop.boards import variants_of
-from train.loop.tables import tables_of
+from train.loop.tables import tables_of, variants_of
 from train.runtime.errors import UsageError
 from train.runtime.memory import Memory, check_fits
 

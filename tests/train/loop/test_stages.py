@@ -21,11 +21,16 @@ from train.data.selfplay import (
     plies_like,
 )
 from train.loop import programs
-from train.loop.boards import rule_set_of_boards, rules_of_board, variants_of
 from train.loop.iteration_row import figures_by_rules, selfplay_figures
 from train.loop.programs import IterationFigures
 from train.loop.stages import BOOTSTRAP, simulations_of
-from train.loop.tables import make_teacher, tables_of
+from train.loop.tables import (
+    make_teacher,
+    rule_set_of_boards,
+    rules_of_board,
+    tables_of,
+    variants_of,
+)
 from train.runtime.devices import all_devices
 from wallgo_jax.game import actions
 from wallgo_jax.game.rules import PRESETS, Rules
