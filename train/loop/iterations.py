@@ -18,14 +18,12 @@ from train.checkpoints.store import read_run
 from train.config import RunConfig
 from train.learning.learner import check_finite, split_steps
 from train.loop.compiling import compile_run
-from train.loop.first_weights import start_of
 from train.loop.iteration_row import (
     learning_row,
     seconds_row,
     selfplay_row,
     steps_due,
 )
-from train.loop.opponent_weights import keep_opponent, load_opponent, place_opponent
 from train.loop.programs import (
     TrainState,
     init,
@@ -123,12 +121,18 @@ def iterations(
         check_wandb(config.tracking.wandb)
 
         # What the functions read of the config, and the arrays that no iteration changes.
-        games, opponent, theirs, variant = None, None, None, None
+        games = opponent = theirs = variant = start = None
         if records is None:
             check_matches(config)
-            opponent = load_opponent(config, directory, resume=resume)
-            tables = tables_of(config, opponent=opponent)
-            theirs = place_opponent(opponent, tables)
+            if config.selfplay.opponent:
+                # Loaded where a run has one, as are first weights and recorded games.
+                from train.loop.opponent_weights import load_opponent, place_opponent
+
+                opponent = load_opponent(config, directory, resume=resume)
+                tables = tables_of(config, opponent=opponent)
+                theirs = place_opponent(opponent, tables)
+            else:
+                tables = tables_of(config)
             variant = tables.learn.place.devices.place(variants_of(config), BY_BOARD)
         else:
             from train.loop.recorded import read_games
@@ -138,7 +142,10 @@ def iterations(
 
         # The first state, once all is compiled and fits into the memory.
         like = state_like(tables, variant)
-        start = start_of(config, directory, resume=resume)
+        if config.start_weights or config.init_from:
+            from train.loop.first_weights import start_of
+
+            start = start_of(config, directory, resume=resume)
         kept = read_run(directory, like) if resume and has_checkpoint(directory) else None
         done = 0 if kept is None else int(kept.iterations)
         compile_seconds = 0.0
@@ -163,7 +170,9 @@ def iterations(
         run.display.say(about_run(config, state) if games is None else str(games))
         if start is not None:
             start.show(run.display)
-        if is_first_process():
+        if opponent is not None and is_first_process():
+            from train.loop.opponent_weights import keep_opponent
+
             keep_opponent(directory, opponent)
         yield Iteration(run, state, None)
 
