@@ -48,11 +48,16 @@ def python(*words: str, path: Path | None = None) -> subprocess.CompletedProcess
     )
 
 
-def loaded_by(code: str) -> set[str]:
-    """Libraries that are loaded after a program."""
+def modules_after(code: str) -> list[str]:
+    """Modules that are loaded after a program."""
     told = python("-c", f"{code}\nimport json, sys\nprint(json.dumps(sorted(sys.modules)))")
     assert told.returncode == 0, told.stderr
-    return {name.partition(".")[0] for name in json.loads(told.stdout.splitlines()[-1])}
+    return json.loads(told.stdout.splitlines()[-1])
+
+
+def loaded_by(code: str) -> set[str]:
+    """Libraries that are loaded after a program."""
+    return {name.partition(".")[0] for name in modules_after(code)}
 
 
 def test_the_game_imports_what_the_base_installs():
@@ -88,6 +93,13 @@ def test_readme_has_a_row_for_each_extra():
         name for row in table.splitlines() for name in re.findall(r"`(\w+)`", row.split("|")[1])
     ]
     assert sorted(names) == sorted(PROJECT["optional-dependencies"])
+
+
+def test_a_run_loads_no_players_and_no_matches():
+    """They are loaded where a run has matches, a teacher, first weights or an opponent."""
+    names = [name.split(".") for name in modules_after("import train.loop.training")]
+    floors = "checkpoints config data functions game learning loop metrics network runtime search"
+    assert {parts[1] for parts in names if parts[0] == "train" and parts[1:]} == {*floors.split()}
 
 
 NO_ARRAYS = """

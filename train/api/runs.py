@@ -25,11 +25,11 @@ from train.api.signatures import valid
 from train.arena.result import MatchResult
 from train.config import RunConfig
 from train.data.replay import newest_games, position_bytes
-from train.loop.boards import rules_of_board, variants_of
 from train.loop.iterations import Iteration, iterations
 from train.loop.recorded import DEFAULT_VALIDATION, RecordFiles
 from train.loop.reporting import save
 from train.loop.run_directory import naming_last_good, plain_path, resumed_config
+from train.loop.tables import rules_of_board, variants_of
 from train.loop.training import write_game
 from train.metrics.figure import Axis, metrics_figure
 from train.metrics.rows import Row

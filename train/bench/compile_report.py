@@ -32,10 +32,9 @@ from train.bench.timing import compile_traced
 from train.config import RunConfig, config_to_dict
 from train.data.selfplay import first_boards
 from train.loop import programs
-from train.loop.boards import variants_of
-from train.loop.memory import LEARNING, SELFPLAY, traces_of_run
+from train.loop.compiling import LEARNING, SELFPLAY, traces_of_run
 from train.loop.opponent_weights import load_opponent
-from train.loop.tables import tables_of
+from train.loop.tables import tables_of, variants_of
 from train.network import channels_of
 from train.runtime.devices import AXIS, BY_BOARD, EVERYWHERE, Devices, tracing_for
 from train.runtime.display import Table

@@ -37,12 +37,11 @@ from train.config import EvaluationConfig, RunConfig
 from train.data.exploration import no_opening
 from train.data.selfplay import Boards
 from train.loop import programs
-from train.loop.boards import variants_of
 from train.loop.iterations import iterations
 from train.loop.programs import init, iteration_keys
 from train.loop.reporting import save
 from train.loop.stages import BOOTSTRAP, simulations_of
-from train.loop.tables import tables_of
+from train.loop.tables import tables_of, variants_of
 from train.metrics.rows import Row
 from train.network import (
     Network,

@@ -26,8 +26,7 @@ import numpy as np
 import orbax.checkpoint as ocp
 import tensorstore
 
-from train.checkpoints.exported import check_version
-from train.runtime.errors import one_line
+from train.runtime.errors import UsageError, one_line
 from train.runtime.files import CannotWriteError, disk_error
 from wallgo_jax.env import VERSION
 
@@ -132,6 +131,15 @@ def read_meta_of(folder: Path) -> dict[str, Any]:
     if meta.pop("sum", None) != _sum_of(meta) or str(meta["iteration"]) != folder.name:
         raise UnreadableError("meta: not what was written")
     return meta
+
+
+def check_version(folder: Path, version: Any) -> None:
+    """Refuse weights that were made with another version of the game with a UsageError."""
+    if version != VERSION:
+        raise UsageError(
+            f"{folder}: made with version {version!r} of the game, this program plays version "
+            f"{VERSION!r}"
+        )
 
 
 def read_arrays(folder: Path, item: str, like: Any) -> Any:

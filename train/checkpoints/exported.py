@@ -22,6 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 import pydantic
 
+from train.checkpoints.checkpoint import check_version
 from train.config import (
     RunConfig,
     config_from_dict,
@@ -65,15 +66,6 @@ def read_card(folder: Path) -> dict[str, Any]:
         )
     check_version(folder, card["env_version"])
     return card
-
-
-def check_version(folder: Path, version: Any) -> None:
-    """Refuse weights that were made with another version of the game with a UsageError."""
-    if version != VERSION:
-        raise UsageError(
-            f"{folder}: made with version {version!r} of the game, this program plays version "
-            f"{VERSION!r}"
-        )
 
 
 def _is_card(card: Any) -> bool:

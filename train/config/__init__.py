@@ -26,5 +26,3 @@ from train.config.run import EvaluationConfig as EvaluationConfig
 from train.config.run import HeuristicsConfig as HeuristicsConfig
 from train.config.run import RunConfig as RunConfig
 from train.config.run import TrackingConfig as TrackingConfig
-from train.config.sprt import Sprt as Sprt
-from train.config.sprt import parse_sprt as parse_sprt

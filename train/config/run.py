@@ -12,7 +12,6 @@ from pydantic import AfterValidator, Field
 from pydantic.dataclasses import dataclass
 
 from train.config.rule_sets import RuleSet, RulesField, only_set
-from train.config.sprt import parse_sprt
 from train.data.config import ReplayConfig, SelfPlayConfig
 from train.learning.config import LearnerConfig, parse_freeze
 from train.network.config import NetworkConfig
@@ -92,6 +91,9 @@ _Games = Annotated[Whole, Field(ge=2, le=2**30, multiple_of=2)]
 
 def _check_sprt(text: str) -> str:
     if text:
+        # Loaded where a run has a test.
+        from train.config.sprt import parse_sprt
+
         parse_sprt(text)
     return text
 
@@ -245,7 +247,7 @@ class RunConfig:
     @property
     def learned(self) -> tuple[Rules, ...]:
         """The rules of each rule set."""
-        return tuple(each.rules for each in self.rule_sets)
+        return tuple(each.rules for each in self.mix) or (self.rules,)
 
     @property
     def grid_side(self) -> int:

@@ -54,10 +54,11 @@ class RecordedPositions(NamedTuple):
     learned: jax.Array  # int32[M]
     held_back: jax.Array  # int32[C, n], whole batches of those to check on
 
-    def draw(self, key: jax.Array, size: int) -> jax.Array:
-        """int32[size]: positions to learn, drawn with replacement; the key is consumed."""
+    def sample(self, key: jax.Array, size: int, *, has_reply: bool) -> Sample:
+        """Draw positions to learn with replacement; the key is consumed."""
         count = self.learned.shape[0]
-        return self.learned[jax.random.randint(key, (size,), 0, count, jnp.int32)]
+        index = self.learned[jax.random.randint(key, (size,), 0, count, jnp.int32)]
+        return take(self.examples, index, has_reply=has_reply)
 
 
 class RecordedGames(NamedTuple):

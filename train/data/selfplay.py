@@ -14,7 +14,6 @@ import jax.numpy as jnp
 from train.data.config import SelfPlayConfig
 from train.data.diversity import Mean, policy_figures
 from train.data.exploration import Opening, draw_legal, explore, no_opening, open_games
-from train.data.frozen_opponent import search_both_sides
 from train.data.outcomes import Outcome
 from train.data.replay import Trajectory
 from train.game import (
@@ -27,7 +26,7 @@ from train.game import (
     play_with_analysis,
     restart_if_over,
 )
-from train.search.search import Search
+from train.search.search import Search, SearchResult
 
 POLICY_DTYPE = jnp.float16
 
@@ -54,6 +53,15 @@ class SelfPlaySums(NamedTuple):
     drawn: jax.Array  # positions whose ply the opening drew
     policies: dict[str, Mean]  # `policy_figures` of the policies that are learned
     seats: SeatSums | None  # None without a frozen opponent
+
+
+class BoardSums(NamedTuple):
+    """Sums over an iteration of each board, float32[B]."""
+
+    games: jax.Array  # that ended
+    length: jax.Array  # plies of these
+    red_wins: jax.Array
+    draws: jax.Array
 
 
 class Boards(NamedTuple):
@@ -173,6 +181,24 @@ def make_selfplay(
     return selfplay
 
 
+def plies_like(
+    variant: Variant, options: SelfPlayConfig, *, has_root_value: bool = False
+) -> Trajectory:
+    """Shapes of the plies [T, B] of an iteration, which are the same whoever plays; the number of
+    plies alone is read of the options."""
+
+    def search(variables: Any, states: State, key: jax.Array) -> SearchResult:
+        del variables, key
+        numbers = jnp.zeros(states.position.ply.shape, jnp.float32)
+        policy = jnp.zeros((*numbers.shape, states.num_slots), jnp.float32)
+        return SearchResult(numbers.astype(jnp.int32), policy, numbers, numbers, policy)
+
+    plain = SelfPlayConfig(plies=options.plies)
+    selfplay = make_selfplay(search, plain, has_root_value=has_root_value)
+    boards = jax.eval_shape(first_boards, variant)
+    return jax.eval_shape(selfplay, (), variant, boards, jax.eval_shape(jax.random.key, 0))[1]
+
+
 def toss_coins(key: jax.Array, options: SelfPlayConfig) -> jax.Array:
     """bool[T], the plies of an iteration that are searched in full; the key is consumed."""
     chance = 1 if options.full_search_prob is None else options.full_search_prob
@@ -202,6 +228,9 @@ def _play_ply(
         slot, is_drawn = explore(result, states, opening, key, options)
         is_left_out = is_drawn
     else:
+        # Loaded where a run has an opponent.
+        from train.data.frozen_opponent import search_both_sides
+
         is_theirs = states.position.player != seat
         result = search_both_sides(search, opponent, variables, states, key, is_theirs)
         slot, is_drawn = explore(result, states, opening, key, options)
@@ -265,6 +294,16 @@ def _sum_seats(plies: Trajectory, seat: jax.Array) -> SeatSums:
         games=ended.sum(axis=(0, 1)).astype(jnp.float32),
         points=jnp.where(ended, points, 0.0).sum(axis=(0, 1)),
     )
+
+
+def sum_by_board(plies: Trajectory) -> BoardSums:
+    """Sum the games that ended within plies [T, B] by board."""
+    rewards = plies.step_outcome.rewards
+    ended = plies.terminated
+    length = jnp.where(ended, plies.position.ply + 1, 0)
+    draws = ended & (rewards == 0).all(axis=-1)
+    sums = (ended, length, rewards[..., 0] > 0, draws)
+    return BoardSums(*(each.astype(jnp.float32).sum(axis=0) for each in sums))
 
 
 def surprise_weights(weight: jax.Array, surprise: jax.Array, *, share: float) -> jax.Array:

@@ -41,14 +41,13 @@ from train.experiments.lib.pages import PAGE, Report, write_report
 from train.experiments.lib.scales import Count, Pairs, Plies, Scale, validated
 from train.experiments.lib.trainings import Trained, Variant
 from train.experiments.lib.work import Work, play_games
-from train.loop.boards import variants_of
+from train.loop.compiling import check_arrays
 from train.loop.first_weights import start_of
 from train.loop.history import code_in_words
-from train.loop.memory import check_arrays
 from train.loop.opponent_weights import load_opponent
 from train.loop.programs import state_like
-from train.loop.stages import make_teacher, simulations_of
-from train.loop.tables import tables_of
+from train.loop.stages import simulations_of
+from train.loop.tables import make_teacher, tables_of, variants_of
 from train.players.registry import make_player
 from train.runtime.display import Table
 from train.runtime.errors import (

@@ -12,9 +12,8 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from train.config import RunConfig, config_to_dict
-from train.loop.boards import variants_of
+from train.loop.compiling import compile_run
 from train.loop.iteration_row import steps_due
-from train.loop.memory import compile_run
 from train.loop.opponent_weights import load_opponent, place_opponent
 from train.loop.programs import (
     TrainState,
@@ -26,7 +25,7 @@ from train.loop.programs import (
     write,
 )
 from train.loop.stages import BOOTSTRAP, count_full_plies, simulations_of, variables_of
-from train.loop.tables import tables_of
+from train.loop.tables import tables_of, variants_of
 from train.runtime.devices import BY_BOARD
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch

@@ -36,8 +36,8 @@ from train.experiments.lib.work import Task, Work
 from train.functions import tell
 from train.learning.learner import LearnerState, check_finite, make_learner
 from train.learning.losses import TrainingTargets
-from train.loop.boards import variants_of
 from train.loop.programs import first_key
+from train.loop.tables import variants_of
 from train.network import Output, network_for, observer_for, slot_logits
 from train.players.searching import RAW_POLICY
 from train.runtime.display import Table

@@ -8,7 +8,6 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from train.loop.boards import variants_of as variants_of
     from train.loop.iteration_row import learning_row as learning_row
     from train.loop.iteration_row import selfplay_row as selfplay_row
     from train.loop.iteration_row import steps_due as steps_due
@@ -21,13 +20,13 @@ if TYPE_CHECKING:
     from train.loop.programs import write as write
     from train.loop.stages import simulations_of as simulations_of
     from train.loop.tables import tables_of as tables_of
+    from train.loop.tables import variants_of as variants_of
 
 _NAMES = {
-    "boards": ("variants_of",),
     "iteration_row": ("learning_row", "selfplay_row", "steps_due"),
     "programs": ("TrainState", "init", "iteration_keys", "learn", "play", "validate", "write"),
     "stages": ("simulations_of",),
-    "tables": ("tables_of",),
+    "tables": ("tables_of", "variants_of"),
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names}
 

@@ -10,8 +10,7 @@ import jax
 import numpy as np
 
 from train.data import replay as replay_lib
-from train.data.record_dataset import RecordedPositions, take
-from train.data.replay import Sample
+from train.data.replay import ReplayState, Sample
 from train.loop.tables import REPLAY_SPECS, LearnTables, ReplayPlace
 from train.runtime.devices import BY_BOARD, EVERYWHERE, constrained, device_key
 
@@ -22,14 +21,14 @@ _VALIDATION_SALT = 2**31 - 3
 def sample(
     tables: LearnTables, source: Any, variant: Any, key: jax.Array, *, newest: int | None = None
 ) -> Sample:
-    """Draw a batch [N], with what the losses read.
+    """Draw a batch [N] of a replay, or of `RecordedPositions`, with what the losses read.
 
     Devices that keep the replay draw equally many samples, so a ply is as likely as any other of
     its device. `newest` is that of `replay.sample`.
     """
     place, batch, has_reply = tables.place, tables.learner.batch, tables.network.reply
-    if isinstance(source, RecordedPositions):
-        drawn = take(source.examples, source.draw(key, batch), has_reply=has_reply)
+    if not isinstance(source, ReplayState):
+        drawn = source.sample(key, batch, has_reply=has_reply)
         return constrained(drawn, place.devices.sharding(BY_BOARD))
     draw = functools.partial(
         replay_lib.sample,

@@ -28,7 +28,8 @@ from train.arena.report import match_line, match_record, match_table
 from train.arena.result import MatchResult
 from train.arena.sprt import decide, in_words
 from train.checkpoints import store
-from train.config import BEST, RunConfig, Sprt, config_to_dict, parse_sprt
+from train.config import BEST, RunConfig, config_to_dict
+from train.config.sprt import Sprt, parse_sprt
 from train.loop.run_directory import RESULT_FILE, resume_command
 from train.network import Variables, network_for
 from train.players import registry
@@ -189,7 +190,9 @@ def final_matches(
         by_rules = {"rule_set": each.name} if config.mix else {}
         results: list[MatchResult] = []
         for place, name in enumerate(config.evaluation.opponents):
-            result = _final_match(alone, variables, name, _key(config, salt + place), display)
+            key = _key(config, salt + place)
+            games = config.evaluation.final_games
+            result = _play(alone, variables, _named(alone, name), games, key, display)
             results.append(result)
             records.append(match_record(result) | by_rules)
             with sparing(directory / RESULT_FILE, f"to write it: {resume_command(directory)}"):
@@ -200,13 +203,6 @@ def final_matches(
         display.console.print(table)
         matches += results
     return matches
-
-
-def _final_match(
-    config: RunConfig, variables: Variables, name: str, key: jax.Array, display: Display
-) -> MatchResult:
-    games = config.evaluation.final_games
-    return _play(config, variables, _named(config, name), games, key, display)
 
 
 def _final_table(config: RunConfig, results: Sequence[MatchResult]) -> Table:

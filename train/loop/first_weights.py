@@ -1,25 +1,21 @@
-"""The weights of another run that a run begins with: all of them, or what fits.
-
-What reads and carries over other networks is loaded where a run begins with one.
-"""
+"""The weights of another run that a run begins with: all of them, or what fits."""
 
 import dataclasses
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 
+from train.checkpoints.transfer import Part, carry_over
+from train.checkpoints.weights import TrainedNetwork
 from train.config import RunConfig, config_to_dict, rule_sets_in_words
+from train.loop.history import provenance
 from train.loop.programs import first_key
 from train.loop.run_directory import STAGES_FILE, TRANSFER_FILE, has_checkpoint
 from train.network import Variables, network_for
+from train.players.networks import load_network, rules_in_words
 from train.runtime.display import Display, Table
 from train.runtime.errors import UsageError, usage_errors
-from train.runtime.files import write_json
-
-if TYPE_CHECKING:
-    from train.checkpoints.transfer import Part
-    from train.checkpoints.weights import TrainedNetwork
 
 
 class Start(NamedTuple):
@@ -28,7 +24,31 @@ class Start(NamedTuple):
     variables: Variables
     source: str  # where they are from, in words
     stages: list[dict[str, Any]]  # the runs that made them, oldest first, JSON-ready
-    parts: "tuple[Part, ...]"  # what `init_from` took; empty for `start_weights`, which takes all
+    parts: tuple[Part, ...]  # what `init_from` took; empty for `start_weights`, which takes all
+
+    @property
+    def files(self) -> dict[str, Any]:
+        """What the run's directory keeps of them: JSON-ready, by name."""
+        if not self.parts:
+            return {STAGES_FILE: self.stages}
+        parts = [part._asdict() for part in self.parts]
+        return {
+            STAGES_FILE: self.stages,
+            TRANSFER_FILE: {"source": self.source, "parts": parts},
+        }
+
+    def show(self, display: Display) -> None:
+        """Say where the weights are from, with a table of what `init_from` took."""
+        display.say(f"weights of {self.source}")
+        if not self.parts:
+            return
+        table = Table(
+            title="warm start",
+            heads=("part", *self.parts[0]._fields[1:]),
+            rows=[(name, *(f"{x:,}" if x else "" for x in rest)) for name, *rest in self.parts],
+            caption="numbers of parameters and statistics; left: of the source alone",
+        )
+        display.console.print(table)
 
 
 def start_of(config: RunConfig, directory: Path, *, resume: bool) -> Start | None:
@@ -45,8 +65,6 @@ def start_of(config: RunConfig, directory: Path, *, resume: bool) -> Start | Non
     name = getattr(config, key)
     if not name or (resume and has_checkpoint(directory)):
         return None
-    from train.players.networks import load_network
-
     with usage_errors(key):
         trained = load_network(name)
         if key == "start_weights":
@@ -55,29 +73,8 @@ def start_of(config: RunConfig, directory: Path, *, resume: bool) -> Start | Non
         return _carry(config, trained)
 
 
-def note_start(directory: Path, start: Start | None, display: Display) -> None:
-    """Say where the weights are from, with a table of what `init_from` took, and write the chain of
-    runs before this one into its directory; resuming leaves it as it is."""
-    if start is None:
-        return
-    display.say(f"weights of {start.source}")
-    write_json(directory / STAGES_FILE, start.stages)
-    if start.parts:
-        table = Table(
-            title="warm start",
-            heads=("part", *start.parts[0]._fields[1:]),
-            rows=[(name, *(f"{x:,}" if x else "" for x in rest)) for name, *rest in start.parts],
-            caption="numbers of parameters and statistics; left: of the source alone",
-        )
-        display.console.print(table)
-        parts = [part._asdict() for part in start.parts]
-        write_json(directory / TRANSFER_FILE, {"source": start.source, "parts": parts})
-
-
-def _carry(config: RunConfig, trained: "TrainedNetwork") -> Start:
+def _carry(config: RunConfig, trained: TrainedNetwork) -> Start:
     """What fits of other weights, in a new network's."""
-    from train.checkpoints.transfer import carry_over
-
     where, players = config.init_from, config.rules.players
     learned = trained.config.rules.players
     if learned != players:
@@ -92,9 +89,7 @@ def _carry(config: RunConfig, trained: "TrainedNetwork") -> Start:
     return Start(variables, trained.source, _stages(trained), parts)
 
 
-def _check_same(config: RunConfig, trained: "TrainedNetwork") -> None:
-    from train.players.networks import rules_in_words
-
+def _check_same(config: RunConfig, trained: TrainedNetwork) -> None:
     where, other = config.start_weights, trained.config
     if set(other.learned) != set(config.learned):
         theirs = rules_in_words(other.rules, [config.rules])
@@ -113,10 +108,8 @@ def _check_same(config: RunConfig, trained: "TrainedNetwork") -> None:
             )
 
 
-def _stages(trained: "TrainedNetwork") -> list[dict[str, Any]]:
+def _stages(trained: TrainedNetwork) -> list[dict[str, Any]]:
     """The runs that made the weights, each with what repeats it."""
-    from train.loop.history import provenance
-
     about = provenance(trained)
     stage = {key: about.get(key) for key in ("run", "iteration", "hours", "starts")}
     stage |= {"source": trained.source, "config": config_to_dict(trained.config)}

@@ -1,12 +1,15 @@
 """The row of metrics of an iteration, from what its functions found, read by the host."""
 
+import numpy as np
+
 from train.config import RunConfig
 from train.data.diversity import Mean
+from train.data.selfplay import BoardSums
 from train.learning.learner import StepMetrics, means_of, validation_figures, warning_of
 from train.learning.losses import Losses
-from train.loop.boards import figures_by_rules
 from train.loop.programs import FinishedPlies, IterationFigures
 from train.loop.stages import simulations_of
+from train.loop.tables import rule_set_of_boards
 from train.metrics.rows import BY_RULES, Row
 from wallgo_jax.notation import COLOURS
 
@@ -49,11 +52,6 @@ def selfplay_row(
         "reuse": steps * config.learner.batch / figures["positions"],
         **warning_without_games(config, rows, steps=steps, iteration=iteration),
     }
-
-
-def fit_row(config: RunConfig) -> Row:
-    """The figures of an iteration that learns recorded games."""
-    return {"positions": config.learner.steps * config.learner.batch}
 
 
 def seconds_row(row: Row, *, played: float, learned: float) -> Row:
@@ -127,6 +125,24 @@ def selfplay_figures(config: RunConfig, played: IterationFigures, iteration: int
         for colour, *parts in zip(COLOURS, seats.points, seats.games, strict=False):
             row[f"learner_win_rate_{colour.lower()}"] = _mean_of(Mean(*parts))
     return row
+
+
+def figures_by_rules(config: RunConfig, sums: BoardSums) -> dict[str, dict[str, float | None]]:
+    """Figures of an iteration for its row of metrics, by the names of the rule sets, from sums on
+    the host; a draw counts as an equal share of a win for each player."""
+    figures = {}
+    owner = rule_set_of_boards(config)
+    for number, each in enumerate(config.rule_sets):
+        is_of_set = owner == number
+        games, length, red_wins, draws = (float(np.asarray(x)[is_of_set].sum()) for x in sums)
+        figures[each.name] = {
+            "games": games,
+            "positions": float(is_of_set.sum() * config.selfplay.plies),
+            "mean_length": length / games if games else None,
+            "red_win_rate": (red_wins + draws / config.rules.players) / games if games else None,
+            "draw_rate": draws / games if games else None,
+        }
+    return figures
 
 
 def _mean_of(mean: Mean) -> float | None:

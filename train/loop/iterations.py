@@ -17,23 +17,18 @@ import jax
 from train.checkpoints.store import read_run
 from train.config import RunConfig
 from train.learning.learner import check_finite, split_steps
-from train.loop.boards import variants_of
-from train.loop.first_weights import note_start, start_of
+from train.loop.compiling import compile_run
 from train.loop.iteration_row import (
-    fit_row,
     learning_row,
     seconds_row,
     selfplay_row,
     steps_due,
 )
-from train.loop.memory import compile_run
-from train.loop.opponent_weights import keep_opponent, load_opponent, place_opponent
 from train.loop.programs import (
     TrainState,
     init,
     iteration_keys,
     learn,
-    losses_held_back,
     play,
     state_like,
     validate,
@@ -57,7 +52,7 @@ from train.loop.run_directory import (
     naming_last_good,
 )
 from train.loop.stages import simulations_of, variables_of
-from train.loop.tables import tables_of, tables_of_fit
+from train.loop.tables import tables_of, tables_of_fit, variants_of
 from train.metrics.rows import Row
 from train.metrics.writer import check_wandb
 from train.runtime.devices import (
@@ -126,12 +121,18 @@ def iterations(
         check_wandb(config.tracking.wandb)
 
         # What the functions read of the config, and the arrays that no iteration changes.
-        games, opponent, theirs, variant = None, None, None, None
+        games = opponent = theirs = variant = start = None
         if records is None:
             check_matches(config)
-            opponent = load_opponent(config, directory, resume=resume)
-            tables = tables_of(config, opponent=opponent)
-            theirs = place_opponent(opponent, tables)
+            if config.selfplay.opponent:
+                # Loaded where a run has one, as are first weights and recorded games.
+                from train.loop.opponent_weights import load_opponent, place_opponent
+
+                opponent = load_opponent(config, directory, resume=resume)
+                tables = tables_of(config, opponent=opponent)
+                theirs = place_opponent(opponent, tables)
+            else:
+                tables = tables_of(config)
             variant = tables.learn.place.devices.place(variants_of(config), BY_BOARD)
         else:
             from train.loop.recorded import read_games
@@ -141,7 +142,10 @@ def iterations(
 
         # The first state, once all is compiled and fits into the memory.
         like = state_like(tables, variant)
-        start = start_of(config, directory, resume=resume)
+        if config.start_weights or config.init_from:
+            from train.loop.first_weights import start_of
+
+            start = start_of(config, directory, resume=resume)
         kept = read_run(directory, like) if resume and has_checkpoint(directory) else None
         done = 0 if kept is None else int(kept.iterations)
         compile_seconds = 0.0
@@ -159,12 +163,16 @@ def iterations(
         sync_processes("every process has its first state")
 
         files = {} if games is None else {RECORDS_FILE: games.summary}
+        files |= {} if start is None else start.files
         run = stack.enter_context(
             open_files(config, directory, state, files=files, is_quiet=is_quiet)
         )
         run.display.say(about_run(config, state) if games is None else str(games))
-        if is_first_process():
-            note_start(directory, start, run.display)
+        if start is not None:
+            start.show(run.display)
+        if opponent is not None and is_first_process():
+            from train.loop.opponent_weights import keep_opponent
+
             keep_opponent(directory, opponent)
         yield Iteration(run, state, None)
 
@@ -190,7 +198,7 @@ def iterations(
                     is_validated = finished.newest > 0
                 else:
                     steps = config.learner.steps
-                    row = fit_row(config)
+                    row = {"positions": steps * config.learner.batch}
                     source = games.positions
                     is_validated = False
                 played_at = time.perf_counter()
@@ -203,7 +211,7 @@ def iterations(
                 if steps > 0:
                     learner, seen = learn(tables.learn, learner, source, variant, keys.learn, steps)
                 if games is not None:
-                    held_out = losses_held_back(tables.learn, learner.weights, games.positions)
+                    held_out = games.losses(tables.learn, learner.weights)
                 seen, held_out = fetch((seen, held_out))
             ended = time.perf_counter()
             seen = split_steps(seen)[:steps]

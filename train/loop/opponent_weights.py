@@ -1,21 +1,19 @@
-"""The frozen opponent of a run's self-play, whose weights the run's directory keeps.
-
-What reads and writes other networks is loaded where a run has an opponent.
-"""
+"""The frozen opponent of a run's self-play, whose weights the run's directory keeps."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from train.checkpoints.exported import is_model, write_model
 from train.config import RunConfig
+from train.loop.history import provenance
 from train.loop.run_directory import has_checkpoint
 from train.loop.tables import Tables
 from train.network import cast_weights
+from train.players import registry
+from train.players.basic import Player
 from train.runtime.devices import EVERYWHERE
 from train.runtime.errors import UsageError, usage_errors
 from train.runtime.files import writing
-
-if TYPE_CHECKING:
-    from train.players.basic import Player
 
 FOLDER = "opponent"
 """Folder of a run with `selfplay.opponent`: the weights that it plays against, as `export` writes
@@ -24,7 +22,7 @@ them. A resumed run reads them there, whatever has become of the run that they a
 
 def load_opponent(
     config: RunConfig, directory: Path | None = None, *, resume: bool = False
-) -> "Player | None":
+) -> Player | None:
     """The frozen opponent of a run's self-play, None where it has none; a run that goes on takes
     the weights that its directory keeps.
 
@@ -35,9 +33,6 @@ def load_opponent(
     name, kept = config.selfplay.opponent, None
     if not name:
         return None
-    from train.checkpoints.exported import is_model
-    from train.players import registry
-
     if directory is not None and resume and has_checkpoint(directory):
         kept = directory / FOLDER
         if not is_model(kept):
@@ -49,7 +44,7 @@ def load_opponent(
         return registry.make_frozen_opponent(name, config.rules, kept=kept)
 
 
-def place_opponent(opponent: "Player | None", tables: Tables) -> Any:
+def place_opponent(opponent: Player | None, tables: Tables) -> Any:
     """The opponent's weights on the run's devices, in the type that its network computes in; None
     without an opponent."""
     if opponent is None:
@@ -58,17 +53,13 @@ def place_opponent(opponent: "Player | None", tables: Tables) -> Any:
     return tables.learn.place.devices.place(weights, EVERYWHERE)
 
 
-def keep_opponent(directory: Path, opponent: "Player | None") -> None:
+def keep_opponent(directory: Path, opponent: Player) -> None:
     """Write the opponent's weights into the run's directory, unless they are from there.
 
     Raises:
       UsageError: they cannot be written.
     """
-    folder = directory / FOLDER
-    trained = None if opponent is None else opponent.trained
-    if trained is not None and trained.source != str(folder):
-        from train.checkpoints.exported import write_model
-        from train.loop.history import provenance
-
+    folder, trained = directory / FOLDER, opponent.trained
+    if trained.source != str(folder):
         with writing(folder):
             write_model(folder, trained.variables, trained.config, provenance(trained))

@@ -2,12 +2,11 @@
 
 They read tables of a config (`tables_of`), whose floats are leaves and whose other values are
 static. So runs that differ in floats, seed and weights share what is compiled, and what has been
-compiled for shapes (`loop.memory`) is not compiled again.
+compiled for shapes (`loop.compiling`) is not compiled again.
 
 B boards, T plies of an iteration, R rows of the replay, S steps of an iteration, N samples.
 """
 
-import dataclasses
 import functools
 from typing import Any, NamedTuple
 
@@ -17,20 +16,24 @@ import numpy as np
 from jax.stages import Traced
 
 from train.data import replay as replay_lib
-from train.data.config import SelfPlayConfig
 from train.data.diversity import OpeningDiversity, opening_diversity
-from train.data.record_dataset import RecordedPositions, take
 from train.data.replay import ReplayState, Sample, Trajectory
-from train.data.selfplay import Boards, SelfPlaySums, first_boards, make_selfplay, stagger
+from train.data.selfplay import (
+    Boards,
+    BoardSums,
+    SelfPlaySums,
+    first_boards,
+    plies_like,
+    stagger,
+    sum_by_board,
+)
 from train.game import Variant
 from train.learning.learner import Learner, LearnerState, StepMetrics, make_learner
 from train.learning.losses import Losses
 from train.loop.batches import draw, draw_held_out, sample, spread, to_host
-from train.loop.boards import BoardSums, sum_by_board
-from train.loop.stages import BOOTSTRAP, search_of_stage, split_coin_key, teacher_without_value
-from train.loop.tables import LearnTables, PlayTables, ReplayPlace, Tables
+from train.loop.stages import selfplay_of, split_coin_key
+from train.loop.tables import REPLAY_SPECS, LearnTables, PlayTables, ReplayPlace, Tables
 from train.network import Network, Variables, network_for, observer_for
-from train.players.basic import make_random_search
 from train.runtime.devices import (
     AXIS,
     BY_BOARD,
@@ -96,10 +99,11 @@ def init(
       seed: of the run.
       weights: to begin with; None for random ones.
     """
-    state = _first_state(tables.play, tables.learn, variant, seed_data(seed), weights)
-    if tables.play is None or variant is None:
+    play = tables.play
+    state = _first_state(play, tables.learn, variant, seed_data(seed), weights)
+    if play is None or variant is None:
         return state
-    plies = plies_like(tables.play, variant)
+    plies = plies_like(variant, play.selfplay, has_root_value=play.has_root_value)
     return state._replace(replay_state=_empty_replay(tables.learn.place, tables.rows, plies))
 
 
@@ -160,37 +164,25 @@ def _first_state(
 @functools.partial(jax.jit, static_argnums=(0, 1, 2))
 def _empty_replay(place: ReplayPlace, rows: int, plies: Trajectory) -> ReplayState:
     # Made in parts, each on its device: one device may be too small for the whole.
-    return constrained(replay_lib.init(rows, plies), place.of_rows())
+    return constrained(replay_lib.init(rows, plies), place.shardings(REPLAY_SPECS))
 
 
 def state_like(tables: Tables, variant: Variant | None) -> TrainState:
     """Shapes of a state, and where its arrays lie; nothing is computed."""
     seed = jax.eval_shape(lambda: jax.random.key_data(jax.random.key(0)))
-    like = jax.eval_shape(_first_state, tables.play, tables.learn, variant, seed, None)
-    place = tables.learn.place
-    everywhere = place.devices.sharding(EVERYWHERE)
+    play, place = tables.play, tables.learn.place
+    like = jax.eval_shape(_first_state, play, tables.learn, variant, seed, None)
     replay: Any = None
-    if tables.play is not None and variant is not None:
-        plies = plies_like(tables.play, variant)
+    if play is not None and variant is not None:
+        plies = plies_like(variant, play.selfplay, has_root_value=play.has_root_value)
         replay = jax.eval_shape(functools.partial(replay_lib.init, tables.rows, plies))
-        replay = shapes_of(replay, place.of_rows())
+        replay = shapes_of(replay, place.shardings(REPLAY_SPECS))
     return TrainState(
-        learner=shapes_of(like.learner, everywhere),
-        boards=shapes_of(like.boards, place.devices.sharding(BY_BOARD)),
+        learner=place.devices.like(like.learner, EVERYWHERE),
+        boards=place.devices.like(like.boards, BY_BOARD),
         replay_state=replay,
-        iterations=shapes_of(like.iterations, everywhere),
+        iterations=place.devices.like(like.iterations, EVERYWHERE),
     )
-
-
-def plies_like(tables: PlayTables, variant: Variant) -> Trajectory:
-    """Shapes of the plies [T, B] of an iteration, which are the same whoever plays."""
-    selfplay = make_selfplay(
-        make_random_search(),
-        SelfPlayConfig(plies=tables.selfplay.plies),
-        has_root_value=tables.has_root_value,
-    )
-    boards = jax.eval_shape(first_boards, variant)
-    return jax.eval_shape(selfplay, (), variant, boards, jax.eval_shape(jax.random.key, 0))[1]
 
 
 @functools.partial(jax.jit, static_argnames="simulations", donate_argnames="boards")
@@ -237,35 +229,6 @@ def play(
     return on_devices(tables, variables, variant, boards, key)
 
 
-def selfplay_of(tables: PlayTables, simulations: int) -> Any:
-    """An iteration of self-play by the teacher, or by a search of that budget."""
-    opponent, options = tables.opponent, tables.selfplay
-    make = functools.partial(
-        make_selfplay,
-        has_root_value=tables.has_root_value,
-        opponent=None if opponent is None else opponent.report,
-    )
-    if simulations == BOOTSTRAP:
-        assert tables.teacher is not None, "of a run with bootstrap_iterations"
-        teacher = tables.teacher
-        if tables.has_root_value:
-            teacher = teacher_without_value(teacher)
-        # Its policies are all learned alike.
-        return make(
-            teacher,
-            dataclasses.replace(options, policy_surprise_weight=None, cheap_policy_weight=None),
-        )
-    search = search_of_stage(
-        tables.search,
-        options,
-        simulations,
-        network=tables.network,
-        rules=tables.rules,
-        model=None if opponent is None else opponent.evaluate,
-    )
-    return make(search, options)
-
-
 def write(
     place: ReplayPlace, replay_state: ReplayState, plies: Trajectory
 ) -> tuple[ReplayState, FinishedPlies]:
@@ -290,13 +253,16 @@ def write_rows(
     counts = by_device(written.finished)
     newest = by_device(replay_lib.newly_finished(written, plies.terminated.shape[0]))
     finished = FinishedPlies(counts.sum(dtype=jnp.int32), counts.min(), newest.min())
-    return constrained(written, place.of_rows()), constrained(finished, place.of_counts())
+    return (
+        constrained(written, place.shardings(REPLAY_SPECS)),
+        constrained(finished, place.shardings(EVERYWHERE)),
+    )
 
 
 def learn(
     tables: LearnTables,
     learner: LearnerState,
-    source: ReplayState | RecordedPositions,
+    source: Any,
     variant: Variant | None,
     keys: jax.Array,
     steps: int,
@@ -306,7 +272,7 @@ def learn(
     Args:
       tables: of the run.
       learner: consumed.
-      source: that batches are drawn from: a replay, or recorded games.
+      source: that batches are drawn from: a replay, or `RecordedPositions`.
       variant: [B], what each board of the replay plays.
       keys: [S].
       steps: to take.
@@ -417,25 +383,6 @@ def held_out_losses(
     batch = source if isinstance(source, Sample) else draw_held_out(tables, source, variant, keys)
     losses = learner_of(tables).validation_losses(weights, batch)
     return constrained(losses, tables.place.devices.sharding(EVERYWHERE))
-
-
-def losses_held_back(
-    tables: LearnTables, weights: Variables, games: RecordedPositions
-) -> list[Losses]:
-    """Losses of weights on each batch held back."""
-    batches = range(len(games.held_back))
-    return [losses_of_recorded(tables, weights, games, np.int32(batch)) for batch in batches]
-
-
-@jax.jit
-def losses_of_recorded(
-    tables: LearnTables, weights: Variables, games: RecordedPositions, batch: jax.Array
-) -> Losses:
-    """Losses of weights on a batch held back, by its number int32[]."""
-    index = games.held_back[batch]
-    sample = take(games.examples, index, has_reply=tables.network.reply)
-    # Each device evaluates all of it: a batch held back need not be a multiple of their number.
-    return learner_of(tables, is_split=False).validation_losses(weights, sample)
 
 
 def network_of(tables: LearnTables) -> Network:

@@ -1,4 +1,5 @@
-"""The recorded games that a run of `fit` learns."""
+"""The recorded games that a run of `fit` learns in place of its own, and the losses on some of them
+that are held back."""
 
 import hashlib
 import json
@@ -6,8 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.stages import Traced
 
 from train.config import RunConfig
 from train.data.record_dataset import (
@@ -15,8 +18,14 @@ from train.data.record_dataset import (
     make_examples,
     read_recorded_games,
     split,
+    take,
 )
+from train.learning.learner import LearnerState
+from train.learning.losses import Losses
+from train.loop.programs import learner_of, trace_learning
 from train.loop.run_directory import RECORDS_FILE, has_checkpoint
+from train.loop.tables import LearnTables
+from train.network import Variables
 from train.runtime.errors import UsageError
 from train.runtime.files import read_json
 from wallgo_jax.formats.option_names import argument
@@ -33,8 +42,8 @@ class RecordFiles(NamedTuple):
     validation: float = DEFAULT_VALIDATION  # share of the games that is held back
 
 
-class RecordedGames(NamedTuple):
-    """Games to learn.
+class GamesToLearn(NamedTuple):
+    """The games of a run.
 
     Attributes:
       positions: on the device.
@@ -53,10 +62,34 @@ class RecordedGames(NamedTuple):
             "checked on"
         )
 
+    def losses(self, tables: LearnTables, weights: Variables) -> list[Losses]:
+        """Losses of weights on each batch held back."""
+        batches = range(len(self.positions.held_back))
+        return [_held_back_losses(tables, weights, self.positions, np.int32(i)) for i in batches]
+
+    def traces(self, tables: LearnTables, learner: LearnerState, keys: jax.Array) -> list[Traced]:
+        """What `learn` and `losses` call, traced for the shapes of a learner and of keys [S]."""
+        weights, first = learner.weights, np.int32(0)
+        return [
+            trace_learning(tables, learner, self.positions, None, keys),
+            _held_back_losses.trace(tables, weights, self.positions, first),
+        ]
+
+
+@jax.jit
+def _held_back_losses(
+    tables: LearnTables, weights: Variables, positions: RecordedPositions, batch: jax.Array
+) -> Losses:
+    """Losses of weights on a batch held back, by its number int32[]."""
+    index = positions.held_back[batch]
+    sample = take(positions.examples, index, has_reply=tables.network.reply)
+    # Each device evaluates all of it: a batch held back need not be a multiple of their number.
+    return learner_of(tables, is_split=False).validation_losses(weights, sample)
+
 
 def read_games(
     config: RunConfig, records: RecordFiles, directory: Path, *, resume: bool
-) -> RecordedGames:
+) -> GamesToLearn:
     """Read record files, for a run in a directory.
 
     Args:
@@ -103,7 +136,7 @@ def read_games(
                 )
     held_back = jnp.asarray(chosen.reshape(count, batch), jnp.int32)
     positions = RecordedPositions(examples, jnp.asarray(learned, jnp.int32), held_back)
-    return RecordedGames(positions, summary)
+    return GamesToLearn(positions, summary)
 
 
 def saved_records(

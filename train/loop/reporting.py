@@ -13,7 +13,13 @@ from train.checkpoints.store import save_checkpoint
 from train.config import RunConfig, config_to_dict
 from train.data import replay
 from train.loop.programs import TrainState
-from train.loop.run_directory import GAME_FILE, begin, resume_command, tell_changed_rows
+from train.loop.run_directory import (
+    GAME_FILE,
+    RECORDS_FILE,
+    begin,
+    resume_command,
+    tell_changed_rows,
+)
 from train.metrics.rows import (
     FIT_FORMATS,
     SELFPLAY_FORMATS,
@@ -70,7 +76,7 @@ def open_files(
       config: the run.
       directory: the run's.
       state: that it goes on from.
-      files: of a run of `fit`: JSON-ready by name; the directory never exists without them.
+      files: more of the run's files, JSON-ready by name; the directory never exists without them.
       is_quiet: show nothing on the console.
     """
     done, weights = int(fetch(state.iterations)), fetch(state.learner.weights)
@@ -86,7 +92,7 @@ def open_files(
         display = Display(
             total=config.iterations,
             done=done,
-            figures=FIT_FORMATS if files else SELFPLAY_FORMATS,
+            figures=FIT_FORMATS if RECORDS_FILE in files else SELFPLAY_FORMATS,
             before=[0.0, *elapsed_seconds(rows)][-1],
             is_quiet=is_quiet or not is_first_process(),
         )
@@ -157,8 +163,7 @@ def evaluated(run: OpenRun, state: TrainState, row: Row) -> Row:
             raise
         save(run, state, report(run, state, row))
         if isinstance(error, UsageError):
-            command = resume_command(run.directory)
-            raise UsageError(f"{error}; iteration {done} is saved; to go on: {command}") from None
+            raise _saved(run, error, done) from None
         say_saved(run, state)
         raise
 
@@ -178,10 +183,7 @@ def report(run: OpenRun, state: TrainState, row: Row) -> Row:
             save(run, state, row)
         except UsageError:
             raise error from None
-        command = resume_command(run.directory)
-        raise UsageError(
-            f"{error}; iteration {row['iteration']} is saved; to go on: {command}"
-        ) from None
+        raise _saved(run, error, row["iteration"]) from None
     done, matches = row["iteration"], describe_matches(row)
     if matches:
         run.display.keep(matches)
@@ -189,6 +191,12 @@ def report(run: OpenRun, state: TrainState, row: Row) -> Row:
     if "warning" in row:
         run.display.say(f"iteration {done}: {row['warning']}")
     return row
+
+
+def _saved(run: OpenRun, error: UsageError, done: int) -> UsageError:
+    """An error of an iteration that is saved all the same, with how to go on."""
+    command = resume_command(run.directory)
+    return UsageError(f"{error}; iteration {done} is saved; to go on: {command}")
 
 
 def save(run: OpenRun, state: TrainState, row: Row | None) -> None:

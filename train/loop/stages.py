@@ -5,22 +5,20 @@ Iterations of one stage, which its number of simulations names, share a program.
 """
 
 import dataclasses
-import functools
+from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from train.config import HeuristicsConfig, RunConfig
-from train.data.config import SelfPlayConfig
-from train.data.selfplay import PlayoutCapSearch, toss_coins
-from train.game import Rules, State
-from train.network import NetworkConfig
-from train.runtime.errors import UsageError, usage_errors
+from train.config import RunConfig
+from train.data.selfplay import PlayoutCapSearch, make_selfplay, toss_coins
+from train.game import State
+from train.loop.tables import PlayTables
 from train.runtime.host import fetch
-from train.search.config import SearchConfig, boosts_at, simulations_at
-from train.search.evaluator import Evaluator, WithOpponentVariables, evaluator_for
+from train.search.config import boosts_at, simulations_at
+from train.search.evaluator import WithOpponentVariables, evaluator_for
 from train.search.search import PriorBoost, Search, SearchResult, make_search
 from train.search.tree import Budget
 
@@ -45,31 +43,32 @@ def variables_of(config: RunConfig, weights: Any, iteration: int, opponent: Any 
     return weights if opponent is None else WithOpponentVariables(weights, opponent)
 
 
-def make_teacher(config: RunConfig) -> Search:
-    """The player of the first iterations; the same for equal arguments, so that runs share it.
-
-    Raises:
-      UsageError: there is no such player, it needs weights, or it cannot play the rules.
-    """
-    return _make_teacher(config.selfplay.bootstrap_player, config.learned, config.heuristics)
-
-
-@functools.cache
-def _make_teacher(name: str, learned: tuple[Rules, ...], heuristics: HeuristicsConfig) -> Search:
-    # Loaded where a teacher plays: all kinds of players.
-    from train.players import registry
-    from train.players.names import read_name
-
-    with usage_errors("selfplay.bootstrap_player"):
-        # All but the exact player are the same for all rules.
-        first, *_ = [registry.make_teacher(name, x, heuristics=heuristics) for x in learned]
-        if len(learned) > 1 and read_name(name).kind == "exact":
-            raise UsageError(f"player {name!r}: solves one rule set, not several at once")
-    return first
+def selfplay_of(tables: PlayTables, simulations: int) -> Callable[..., Any]:
+    """An iteration of self-play, as `make_selfplay` makes it, by the teacher or by a search of that
+    budget."""
+    options, opponent = tables.selfplay, tables.opponent
+    if simulations == BOOTSTRAP:
+        search = _teacher_of(tables)
+        # Its policies are all learned alike.
+        options = dataclasses.replace(
+            options, policy_surprise_weight=None, cheap_policy_weight=None
+        )
+    else:
+        search = _search_of(tables, simulations)
+    return make_selfplay(
+        search,
+        options,
+        has_root_value=tables.has_root_value,
+        opponent=None if opponent is None else opponent.report,
+    )
 
 
-def teacher_without_value(teacher: Search) -> Search:
-    """A teacher whose values are not learned: its games teach their outcomes."""
+def _teacher_of(tables: PlayTables) -> Search:
+    """The teacher, without values where these are learned: its games teach their outcomes."""
+    teacher = tables.teacher
+    assert teacher is not None, "of a run with bootstrap_iterations"
+    if not tables.has_root_value:
+        return teacher
 
     def search(variables: Any, states: State, key: jax.Array) -> SearchResult:
         result = teacher(variables, states, key)
@@ -78,27 +77,12 @@ def teacher_without_value(teacher: Search) -> Search:
     return search
 
 
-def search_of_stage(
-    search: SearchConfig,
-    selfplay: SelfPlayConfig,
-    simulations: int,
-    *,
-    network: NetworkConfig,
-    rules: Rules,
-    model: Evaluator | None = None,
-) -> Search | PlayoutCapSearch:
-    """The search by the network that learns, in a stage.
-
-    Args:
-      search: its options; the budget is not read.
-      selfplay: decides which plies are searched in full.
-      simulations: of a full search.
-      network: of the evaluator.
-      rules: one of those that it learns.
-      model: of a frozen opponent.
-    """
-    evaluate = evaluator_for(network, rules)
-    options = dataclasses.replace(search, simulations=simulations, first_simulations=0)
+def _search_of(tables: PlayTables, simulations: int) -> Search | PlayoutCapSearch:
+    """The search by the network that learns, full on all plies or on some."""
+    selfplay, opponent = tables.selfplay, tables.opponent
+    evaluate = evaluator_for(tables.network, tables.rules)
+    options = dataclasses.replace(tables.search, simulations=simulations, first_simulations=0)
+    model = None if opponent is None else opponent.evaluate
     if selfplay.full_search_prob is None:
         return make_search(evaluate, options, explores=True, model=model)
     cheap = min(selfplay.cheap_simulations, simulations)

@@ -1,9 +1,11 @@
-"""The tables of a run's config that its functions read: floats are leaves, all else is static.
+"""What the functions of a run take of its config: tables, whose floats are leaves and all else is
+static, and the rules of each board.
 
 B boards, T plies of an iteration, R rows of the replay.
 """
 
 import dataclasses
+import functools
 import typing
 from typing import Any, NamedTuple, TypeVar
 
@@ -11,15 +13,14 @@ import jax
 import numpy as np
 from jax.sharding import SingleDeviceSharding
 
-from train.config import RunConfig
+from train.config import HeuristicsConfig, RunConfig
 from train.data.config import SelfPlayConfig
 from train.data.replay import ReplayState
-from train.game import Rules
+from train.game import Rules, Variant, make_variant
 from train.learning.config import LearnerConfig, LossWeights
-from train.loop.stages import make_teacher
 from train.network import NetworkConfig
 from train.runtime.devices import BY_BOARD, EVERYWHERE, ROWS_BY_BOARD, Devices, devices_for
-from train.runtime.errors import UsageError
+from train.runtime.errors import UsageError, usage_errors
 from train.search.config import SearchConfig
 from train.search.search import Search
 
@@ -84,17 +85,12 @@ class ReplayPlace:
         """Number of devices that keep a part of it."""
         return self.devices.count if self.host is None else 1
 
-    def of_rows(self) -> Any:
-        """The shardings of a `ReplayState`."""
+    def shardings(self, specs: Any) -> Any:
+        """The shardings of arrays that lie where the replay does, by a spec for each array or
+        branch."""
         if self.host is not None:
             return SingleDeviceSharding(self.host)
-        return self.devices.shardings(REPLAY_SPECS)
-
-    def of_counts(self) -> Any:
-        """The sharding of what is counted in it."""
-        if self.host is not None:
-            return SingleDeviceSharding(self.host)
-        return self.devices.sharding(EVERYWHERE)
+        return self.devices.shardings(specs)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -192,3 +188,70 @@ def _learn_tables(config: RunConfig, place: ReplayPlace) -> LearnTables:
         place=place,
     )
     return as_leaves(tables)
+
+
+def make_teacher(config: RunConfig) -> Search:
+    """The player of the first iterations; the same for equal arguments, so that runs share it.
+
+    Raises:
+      UsageError: there is no such player, it needs weights, or it cannot play the rules.
+    """
+    return _make_teacher(config.selfplay.bootstrap_player, config.learned, config.heuristics)
+
+
+@functools.cache
+def _make_teacher(name: str, learned: tuple[Rules, ...], heuristics: HeuristicsConfig) -> Search:
+    # Loaded where a teacher plays: all kinds of players.
+    from train.players import registry
+    from train.players.names import read_name
+
+    with usage_errors("selfplay.bootstrap_player"):
+        # All but the exact player are the same for all rules.
+        first, *_ = [registry.make_teacher(name, x, heuristics=heuristics) for x in learned]
+        if len(learned) > 1 and read_name(name).kind == "exact":
+            raise UsageError(f"player {name!r}: solves one rule set, not several at once")
+    return first
+
+
+def rule_set_of_boards(config: RunConfig) -> np.ndarray:
+    """int[B]: the number of each board's rule set.
+
+    Boards are shared in proportion to the weights, at least one each, and dealt in turn, so that
+    any run of neighbouring boards, such as a device's, has nearly the same shares.
+    """
+    boards = config.selfplay.boards
+    weights = np.array([each.weight for each in config.rule_sets])
+    # One each, the rest by largest remainders.
+    exact = np.maximum(weights / weights.sum() * boards, 1.0)
+    while exact.sum() > boards + 1e-9:
+        spare = exact > 1.0
+        exact[spare] *= 1 - (exact.sum() - boards) / exact[spare].sum()
+        exact = np.maximum(exact, 1.0)
+    counts = np.floor(exact + 1e-9).astype(int)
+    order = np.argsort(counts - exact, kind="stable")
+    counts[order[: boards - counts.sum()]] += 1
+    assert counts.sum() == boards
+    place = np.concatenate([(np.arange(count) + 0.5) / count for count in counts])
+    owner = np.repeat(np.arange(len(counts)), counts)
+    return owner[np.argsort(place, kind="stable")]
+
+
+def rules_of_board(config: RunConfig, board: int) -> Rules:
+    """The rules that a board plays."""
+    return config.learned[int(rule_set_of_boards(config)[board])]
+
+
+def variants_of(config: RunConfig) -> Variant:
+    """The rules of each board, NumPy arrays [B]: in one grid, with room for the most stones."""
+    # In NumPy: nothing is on a device until each process places its own part.
+    variants = [
+        make_variant(rules, grid=config.grid_side, stones=config.stones) for rules in config.learned
+    ]
+    boards = rule_set_of_boards(config)
+
+    def lay_out(*leaves: Any) -> np.ndarray:
+        if len(leaves) == 1:
+            return np.broadcast_to(np.asarray(leaves[0]), (len(boards), *np.shape(leaves[0])))
+        return np.stack(leaves)[boards]
+
+    return jax.tree.map(lay_out, *variants)

@@ -8,11 +8,11 @@ import jax
 
 from train.config import RunConfig
 from train.data import replay
-from train.loop.boards import rules_of_board, variants_of
 from train.loop.iterations import Iteration, iterations
 from train.loop.programs import TrainState
 from train.loop.reporting import OpenRun, save, say_next, say_saved
 from train.loop.run_directory import GAME_FILE, GAME_TEXT_FILE, naming_last_good
+from train.loop.tables import rules_of_board, variants_of
 from train.runtime.devices import any_process, is_first_process
 from train.runtime.files import replace_text
 from train.runtime.interrupts import interrupts
@@ -92,19 +92,12 @@ def finish(run: OpenRun, state: TrainState) -> bool:
 def write_game(run: OpenRun, state: TrainState) -> None:
     """A game of self-play, as a record for commands and as text for people; an error costs the
     game alone."""
-    path = run.directory / GAME_FILE
+    config, path = run.config, run.directory / GAME_FILE
     with sparing(path):
-        _write_game(run, state, path)
-
-
-def _write_game(run: OpenRun, state: TrainState, path: Path) -> None:
-    name = run.config.name
-    newest = replay.newest_games(state.replay_state, variants_of(run.config), 1)
-    if not newest:
-        return
-    ((board, actions),) = newest
-    rules = rules_of_board(run.config, board)
-    game, players = replay_actions(rules, actions), (name,) * rules.players
-    text = render.game_file(game, players=players)
-    records.write(path, [records.of_game(game, players=players)])
-    replace_text(run.directory / GAME_TEXT_FILE, text)
+        newest = replay.newest_games(state.replay_state, variants_of(config), 1)
+        for board, actions in newest:
+            rules = rules_of_board(config, board)
+            game, players = replay_actions(rules, actions), (config.name,) * rules.players
+            text = render.game_file(game, players=players)
+            records.write(path, [records.of_game(game, players=players)])
+            replace_text(run.directory / GAME_TEXT_FILE, text)

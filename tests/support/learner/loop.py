@@ -5,13 +5,12 @@ from typing import Any
 from train.config import RunConfig
 from train.learning.learner import check_finite, split_steps
 from train.loop import programs
-from train.loop.boards import variants_of
+from train.loop.compiling import compile_run
 from train.loop.iteration_row import learning_row, selfplay_row
-from train.loop.memory import compile_run
 from train.loop.opponent_weights import load_opponent, place_opponent
 from train.loop.programs import TrainState
 from train.loop.stages import simulations_of, variables_of
-from train.loop.tables import tables_of
+from train.loop.tables import tables_of, variants_of
 from train.runtime.devices import BY_BOARD, Devices
 from train.runtime.host import fetch
 

@@ -15,7 +15,9 @@ from train.data.config import SelfPlayConfig
 from train.data.exploration import temperature_at
 from train.data.selfplay import first_boards, make_selfplay, stagger
 from train.loop import stages
+from train.loop.tables import tables_of
 from train.network import MASKED
+from train.runtime.devices import all_devices
 from wallgo_jax.game import actions
 from wallgo_jax.game.state import State
 
@@ -173,7 +175,7 @@ def test_cheap_plies_keep_the_noise_where_asked(monkeypatch, has_noise):
         "--search.simulations=8",
         f"--selfplay.cheap_noise={str(has_noise).lower()}",
     )
-    stages.search_of_stage(
-        config.search, config.selfplay, 8, network=config.network, rules=config.rules
-    )
+    play = tables_of(config, all_devices(1)).play
+    assert play is not None
+    stages.selfplay_of(play, 8)
     assert made == [(8, True), (4, has_noise)]

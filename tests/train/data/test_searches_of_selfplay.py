@@ -14,8 +14,7 @@ from tests.support.learner.small_run import RULES
 from train.data.config import SelfPlayConfig
 from train.data.frozen_opponent import search_some
 from train.data.selfplay import PlayoutCapSearch, first_boards, make_selfplay, surprise_weights
-from train.loop.programs import selfplay_of
-from train.loop.stages import BOOTSTRAP
+from train.loop.stages import BOOTSTRAP, selfplay_of
 from train.loop.tables import tables_of
 from train.runtime.devices import all_devices
 from train.search.evaluator import WithOpponentVariables

@@ -11,8 +11,7 @@ import pytest
 from tests.support import compiling
 from tests.support.learner import small_run, tiny
 from tests.support.learner.loop import Loop
-from train.data.selfplay import Boards, first_boards
-from train.loop.boards import sum_by_board
+from train.data.selfplay import Boards, first_boards, sum_by_board
 from train.network import NetworkConfig
 from train.runtime.host import READS
 from wallgo_jax.game import actions, referee

@@ -17,9 +17,8 @@ from train.config import read_config
 from train.data.selfplay import first_boards
 from train.loop import programs
 from train.loop.batches import sample
-from train.loop.boards import variants_of
-from train.loop.stages import simulations_of
-from train.loop.tables import tables_of
+from train.loop.stages import selfplay_of, simulations_of
+from train.loop.tables import tables_of, variants_of
 from train.runtime.devices import all_devices, tracing_for
 from train.search.search import cast_own_weights
 
@@ -52,7 +51,7 @@ def _programs_of(config):
     key, weights = jax.random.key(0), programs.network_of(tables.learn).shapes
     boards = jax.eval_shape(first_boards, variants)
     simulations = simulations_of(config, config.iterations - 1)
-    selfplay = programs.selfplay_of(tables.play, simulations)
+    selfplay = selfplay_of(tables.play, simulations)
 
     def play(weights, variant, boards, key):
         return selfplay(cast_own_weights(weights, config.network), variant, boards, key)

@@ -115,12 +115,13 @@ def final(tmp_path, monkeypatch):
     monkeypatch.setattr(evaluation, "_final_table", lambda config, results: Table("", (), ()))
 
     def play(*opponents: str, stops: bool = False, config=CONFIG) -> list[dict]:
-        def one(config, variables, name, key, display):
-            if name == opponents[-1] and stops:
+        def one(config, variables, opponent, games, key, display):
+            if opponent == opponents[-1] and stops:
                 raise KeyboardInterrupt
-            return name
+            return opponent
 
-        monkeypatch.setattr(evaluation, "_final_match", one)
+        monkeypatch.setattr(evaluation, "_named", lambda config, name: name)
+        monkeypatch.setattr(evaluation, "_play", one)
         options = dataclasses.replace(CONFIG.evaluation, opponents=opponents)
         config = dataclasses.replace(config, evaluation=options)
         with contextlib.suppress(KeyboardInterrupt):

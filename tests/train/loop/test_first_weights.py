@@ -17,7 +17,7 @@ from tests.train.loop.test_resume import break_off
 from train.checkpoints import exported, store
 from train.checkpoints.weights import load_network
 from train.config import RunConfig, read_saved_config
-from train.loop import iterations, run_directory, training
+from train.loop import iterations, opponent_weights, run_directory, training
 from train.loop.first_weights import start_of
 from train.loop.opponent_weights import FOLDER, keep_opponent, load_opponent
 
@@ -159,13 +159,13 @@ def test_a_run_with_all_options_resumes_bit_for_bit(tiny_run, tmp_path, monkeypa
     words = ("--init_from", str(tiny_run), "--selfplay.opponent", f"{victim}@2")
     config = tiny.config(*words, *OPTIONS)
     opponents, seen = [], []
-    place_opponent, play = iterations.place_opponent, iterations.play
+    place_opponent, play = opponent_weights.place_opponent, iterations.play
 
     def noted(opponent, tables):
         opponents.append(opponent.trained.variables)
         return place_opponent(opponent, tables)
 
-    monkeypatch.setattr(iterations, "place_opponent", noted)
+    monkeypatch.setattr(opponent_weights, "place_opponent", noted)
     like = Loop(config).like
     assert training.train(config, tmp_path / "whole", resume=False)
     whole, run = tmp_path / "whole" / "tiny", tmp_path / "tiny"

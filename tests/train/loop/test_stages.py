@@ -12,19 +12,25 @@ import pytest
 from tests.support.learner import tiny
 from tests.support.refusals import refusal
 from train.data.diversity import Mean, OpeningDiversity
-from train.data.selfplay import POLICY_DTYPE, SeatSums, SelfPlaySums, first_boards
-from train.loop import programs
-from train.loop.boards import (
+from train.data.selfplay import (
+    POLICY_DTYPE,
     BoardSums,
-    figures_by_rules,
+    SeatSums,
+    SelfPlaySums,
+    first_boards,
+    plies_like,
+)
+from train.loop import programs
+from train.loop.iteration_row import figures_by_rules, selfplay_figures
+from train.loop.programs import IterationFigures
+from train.loop.stages import BOOTSTRAP, simulations_of
+from train.loop.tables import (
+    make_teacher,
     rule_set_of_boards,
     rules_of_board,
+    tables_of,
     variants_of,
 )
-from train.loop.iteration_row import selfplay_figures
-from train.loop.programs import IterationFigures
-from train.loop.stages import BOOTSTRAP, make_teacher, simulations_of
-from train.loop.tables import tables_of
 from train.runtime.devices import all_devices
 from wallgo_jax.game import actions
 from wallgo_jax.game.rules import PRESETS, Rules
@@ -50,7 +56,7 @@ def test_every_stage_makes_the_plies_that_the_replay_is_compiled_for():
         boards = jax.eval_shape(first_boards, variants)
         play = functools.partial(programs.play, tables.play, simulations)
         _, plies, _ = jax.eval_shape(play, weights, variants, boards, jax.random.key(0))
-        expected = programs.plies_like(tables.play, variants)
+        expected = plies_like(variants, config.selfplay, has_root_value=True)
         chex.assert_trees_all_equal_shapes_and_dtypes(plies, expected)
 
 

@@ -21,6 +21,7 @@ from tests.support.learner import device_losses, samples, tiny
 from tests.support.learner.commands import read_rows
 from tests.support.learner.loop import Loop
 from tests.support.refusals import refusal
+from train.loop.programs import is_one_call
 from train.runtime import cgroups
 from train.runtime import devices as devices_lib
 from train.runtime.devices import BY_BOARD, EVERYWHERE, ROWS_BY_BOARD, all_devices, set_gpu_flags
@@ -326,20 +327,21 @@ def test_a_function_is_traced_again_for_another_platform():
 
 
 @pytest.mark.slow
-def test_steps_in_one_program_learn_what_steps_alone_learn(monkeypatch):
+def test_steps_in_one_program_learn_what_steps_alone_learn():
     """On accelerators all steps of an iteration are one program."""
     config = tiny.config("--network.dtype", "float32", "--iterations", "3")
 
-    def rows() -> list[dict]:
+    def rows(*, in_one: bool) -> list[dict]:
         loop, found = Loop(config), []
+        assert is_one_call(loop.tables.learn.place) == in_one
         for iteration in range(config.iterations):
             row = loop.iterate(iteration)
             found.append({k: v for k, v in row.items() if isinstance(v, float) and "loss" in k})
         return found
 
-    alone = rows()
-    monkeypatch.setattr(jax, "default_backend", lambda: "tpu")
-    together = rows()
+    alone = rows(in_one=False)
+    with devices_lib.tracing_for("tpu"):
+        together = rows(in_one=True)
     assert alone[-1].keys() == together[-1].keys() >= {"loss", "policy_loss"}
     for one, other in zip(alone, together, strict=True):
         assert one == pytest.approx(other, rel=1e-3)

@@ -10,10 +10,8 @@ from tests.support.learner import tiny
 from tests.support.learner.commands import command, complaint
 from tests.support.learner.loop import Loop
 from train.config import read_config
-from train.loop import memory as memory_lib
-from train.loop import programs
-from train.loop.boards import variants_of
-from train.loop.tables import tables_of
+from train.loop import compiling, programs
+from train.loop.tables import tables_of, variants_of
 from train.runtime.errors import UsageError
 from train.runtime.memory import Memory, check_fits
 
@@ -42,7 +40,7 @@ def test_arrays_beyond_the_memory_are_refused_before_anything_is_traced(tmp_path
 def compile_for(monkeypatch, config, memory) -> None:
     """Compile a run whose devices have some memory, as a function of what is asked of it."""
     loop = Loop(config)
-    monkeypatch.setattr(memory_lib, "check_fits", memory)
+    monkeypatch.setattr(compiling, "check_fits", memory)
     loop.compile()
 
 
@@ -71,7 +69,7 @@ def test_the_arrays_that_are_counted_are_those_of_a_run(monkeypatch):
         for need in held:
             counted[need.name] = need.bytes * loop.devices.count
 
-    monkeypatch.setattr(memory_lib, "check_fits", count)
+    monkeypatch.setattr(compiling, "check_fits", count)
     loop.compile()
     state = loop.state
     assert counted["the boards of self-play"] == nbytes(state.boards)
@@ -91,16 +89,16 @@ def check_arrays(monkeypatch, config) -> None:
     def stop(*arguments, **options):
         raise TracedError
 
-    monkeypatch.setattr(memory_lib, "traces_of_run", stop)
+    monkeypatch.setattr(compiling, "traces_of_run", stop)
     tables, variants = tables_of(config), variants_of(config)
     like = programs.state_like(tables, variants)
-    memory_lib.compile_run(config, tables, like, variants, None, None, done=0)
+    compiling.compile_run(config, tables, like, variants, None, None, done=0)
 
 
 def test_arrays_of_a_config_for_gpus_fit_one(monkeypatch):
     """Three quarters of 80 GiB, as JAX takes by default, hold them with as much for programs; of
     the configs for GPUs this one has the largest."""
-    monkeypatch.setattr(memory_lib, "device_memory", lambda: Memory("each H100", 30 * GIB, 1))
+    monkeypatch.setattr(compiling, "device_memory", lambda: Memory("each H100", 30 * GIB, 1))
     with pytest.raises(TracedError):
         check_arrays(monkeypatch, read_config(ROOT / "configs" / "gpu.toml"))
 
@@ -109,7 +107,7 @@ def test_a_replay_on_the_host_is_no_need_of_the_device(monkeypatch):
     config = tiny.config("--replay.positions", "2e9")
     there = dataclasses.replace(config, replay=dataclasses.replace(config.replay, memory="host"))
     with monkeypatch.context() as patch, pytest.raises(TracedError):
-        patch.setattr(memory_lib, "host_memory", lambda: None)
+        patch.setattr(compiling, "host_memory", lambda: None)
         check_arrays(patch, there)
     with pytest.raises(UsageError, match=r"this host has .* lower replay\.positions"):
         check_arrays(monkeypatch, there)

@@ -1,4 +1,4 @@
-"""Compiles the functions of a run ahead, and refuses a run that does not fit into the memory.
+"""Compiles the functions of a run before its first iteration, if all of it fits into the memory.
 
 A function that has been compiled for shapes is not compiled again when it is called.
 """
@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
-from jax.sharding import SingleDeviceSharding
 from jax.stages import Traced
 
 from train.config import RunConfig
+from train.data.selfplay import plies_like
 from train.game import Variant, initial_state
 from train.loop import batches, programs
 from train.loop.programs import TrainState
@@ -33,7 +33,7 @@ from train.runtime.memory import (
 from wallgo_jax.formats.option_names import argument
 
 if TYPE_CHECKING:
-    from train.loop.recorded import RecordedGames
+    from train.loop.recorded import GamesToLearn
 
 SELFPLAY = "self-play"
 WRITING = "adding to the replay"
@@ -57,7 +57,7 @@ def compile_run(
     like: TrainState,
     variant: Any,
     opponent: Any,
-    games: "RecordedGames | None",
+    games: "GamesToLearn | None",
     *,
     done: int,
 ) -> float:
@@ -83,7 +83,7 @@ def compile_run(
     # What is far too large is refused at once.
     held, running = check_arrays(config, tables, like, variant, games)
     if games is not None:
-        traced = traces_of_fit(tables, like, games)
+        traced = {LEARNING: games.traces(tables.learn, like.learner, _keys_like(tables))}
     else:
         traced = traces_of_run(config, tables, like, variant, opponent, done=done)
     programs.iteration_keys(tables.learn, config.seed, done)
@@ -104,7 +104,7 @@ def check_arrays(
     tables: Tables,
     like: TrainState,
     variant: Any,
-    games: "RecordedGames | None" = None,
+    games: "GamesToLearn | None" = None,
 ) -> tuple[list[MemoryEstimate], list[MemoryEstimate]]:
     """Check the arrays of a run alone; nothing is compiled. The rest is as in `compile_run`.
 
@@ -133,22 +133,11 @@ def check_arrays(
 
 
 def _plies(tables: Tables, variant: Any) -> MemoryEstimate:
-    assert tables.play is not None
-    rows = tables.play.devices.sharding(ROWS_BY_BOARD)
-    size = tree_bytes(shapes_of(programs.plies_like(tables.play, variant), rows))
-    keys = ("selfplay.boards", "selfplay.plies")
-    return MemoryEstimate(PLIES, size, keys)
-
-
-def traces_of_fit(
-    tables: Tables, like: TrainState, games: "RecordedGames"
-) -> dict[str, list[Traced]]:
-    """The functions of learning recorded games, traced for their shapes."""
-    keys = shapes_of(_keys_like(tables), tables.learn.place.devices.sharding(EVERYWHERE))
-    weights, positions = like.learner.weights, games.positions
-    learning = programs.trace_learning(tables.learn, like.learner, positions, None, keys)
-    losses = programs.losses_of_recorded.trace(tables.learn, weights, positions, _FIRST)
-    return {LEARNING: [learning, losses]}
+    play = tables.play
+    assert play is not None
+    plies = plies_like(variant, play.selfplay, has_root_value=play.has_root_value)
+    size = tree_bytes(play.devices.like(plies, ROWS_BY_BOARD))
+    return MemoryEstimate(PLIES, size, ("selfplay.boards", "selfplay.plies"))
 
 
 def traces_of_run(
@@ -161,46 +150,39 @@ def traces_of_run(
     done: int,
 ) -> dict[str, list[Traced]]:
     """The functions that the iterations after the first `done` call, traced for their shapes."""
-    assert tables.play is not None
-    place = tables.learn.place
-    everywhere = place.devices.sharding(EVERYWHERE)
-    by_board = place.devices.sharding(BY_BOARD)
-    rows: Any = place.devices.sharding(ROWS_BY_BOARD)
-    if place.host is not None:
-        rows = SingleDeviceSharding(place.host)
-    plies = shapes_of(programs.plies_like(tables.play, variant), rows)
-    boards = shapes_of(variant, by_board)
-    keys = shapes_of(_keys_like(tables), everywhere)
-    key = shapes_of(jax.eval_shape(jax.random.key, 0), everywhere)
-    variables = variables_of(config, like.learner.weights, 0, opponent)
+    play, place = tables.play, tables.learn.place
+    assert play is not None
+    plies = plies_like(variant, play.selfplay, has_root_value=play.has_root_value)
+    plies = shapes_of(plies, place.shardings(ROWS_BY_BOARD))
+    boards = place.devices.like(variant, BY_BOARD)
+    key = place.devices.like(jax.eval_shape(jax.random.key, 0), EVERYWHERE)
+    keys = _keys_like(tables)
+    weights, source = like.learner.weights, like.replay_state
+    variables = variables_of(config, weights, 0, opponent)
     budgets = (simulations_of(config, number) for number in range(done, config.iterations))
-    is_at_host = place.host is not None
     traced = {
         SELFPLAY: [
-            programs.play.trace(tables.play, budget, variables, boards, like.boards, key)
+            programs.play.trace(play, budget, variables, boards, like.boards, key)
             for budget in dict.fromkeys(budgets)
-        ],
-        AT_HOST if is_at_host else WRITING: [
-            programs.write_rows.trace(place, like.replay_state, plies)
-        ],
+        ]
     }
-    source: Any = like.replay_state
-    if place.host is not None:
-        at_host = SingleDeviceSharding(place.host)
-        drawn_by = shapes_of(variant, at_host), shapes_of(_keys_like(tables), at_host)
-        drawing = batches.draw_batch.trace(tables.learn, source, *drawn_by, _FIRST)
-        traced[AT_HOST].append(drawing)
+    writing = programs.write_rows.trace(place, source, plies)
+    if place.host is None:
+        traced[WRITING] = [writing]
+    else:
+        at_host = place.shardings(EVERYWHERE)
+        drawn_by = shapes_of(variant, at_host), shapes_of(keys, at_host)
+        draw = batches.draw_batch
+        traced[AT_HOST] = [writing, draw.trace(tables.learn, source, *drawn_by, _FIRST)]
         if config.learner.validation_every:
             held_out = batches.draw_held_out.trace(tables.learn, source, *drawn_by)
             traced[AT_HOST].append(held_out)
-        batch = jax.eval_shape(batches.draw_batch, tables.learn, source, *drawn_by, _FIRST)
-        source = shapes_of(batch, by_board)
-    learning = programs.trace_learning(tables.learn, like.learner, source, boards, keys)
-    traced[LEARNING] = [learning]
+        batch = jax.eval_shape(draw, tables.learn, source, *drawn_by, _FIRST)
+        source = place.devices.like(batch, BY_BOARD)
+    traced[LEARNING] = [programs.trace_learning(tables.learn, like.learner, source, boards, keys)]
     if config.learner.validation_every:
-        weights = like.learner.weights
-        losses = programs.held_out_losses
-        traced[LEARNING].append(losses.trace(tables.learn, weights, source, boards, keys))
+        losses = programs.held_out_losses.trace(tables.learn, weights, source, boards, keys)
+        traced[LEARNING].append(losses)
     return traced
 
 
@@ -219,8 +201,10 @@ def _compiled_bytes(traced: Traced) -> int:
 
 
 def _keys_like(tables: Tables) -> Any:
-    steps = tables.learn.learner.steps
-    return jax.eval_shape(lambda: jax.random.split(jax.random.key(0), steps))
+    """Shapes of the keys [S] of an iteration's steps, and where they lie."""
+    steps, devices = tables.learn.learner.steps, tables.learn.place.devices
+    keys = jax.eval_shape(lambda: jax.random.split(jax.random.key(0), steps))
+    return devices.like(keys, EVERYWHERE)
 
 
 def _saving(like: TrainState) -> list[MemoryEstimate]:
