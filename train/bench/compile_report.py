@@ -25,7 +25,7 @@ from jax.stages import Traced
 from rich.console import Group
 from rich.text import Text
 
-from train.bench import arithmetic, hlo
+from train.bench import hlo
 from train.bench.hlo import Loop
 from train.bench.search import NETWORK, UNIFORM, make_searcher
 from train.bench.timing import compile_traced
@@ -187,7 +187,6 @@ def compile_for(
     names: Sequence[str],
     *,
     simulations: int,
-    plies_a_game: float,
     on_progress: Callable[[str], None] = lambda text: None,
 ) -> dict[str, Any]:
     """Compile programs of a run for a target.
@@ -195,13 +194,10 @@ def compile_for(
     Args:
       names: of PROGRAMS.
       simulations: of the programs `tree` and `search`.
-      plies_a_game: mean length of a game, for the hours of a million.
       on_progress: gets a line before each program.
 
     Returns:
-      By name under `programs` a `program_record`, under `failed` why one does not compile; under
-      `million_games` the prediction of `arithmetic`, None without the main loops of self-play and
-      learner.
+      By name under `programs` a `program_record`, under `failed` why one does not compile.
 
     Raises:
       UsageError: as `make_traces`.
@@ -215,17 +211,12 @@ def compile_for(
                 programs[name] = _compile(name, traces[name](), target)
             except jax.errors.JaxRuntimeError as error:
                 failed[name] = " ".join(str(error).split())[:500]
-    loops = [programs.get(name, {}) for name in ("selfplay", "learn")]
-    device, games = target.name.partition(":")[0], None
-    if all("turn_ms" in figures for figures in loops):
-        games = arithmetic.million_games(config, device, *loops, plies_a_game=plies_a_game)
     return {
         "target": target.name,
         "jax": jax.__version__,
         "config": config_to_dict(config),
         "programs": programs,
         "failed": failed,
-        "million_games": games,
     }
 
 
@@ -306,7 +297,7 @@ def _reads(loop: Loop) -> float:
 
 
 def tables(report: dict[str, Any]) -> Group:
-    """A report for the console: a row a program, the hours, then the loops of each."""
+    """A report for the console: a row a program, then the loops of each."""
     title = f"{report['config']['name']} compiled for {report['target']}"
     heads = ("", "compile s", "MB", "of memory", "padding", "ms", "a turn: ms", "kernels", "sorts")
     turn = ("turn_kernels", "turn_sorts", "turn_reads")
@@ -317,8 +308,6 @@ def tables(report: dict[str, Any]) -> Group:
         cells += [_shown(figures.get(key), "#.3g") for key in ("ms", "turn_ms")]
         rows.append([*cells, *(_shown(figures.get(key), ",.0f") for key in turn)])
     lines = [f"{name} does not compile: {reason}" for name, reason in report["failed"].items()]
-    if games := report["million_games"]:
-        lines += arithmetic.lines(games)
     loops = (_loop_table(name, x["loops"]) for name, x in report["programs"].items())
     return Group(Table(title, (*heads, "host reads"), rows), *map(Text, lines), *loops)
 

@@ -8,15 +8,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import Field
-
 from train.api.arguments import arg
 from train.api.signatures import names_in, only, without
 from train.cli import options
 from train.cli.options import ConfigFile
 from train.config import RunConfig, read_config
 from train.runtime.errors import UsageError
-from train.runtime.fields import AtLeastOne, Count, Positive, Real
+from train.runtime.fields import AtLeastOne, Count, Positive
 from train.runtime.interrupts import EXIT_INTERRUPTED
 from train.runtime.showing import sparing
 
@@ -42,8 +40,7 @@ class Bench:
     """Parts to measure: env, search, selfplay, learn; table1, the networks of the ResTNet paper's
     Table 1; or strength alone: train, and tell the minutes until the player passes 50 % and 90 %
     against heuristic-search:wjx@64; or engine alone: how fast sessions are answered; or compile
-    alone: what the compiler of a TPU or GPU that is not here makes of the run's programs, and the
-    hours of a million games that follow from it."""
+    alone: what the compiler of a TPU or GPU that is not here makes of the run's programs."""
     batch: Annotated[str, arg(hint=""), _TIMED] = ""
     """Numbers of boards in parallel; without it 256 and 1024 on a CPU, on an accelerator 1024 to
     262144 for the game and 512 to 16384 for all else, as far as its memory goes."""
@@ -77,8 +74,6 @@ class Bench:
     """Engine: who answers, with the simulations of an answer."""
     sessions: Annotated[str, _OF_ENGINE] = "1,16,256"
     """Engine: numbers of sessions that ask at the same time."""
-    plies_a_game: Annotated[Real, Field(ge=1), _OF_COMPILE] = 50.0
-    """Compile: mean length of a game, in plies."""
     target: Annotated[str, arg("DEVICE", ""), _OF_COMPILE] = ""
     """Compile: h100, h200, or a TPU with its chips, such as v5e:1x1, v6e:1x1, v5p:2x2x1."""
     programs: Annotated[str, arg("PROGRAMS"), _OF_COMPILE] = (
@@ -205,7 +200,6 @@ class Bench:
                 config,
                 names,
                 simulations=self.simulations,
-                plies_a_game=self.plies_a_game,
                 on_progress=status.update,
             )
         console.print(compile_report.tables(compiled), highlight=False)

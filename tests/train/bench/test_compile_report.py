@@ -16,7 +16,7 @@ from rich.console import Console
 
 from tests.support.compiling import ROOT
 from tests.support.learner import tiny
-from train.bench import arithmetic, compile_report, hlo
+from train.bench import compile_report, hlo
 from train.bench.compile_report import Target, absent_devices
 from train.cli.bench import Bench
 from train.runtime.devices import all_devices, tracing_for
@@ -92,7 +92,7 @@ def compiled():
     """The network and the search of a tiny run, compiled for a device that is there."""
     target = Target("here", "cpu", 1e9, 1e9, all_devices(1))
     names = ("network", "search")
-    return compile_report.compile_for(target, tiny.config(), names, simulations=3, plies_a_game=8)
+    return compile_report.compile_for(target, tiny.config(), names, simulations=3)
 
 
 def test_figures_of_a_program_and_of_its_main_loop(compiled):
@@ -113,19 +113,10 @@ def test_the_host_reads_a_loop_once_more_than_it_turns():
     assert found["turn_reads"] == pytest.approx(1 + 2 * (2.2 + 1))
 
 
-def test_hours_are_told_from_the_loops_of_self_play_and_learner(compiled):
-    """A CPU's compiler estimates no cycles: the indices of gathers are all of the time."""
-    assert compiled["million_games"] is None
-    search = compiled["programs"]["search"]
-    games = arithmetic.million_games(tiny.config(), "cpu", search, search, plies_a_game=8)
-    assert games is not None
-    # Six million simulations of four boards, half a million steps.
-    turn = search["turn_ms"]
-    assert games.hours == pytest.approx((0.0, 6.5e6 * turn / 3.6e6)) and turn > 0
+def test_a_report_has_a_row_a_program_and_a_row_a_loop(compiled):
     console = Console(width=200, record=True, file=io.StringIO())
-    console.print(compile_report.tables(compiled | {"million_games": games}))
+    console.print(compile_report.tables(compiled))
     text = console.export_text()
-    assert f"0 to {games.hours[1]:.3g} hours" in text
     assert "tiny compiled for here" in text and "train/search/" in text
 
 
@@ -136,9 +127,7 @@ def test_a_program_that_does_not_compile_is_part_of_the_report(monkeypatch):
 
     monkeypatch.setattr(compile_report, "make_traces", lambda *_, **__: {"env": Failing})
     target = Target("here", "cpu", 1e9, 1e9, all_devices(1))
-    found = compile_report.compile_for(
-        target, tiny.config(), ("env",), simulations=1, plies_a_game=8
-    )
+    found = compile_report.compile_for(target, tiny.config(), ("env",), simulations=1)
     assert found["failed"] == {"env": "RESOURCE_EXHAUSTED: too large"}
 
 
