@@ -45,7 +45,6 @@ from train.loop.tables import tables_of, variants_of
 from train.metrics.rows import Row
 from train.network import (
     Network,
-    Output,
     Part,
     Variables,
     cast_weights,
@@ -245,19 +244,6 @@ def _stirred(variables: Variables) -> Variables:
         x + 0.05 * jax.random.normal(key, x.shape) for x, key in zip(leaves, keys, strict=True)
     ]
     return variables._replace(params=jax.tree.unflatten(tree, moved))
-
-
-def forward_operations(config: RunConfig) -> int:
-    """Operations of one evaluation of a board, with the heads that a search reads."""
-    idle = set(Output._fields) - {"policy", "value"}
-    return 2 * sum(part.multiply_adds for part in census_of(config) if part.name not in idle)
-
-
-def step_operations(config: RunConfig) -> int:
-    """Operations of one sample of a learner's step: forward with all heads, and twice as much
-    backward, except for the stem, whose planes need no gradient."""
-    parts = census_of(config)
-    return 2 * (3 * sum(part.multiply_adds for part in parts) - parts[0].multiply_adds)
 
 
 def census_of(config: RunConfig) -> tuple[Part, ...]:

@@ -225,14 +225,12 @@ def test_plies_that_were_not_played_are_refused():
         bench.run(2)
 
 
-def test_operations_are_those_of_the_layers():
+def test_multiply_adds_are_those_of_the_layers():
     """Counts by hand for 9 cells and a width of 8: convolutions of 9 taps, heads per cell and on
-    pooled features. The search does not read ownership; a step costs three times all layers, but
-    for the stem, whose planes need no gradient."""
+    pooled features."""
     config = tiny.config()
     planes = len(planes_lib.channels("B", 2))
     stem, block = 81 * planes * 8, 2 * 81 * 8 * 8
     policy, value, ownership = 9 * 8 * 53 + 16 * 53, 16 * 8 + 8, 9 * 8 * 3 + 16 * 3
-    assert trainer.forward_operations(config) == 2 * (stem + block + policy + value)
-    every = stem + block + policy + value + ownership
-    assert trainer.step_operations(config) == 2 * (3 * every - stem)
+    counted = [part.multiply_adds for part in trainer.census_of(config)]
+    assert sorted(counted) == sorted([stem, block, policy, value, ownership])
