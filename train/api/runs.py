@@ -3,7 +3,7 @@
 import io
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, Unpack
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Unpack
 
 import jax
 import jax.numpy as jnp
@@ -42,6 +42,11 @@ from train.runtime.host import fetch
 from train.runtime.interrupts import interrupts
 from train.runtime.showing import sparing
 from wallgo_jax.view.game_replay import Game, replay_actions
+
+if TYPE_CHECKING:
+    import pandas
+    from matplotlib.figure import Figure
+
 
 RUNS = "runs"
 
@@ -273,11 +278,11 @@ class Run:
             finally:
                 self._release()
 
-    def to_dataframe(self) -> Any:
+    def to_dataframe(self) -> "pandas.DataFrame":
         """`rows` as a table of pandas."""
         return to_dataframe(self.rows)
 
-    def figure(self, axis: Axis = "iteration") -> Any:
+    def figure(self, axis: Axis = "iteration") -> "Figure":
         """The curves as a figure of matplotlib, over `iteration`, `hours` or `positions`."""
         return metrics_figure({self.config.name: self.rows}, axis=axis)
 

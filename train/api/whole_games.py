@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import jax
 import numpy as np
@@ -26,6 +26,10 @@ from wallgo_jax.formats import records
 from wallgo_jax.formats.records import Record
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.view.game_replay import Game, replay_actions
+
+if TYPE_CHECKING:
+    import pandas
+
 
 MAX_GAMES = 2**16
 _PLIES = 8  # between two looks at whether all games are over
@@ -97,7 +101,7 @@ class SelfPlay:
         with writing(Path(path)):
             records.write(Path(path), self.records())
 
-    def to_dataframe(self) -> Any:
+    def to_dataframe(self) -> "pandas.DataFrame":
         """A table of pandas with a line for each game."""
         return to_dataframe(
             [

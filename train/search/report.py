@@ -7,7 +7,7 @@ import dataclasses
 import functools
 import html
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -33,6 +33,10 @@ from train.search.sequential_halving import expected_values
 from train.search.tree import NO_CHILD, ROOT, Choice, Play, Root, Tree, init_tree, root_view
 from wallgo_jax.notation import CANONICAL_SIDES, format_action
 from wallgo_jax.view.snapshot import NOBODY, take_snapshot
+
+if TYPE_CHECKING:
+    import pandas
+
 
 LINES, MOST_LINES, LINE_PLIES = 6, 24, 8
 """K where nothing else is asked for, K for all that a search has visited, D."""
@@ -141,7 +145,7 @@ class SearchReport:
         slot = self.prior.argmax(axis=-1)[..., None]
         return np.take_along_axis(self.actions, slot, axis=-1)[..., 0]
 
-    def chance(self, value: Any, *, is_searched: bool = True) -> np.ndarray:
+    def chance(self, value: Numbers | float, *, is_searched: bool = True) -> np.ndarray:
         """Win chances of values, in their shape, each of the side whose value it is."""
         players = self.values.shape[-1]
         return self.calibration.chance(value, players=players, is_searched=is_searched)
@@ -212,7 +216,7 @@ class SearchReport:
             for slot in order
         ]
 
-    def to_dataframe(self) -> Any:
+    def to_dataframe(self) -> "pandas.DataFrame":
         """`rows` as a table of pandas."""
         return to_dataframe(self.rows())
 
