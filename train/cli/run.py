@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from train.config import Key
 
 _RUNS = Path("runs")
+_AUTO = Path("auto")
 _MAX_WIDTH = 110
 _RunConfigFile = Annotated[ConfigFile, without("resume")]
 _RunDirectory = Annotated[Path | None, arg("RUN", "")]
@@ -43,28 +44,38 @@ class Run:
     (--resume) may change iterations, deterministic and keys of evaluation, checkpoint, heuristics,
     tracking."""
 
-    config: _RunConfigFile = None
+    config: ConfigFile = None
     """TOML file of the run; without one, the quickstart."""
-    resume: _RunDirectory = None
-    """Go on with the run in this directory, with the config that it holds."""
-    runs: _Runs = _RUNS
+    resume: Annotated[Path | None, arg("RUN|auto", "")] = None
+    """Go on with the run in this directory, with the config that it holds; `auto` goes on with the
+    run of this config's name if it has begun, and else begins it, so that a job that is submitted
+    again is the same line."""
+    runs: Annotated[Path, arg("FOLDER")] = _RUNS
     """Directory of all runs."""
     distributed: Flag = False
     """Join the other processes of a cluster, found by its launch variables."""
 
     def run(self, overrides: Sequence[str]) -> int:
         """Returns the exit code."""
-        config, runs = _config_and_runs(self, overrides)
         from train.loop import run_directory, training
         from train.runtime.devices import initialize_distributed
 
+        if self.resume == _AUTO:
+            config, runs = read_config(self.config, overrides), self.runs
+            is_resumed = (runs / config.name / CONFIG_FILE).is_file()
+        else:
+            for option, is_given in (("CONFIG", self.config), ("--runs", self.runs != _RUNS)):
+                if self.resume is not None and is_given:
+                    raise UsageError(f"run: {option} has no effect with --resume; leave it out")
+            config, runs = _config_and_runs(self, overrides)
+            is_resumed = self.resume is not None
         directory = runs / config.name
-        if self.resume is not None and run_directory.is_fit(directory):
+        if is_resumed and run_directory.is_fit(directory):
             command = run_directory.resume_command(directory)
             raise UsageError(f"{directory}: learns recorded games; to go on with it: {command}")
         if self.distributed:
             initialize_distributed()
-        finished = training.train(config, runs, resume=self.resume is not None)
+        finished = training.train(config, runs, resume=is_resumed)
         return 0 if finished else EXIT_INTERRUPTED
 
 

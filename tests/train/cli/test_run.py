@@ -10,7 +10,7 @@ from unittest.mock import Mock, call
 import pytest
 
 from tests.support.learner import tiny
-from tests.support.learner.commands import CONFIG, command, read_rows, read_scalars
+from tests.support.learner.commands import CONFIG, command, complaint, read_rows, read_scalars
 from tests.support.reference.referee import Game
 from train.arena.figures import wilson_interval
 from train.cli.command_line import _read_command
@@ -187,6 +187,22 @@ def test_resume_goes_on_without_gaps(copy):
     assert set(read_scalars(directory)["selfplay/games"]) == set(range(1, 7))
     assert json.loads((directory / "evaluation.json").read_text())["iterations"] == 6
     assert (directory / "resume" / "6").is_dir()
+
+
+def test_a_job_that_is_submitted_again_is_the_same_line(copy, tmp_path, monkeypatch):
+    """It begins where there is no run, and goes on where there is one."""
+    asked = []
+
+    def train_run(config, runs, *, resume):
+        asked.append((runs / config.name, resume))
+        return True
+
+    monkeypatch.setattr(training, "train", train_run)
+    for runs, is_there in ((tmp_path / "new", False), (copy, True)):
+        words = ["run", tiny.PATH, "--runs", runs, "--resume", "auto"]
+        assert command(*words).code == 0
+        assert asked[-1] == (runs / CONFIG.name, is_there)
+    assert "--resume" in complaint(command("run", tiny.PATH, "--resume", copy / CONFIG.name))
 
 
 def test_resume_keeps_what_was_changed_and_may_change_matches(copy, monkeypatch):
