@@ -187,10 +187,10 @@ def test_values_of_the_start_are_proven_by_the_slow_referee(rules, value):
 
 
 def test_placements_agree_between_tables_and_search():
-    search = AlphaBeta(ONE)
+    searched = exact_player._placements_of(AlphaBeta(ONE))
     values = make_placement_values(ONE)
-    assert values(()) == exact_player._placement_values(search, (NOT_PLACED, NOT_PLACED), 0)
-    assert values((4,)) == exact_player._placement_values(search, (4, NOT_PLACED), 1)
+    for placed in ((), (4,)):
+        assert values(placed) == searched.values(searched.sets(placed))
 
 
 @pytest.mark.slow
