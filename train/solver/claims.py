@@ -95,15 +95,33 @@ def node_of(graph: Graph, contest: Contest, claimant: int, geometry: Geometry) -
     before = graph.used[_NODES]
     node = new_place(graph, contest)
     if graph.used[_NODES] > before:
-        low, high = bounds(contest, geometry)
-        expected = expected_score(contest, geometry) if low < high else low
-        if claimant:
-            low, high, expected = -high, -low, -expected
+        low, high = claimed_bounds(contest, claimant, geometry)
+        expected = low
+        if low < high:
+            expected = claimed_score(contest, claimant, geometry)
         graph.low[node], graph.high[node] = low, high
         graph.expected[node] = min(max(expected, low), high)
         graph.target[node] = NEVER
         graph.start[node] = graph.parent[node] = -1
     return node
+
+
+def claimed_bounds(contest: Contest, claimant: int, geometry: Geometry) -> tuple[int, int]:
+    """Scores that the claimant surely reaches, and that it surely does not exceed."""
+    low, high = bounds(contest, geometry)
+    return (-high, -low) if claimant else (low, high)
+
+
+def claimed_score(contest: Contest, claimant: int, geometry: Geometry) -> int:
+    """A guess of the claimant's score."""
+    expected = expected_score(contest, geometry)
+    return -expected if claimant else expected
+
+
+def first_numbers(expected: int, target: int) -> tuple[int, int]:
+    """Proof and disproof number of a contest that nothing decides yet, by its lag."""
+    lag = target - expected
+    return 1 + max(0, lag), 1 + max(0, -lag)
 
 
 def children(contest: Contest, claimant: int, geometry: Geometry) -> list[Contest]:
@@ -144,8 +162,7 @@ def set_target(graph: Graph, node: int, target: int) -> None:
     elif graph.high[node] < target:
         graph.proof[node], graph.disproof[node] = NEVER, 0
     elif graph.target[node] != target:
-        lag = target - graph.expected[node]
-        graph.proof[node], graph.disproof[node] = 1 + max(0, lag), 1 + max(0, -lag)
+        graph.proof[node], graph.disproof[node] = first_numbers(graph.expected[node], target)
     graph.target[node] = target
 
 

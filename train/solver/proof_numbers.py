@@ -17,8 +17,8 @@ import numpy as np
 
 from train.solver import compiled
 from train.solver.boards import check_solvable, openings_of
-from train.solver.claims import children
-from train.solver.contest import Contest, Geometry, bounds, expected_score, geometry_of, popcount
+from train.solver.claims import children, claimed_bounds, claimed_score, first_numbers
+from train.solver.contest import Contest, Geometry, geometry_of, popcount
 from train.solver.late import check_provable
 from train.solver.symmetry import Turns, canonical, make_turns
 from wallgo_jax.game.rules import Rules
@@ -97,6 +97,9 @@ class Claim:
         A claim that is refuted may still hold where players have several stones, see
         `train.solver.claims`; a proof of the other side's claim tells.
         """
+        low, high = _bounds(self._claim, contest)
+        if not low < self._claim.target <= high:
+            return low >= self._claim.target
         self._claim.counts[1] = self._claim.counts[0] + nodes
         first, second = _key(self._claim, contest)
         key = int(first), int(second)
@@ -177,7 +180,8 @@ _search = _make_search(lambda function: function)
 @functools.cache
 def _compiled_search() -> Callable[..., tuple[int, int]]:
     """The search compiled by numba; takes some seconds."""
-    helpers = (_place, _look_up, _store, _first_numbers, _key, _plies, _expand, _choose)
+    helpers = (_place, _look_up, _store, _first_numbers, _key, _has_walls, _bounds)
+    helpers += (_plies, _expand, _choose)
     return compiled.compile_recursive(_make_search, helpers)
 
 
@@ -207,11 +211,7 @@ def _expand(
     after, keys = plies[:0], [(0, 0) for _ in plies[:0]]
     efforts, others = [0 for _ in plies[:0]], [0 for _ in plies[:0]]
     for ply in plies:
-        low, high = -NEVER, NEVER
-        if ply.down != claim.down or ply.right != claim.right:
-            low, high = bounds(ply, claim.geometry)
-        if claim.claimant:
-            low, high = -high, -low
+        low, high = _bounds(claim, ply)
         if low >= claim.target if is_own else high < claim.target:
             return [ply], [(0, 0)], [0], [NEVER]
         if low < claim.target <= high:
@@ -228,11 +228,21 @@ def _expand(
     return after, keys, efforts, others
 
 
+def _has_walls(claim: _Claim, contest: Contest) -> bool:
+    return contest.down != claim.down or contest.right != claim.right
+
+
+def _bounds(claim: _Claim, contest: Contest) -> tuple[int, int]:
+    """The `claimed_bounds` of a position; without walls any score is possible."""
+    if _has_walls(claim, contest):
+        return claimed_bounds(contest, claim.claimant, claim.geometry)
+    return -NEVER, NEVER
+
+
 def _plies(claim: _Claim, contest: Contest) -> list[Contest]:
     """The positions after each ply: a placement while no wall stands and stones are left."""
     stones, first, second = contest.first | contest.second, contest.first, contest.second
-    has_walls = contest.down != claim.down or contest.right != claim.right
-    if has_walls or popcount(stones) + 1 >= len(claim.order):
+    if _has_walls(claim, contest) or popcount(stones) + 1 >= len(claim.order):
         return children(contest, claim.claimant, claim.geometry)
     plies, mover = [contest], claim.order[popcount(stones) + 1]
     for cell in range(claim.turns.cells):
@@ -251,9 +261,8 @@ def _first_numbers(claim: _Claim, contest: Contest, key: tuple[int, int]) -> tup
         return numbers >> 28, numbers & NEVER
     if not contest.first or not contest.second:
         return 1, 1
-    expected = expected_score(contest, claim.geometry)
-    lag = claim.target + (expected if claim.claimant else -expected)
-    return 1 + max(0, lag), 1 + max(0, -lag)
+    expected = claimed_score(contest, claim.claimant, claim.geometry)
+    return first_numbers(expected, claim.target)
 
 
 def _key(claim: _Claim, contest: Contest) -> tuple[int, int]:

@@ -126,6 +126,14 @@ def test_claim_goes_on_from_a_file(tmp_path):
     assert sum(again.decided().values()) and min(again.decided()) == 0
 
 
+def test_a_position_that_its_bounds_decide_needs_no_search():
+    """The game goes on, but each side surely draws."""
+    contest = Contest(10, 218, 0b000_110_000, 0b100_001_000, 0, 0, 0, 0, 0, 1)
+    for target, holds in ((DRAW, True), (WIN, False)):
+        claim = Claim(TWO, 0, target, entries=1 << 10, is_compiled=False)
+        assert claim.decide(contest, 1) is holds
+
+
 def test_claims_are_of_boards_whose_keys_fit():
     for rules in (Rules(size=5, stones=2, order=(0, 1) * 2), Rules(size=6, stones=1, order=(0, 1))):
         with pytest.raises(UsageError, match="5x5 with at most 1"):
