@@ -46,7 +46,6 @@ class _Solver(NamedTuple):
 
     geometry: Geometry
     needs_room: bool  # whether a stone must walk
-    base: int  # above the number of a set of stones in a key
     turns: Turns
     known: Any  # int -> int, the bounds of positions by `_key`
     nodes: Any  # int[2], the nodes of the last call, and the most that it may have
@@ -75,9 +74,8 @@ class AlphaBeta:
         self._make_known: Callable[[], Any] = compiled.make_dict if is_compiled else dict
         turns = make_turns(rules.size, is_compiled=is_compiled)
         nodes = (np.array if is_compiled else list)([0, node_limit])
-        base = 2 * turns.cells**rules.stones
         self._solver = _Solver(
-            geometry_of(rules), rules.stay_needs_room, base, turns, self._make_known(), nodes
+            geometry_of(rules), rules.stay_needs_room, turns, self._make_known(), nodes
         )
 
     @property
@@ -273,5 +271,6 @@ def _unpack(play: int, cells: int) -> tuple[int, int, int]:
 
 def _key(solver: _Solver, down: int, right: int, own: int, other: int) -> int:
     """One number for a board and its symmetries."""
-    walls, first, second = canonical(solver.turns, down, right, own, other)
-    return (walls * solver.base + first) * solver.base + second
+    down, right, own, other = canonical(solver.turns, down, right, own, other)
+    cells = solver.turns.cells
+    return ((down << cells | right) << cells | own) << cells | other
