@@ -40,6 +40,7 @@ from train.solver.contest import (
     popcount,
     turns,
 )
+from train.solver.placements import placed_sets
 from train.solver.symmetry import Turns, canonical, make_turns
 from wallgo_jax.board.geometry import NUM_SYMMETRIES
 from wallgo_jax.game.rules import Rules
@@ -173,12 +174,8 @@ class Claim:
 
     def start(self, placed: tuple[int, ...] = ()) -> Contest:
         """The position after some placements, by their cells."""
-        sets, order = [0, 0], self._claim.order
-        fixed = [row * self.rules.size + column for row, column, _ in self.rules.start]
-        for player, cell in zip(order, (*fixed, *placed), strict=False):
-            sets[player] |= 1 << cell
-        mover = int(order[len(fixed) + len(placed)])
-        first, second = sets
+        first, second = placed_sets(self.rules, placed)
+        mover = int(self._claim.order[len(self.rules.start) + len(placed)])
         return Contest(self._claim.down, self._claim.right, first, second, 0, 0, 0, 0, 0, mover)
 
 

@@ -18,7 +18,7 @@ from train.solver.boards import (
     check_solvable,
     openings_of,
 )
-from train.solver.placements import Placements
+from train.solver.placements import Placements, placed_sets
 from train.solver.tablebase import SIZE, Tables, make_tables, optimal_slots
 from wallgo_jax.board import bitboard
 from wallgo_jax.game import actions, chance
@@ -58,7 +58,7 @@ def make_placement_values(
         placements = Placements(rules, lambda sets: int(setup[sets]))
     else:
         placements = _placements_of(AlphaBeta(rules, node_limit=node_limit))
-    return lambda placed: placements.values(placements.sets(placed))
+    return lambda placed: placements.values(placed_sets(rules, placed))
 
 
 def make_exact_act(rules: Rules) -> tuple[Any, Callable[..., jax.Array]]:

@@ -8,6 +8,16 @@ Sets = tuple[int, int]
 """Both players' stones as bits."""
 
 
+def placed_sets(rules: Rules, placed: Sequence[int] = ()) -> Sets:
+    """Both players' stones after some placements, by their cells."""
+    sets = [0, 0]
+    for row, column, player in rules.start:
+        sets[player] |= 1 << row * rules.size + column
+    for player, cell in zip(rules.order, placed, strict=False):
+        sets[player] |= 1 << cell
+    return sets[0], sets[1]
+
+
 class Placements:
     """Solves the placements of a small board; the value of two sets of stones is asked for once.
 
@@ -22,15 +32,6 @@ class Placements:
     def __init__(self, rules: Rules, value_of: Callable[[Sets], int]) -> None:
         self.known: dict[Sets, int] = {}
         self._rules, self._value_of = rules, value_of
-
-    def sets(self, placed: Sequence[int] = ()) -> Sets:
-        """Both sets after some placements, by their cells."""
-        rules, sets = self._rules, [0, 0]
-        for row, column, player in rules.start:
-            sets[player] |= 1 << row * rules.size + column
-        for player, cell in zip(rules.order, placed, strict=False):
-            sets[player] |= 1 << cell
-        return sets[0], sets[1]
 
     def values(self, sets: Sets) -> dict[int, int]:
         """The value of a placement on each free cell, by its cell, for the player who makes it."""

@@ -25,7 +25,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from train.solver.boards import LOSS, WIN, Board, opening, openings_of, plays
-from train.solver.placements import Placements
+from train.solver.placements import Placements, placed_sets
 from wallgo_jax.board import bitboard
 from wallgo_jax.board.geometry import DOWN, HORIZONTAL, PLAYS_PER_STONE, RIGHT, VERTICAL
 from wallgo_jax.game import actions, referee
@@ -252,7 +252,7 @@ def _solve_setup(rules: Rules, start: _Evaluated) -> np.ndarray:
     values = np.where(start.can_move[:, 0], start.value[:, 0], waits)
     numbers = _make_pair_numbers(rules.stones)
     placements = Placements(rules, lambda sets: int(values[numbers[sets]]))
-    placements.value(placements.sets())
+    placements.value(placed_sets(rules))
     setup = np.full((STONE_SETS, STONE_SETS), _UNKNOWN, np.int8)
     for sets, value in placements.known.items():
         setup[sets] = value

@@ -30,6 +30,7 @@ from train.solver import compiled, exact_player
 from train.solver.alphabeta import AlphaBeta
 from train.solver.boards import BY_TABLES, board_of, check_solvable
 from train.solver.exact_player import best_slots, make_placement_values, tables_of
+from train.solver.placements import placed_sets
 from train.solver.positions import reachable_levels, sample_positions
 from train.solver.tablebase import make_tables
 from wallgo_jax.game import referee
@@ -190,7 +191,7 @@ def test_placements_agree_between_tables_and_search():
     searched = exact_player._placements_of(AlphaBeta(ONE))
     values = make_placement_values(ONE)
     for placed in ((), (4,)):
-        assert values(placed) == searched.values(searched.sets(placed))
+        assert values(placed) == searched.values(placed_sets(ONE, placed))
 
 
 @pytest.mark.slow
