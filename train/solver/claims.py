@@ -384,10 +384,8 @@ def _look_up(table: Any, key: Key) -> int:
     """The place of a key's entry, or -1."""
     first = _place(table, key)
     for place in range(first, first + _BUCKET * _FIELDS, _FIELDS):
-        is_same = True
-        for index in range(_KEY):
-            is_same &= table[place + index] == key[index]
-        if is_same:
+        is_start = table[place] == key[0] and table[place + 1] == key[1]
+        if is_start and table[place + 2] == key[2] and table[place + 3] == key[3]:
             return place
     return -1
 
