@@ -12,7 +12,7 @@ from typing import Any
 from train.solver import contest, symmetry
 
 MAX_SIZE = 7
-_OWN = ("popcount", "geometry_of", "make_turns")
+_OWN = ("popcount", "settled_turns", "geometry_of", "make_turns")
 """Functions that numba does not compile as they stand."""
 
 
@@ -58,5 +58,12 @@ def _register() -> Any:
             return (cells * 0x0101010101010101) >> 56
 
         return count
+
+    @extending.overload(contest.settled_turns)
+    def settled_turns(down, right, stones, size):  # pyright: ignore[reportUnusedFunction]
+        def find(down, right, stones, size):
+            return contest.sure_turns(down, right, stones, size)
+
+        return find
 
     return numba
