@@ -26,7 +26,8 @@ from train.runtime.errors import UsageError
 from train.runtime.host import fetch
 from train.runtime.results import Result
 from train.solver.boards import board_of
-from train.solver.late import Refusal, check_provable, prove
+from train.solver.claims import check_provable
+from train.solver.late import Refusal, prove
 from wallgo_jax.formats.option_names import argument
 from wallgo_jax.formats.records import Record
 from wallgo_jax.game.rules import Rules

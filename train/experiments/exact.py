@@ -23,14 +23,14 @@ from train.experiments.lib.work import Work
 from train.runtime.display import Table
 from train.runtime.errors import UsageError
 from train.solver.boards import BY_SEARCH, BY_TABLES, DRAW, LOSS, WIN, check_solvable
+from train.solver.claims import BY_PROOF_NUMBERS, Claim
 from train.solver.exact_player import make_placement_values
-from train.solver.proof_numbers import BY_PROOF_NUMBERS, Claim
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.notation import COLOURS, cell_name
 
 _HEADS = ("board", "stones", "result", "first placement", "its value")
 _HEADS += ("next placements won, drawn, lost",)
-_ASKED = ("board", "stones", "question", "answer", "positions searched")
+_ASKED = ("board", "stones", "question", "answer", "positions looked at")
 _ASKED += ("first placements decided", "fewest walls of a decided position")
 _TARGETS, _CLAIMS = {"draw": DRAW, "win": WIN}, {DRAW: "at least draws", WIN: "wins"}
 _NODES = 1 << 14  # between two looks at the clock

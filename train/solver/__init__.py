@@ -1,1 +1,2 @@
-"""Solves small boards exactly: by tables, by alpha-beta search, by proof numbers up to 5x5."""
+"""Solves small boards exactly by tables and alpha-beta search; proves claims of larger ones and of
+late positions."""

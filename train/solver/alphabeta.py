@@ -1,4 +1,4 @@
-"""Solves positions with one stone a player by alpha-beta search, on the host.
+"""Solves positions of small boards by alpha-beta search, on the host.
 
 A transposition table keeps bounds of positions by walls and stones, up to the eight symmetries; the
 colours of walls do not matter. The search tries first the plies after which the player is nearer to
@@ -8,21 +8,32 @@ one CPU core where numba is installed, which compiles the search as it stands, e
 Sets of cells are the bits of integers, openings as in `train.solver.contest`.
 """
 
+import contextlib
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from train.runtime.errors import UsageError
 from train.solver import compiled
-from train.solver.boards import DRAW, LOSS, WIN, Board, LegalPlay, plays
-from train.solver.contest import flood, nearer, popcount, step, turns
+from train.solver.boards import LOSS, WIN, Board, LegalPlay, plays
+from train.solver.contest import (
+    Contest,
+    Geometry,
+    final_score,
+    flood,
+    geometry_of,
+    nearer,
+    popcount,
+    step,
+    turns,
+)
 from train.solver.symmetry import Turns, canonical, make_turns
-from wallgo_jax.game.rules import MOVER_LOSES, Rules
+from wallgo_jax.game.rules import Rules
 
 NODE_LIMIT = 3_000_000
-_OTHER, _AGAIN = 2, 3
+_OTHER, _AGAIN = WIN + 1, WIN + 2
 """Who moves after a play, where a game that is over has its value: the other player, or the same
 again."""
 _LEVELS = WIN - LOSS + 1
@@ -33,9 +44,8 @@ _UNKNOWN = _LEVELS * (WIN - LOSS)
 class _Solver(NamedTuple):
     """The rules, the turned sets, and what is known: plain values and what numba has of them."""
 
-    size: int
+    geometry: Geometry
     needs_room: bool  # whether a stone must walk
-    tie: int  # value of a level end for the player who moved
     turns: Turns
     known: Any  # int -> int, the bounds of positions by `_key`
     nodes: Any  # int[2], the nodes of the last call, and the most that it may have
@@ -47,7 +57,7 @@ class AlphaBeta:
     The transposition table serves later calls too.
 
     Args:
-      rules: of `check_solvable`.
+      rules: of `check_solvable`. Where a stone must have room to stay, of one stone each.
       node_limit: most positions that one call may search.
       is_compiled: whether compiled code searches; None for where numba is installed. The result is
         the same.
@@ -64,8 +74,9 @@ class AlphaBeta:
         self._make_known: Callable[[], Any] = compiled.make_dict if is_compiled else dict
         turns = make_turns(rules.size, is_compiled=is_compiled)
         nodes = (np.array if is_compiled else list)([0, node_limit])
-        tie, known = LOSS if MOVER_LOSES in rules.tie else DRAW, self._make_known()
-        self._solver = _Solver(rules.size, rules.stay_needs_room, tie, turns, known, nodes)
+        self._solver = _Solver(
+            geometry_of(rules), rules.stay_needs_room, turns, self._make_known(), nodes
+        )
 
     @property
     def nodes(self) -> int:
@@ -86,22 +97,19 @@ class AlphaBeta:
 
     def solve(self, board: Board, *, needs_plays: bool = True) -> tuple[int, list[int]]:
         """The `value` of a board and, if they are needed, its `optimal_slots`."""
-        if len(self._solver.known) > self._solver.nodes[1]:
-            self._solver = self._solver._replace(known=self._make_known())
-        solver, (own, other) = self._solver, _stones(board)
-        solver.nodes[0] = 0
-        try:
-            value = self._find(solver, board.down, board.right, own, other, LOSS, WIN)
+        with self._counted(board):
+            own, other = _stones(board)
+            value = self._find(self._solver, board.down, board.right, own, other, LOSS, WIN)
             best = self.plays(board) if needs_plays else []
             if value > LOSS:
                 best = [play for play in best if self._keeps(play.board, value)]
-        except OverflowError:
-            raise UsageError(
-                f"solver: a position with {board.num_walls(self.size)} walls on "
-                f"{self.size}x{self.size} cells needs more than {solver.nodes[1]:,} nodes of "
-                "alpha-beta search"
-            ) from None
         return value, [play.slot for play in best]
+
+    def keeps(self, after: Board, value: int) -> bool:
+        """Whether a play to this board is worth at least that value for the player who made it,
+        whether or not it ended the game. Raises as `value` does."""
+        with self._counted(after):
+            return self._keeps(after, value)
 
     def plays(self, board: Board) -> list[LegalPlay]:
         """Every legal play of the player to move, in order of slots."""
@@ -116,8 +124,27 @@ class AlphaBeta:
         """One number for a board and its symmetries."""
         return int(_key(self._solver, board.down, board.right, *_stones(board)))
 
+    def is_over(self, after: Board) -> bool:
+        """Whether the play that led to this board ended the game."""
+        other, own = _stones(after)
+        return _turn_after(self._solver, after.down, after.right, own, other) <= WIN
+
+    @contextlib.contextmanager
+    def _counted(self, board: Board) -> Iterator[None]:
+        """Count the nodes of a call about a board, and refuse it beyond the limit."""
+        if len(self._solver.known) > self._solver.nodes[1]:
+            self._solver = self._solver._replace(known=self._make_known())
+        self._solver.nodes[0] = 0
+        try:
+            yield
+        except OverflowError:
+            raise UsageError(
+                f"solver: a position with {board.num_walls(self.size)} walls on "
+                f"{self.size}x{self.size} cells needs more than {self._solver.nodes[1]:,} nodes of "
+                "alpha-beta search"
+            ) from None
+
     def _keeps(self, after: Board, value: int) -> bool:
-        """Whether a play to this board is worth at least that value for the player who made it."""
         other, own = _stones(after)
         solver, low = self._solver, value - 1
         then = _turn_after(solver, after.down, after.right, own, other)
@@ -130,8 +157,8 @@ class AlphaBeta:
 
 def _stones(board: Board) -> tuple[int, int]:
     """The stones of the player to move and of the other, as sets."""
-    own, other = (board.stones[player][0] for player in (board.player, 1 - board.player))
-    return 1 << own, 1 << other
+    sets = [sum(1 << cell for cell in cells) for cells in board.stones]
+    return sets[board.player], sets[1 - board.player]
 
 
 def _make_search(compile_function: Callable[[Any], Any]) -> Callable[..., int]:
@@ -154,15 +181,15 @@ def _make_search(compile_function: Callable[[Any], Any]) -> Callable[..., int]:
         solver.nodes[0] += 1
         if solver.nodes[0] > solver.nodes[1]:
             raise OverflowError
-        cells, best = solver.size**2, LOSS
+        best = LOSS
         for play in _ordered(solver, down, right, own, other):
-            end, after_right, after_down = _unpack(play, cells)
+            moved, after_right, after_down = _unpack(play, solver.turns.cells)
             least = max(low, best)
-            value = _turn_after(solver, after_down, after_right, end, other)
+            value = _turn_after(solver, after_down, after_right, moved, other)
             if value == _OTHER:
-                value = -search(solver, after_down, after_right, other, end, -high, -least)
+                value = -search(solver, after_down, after_right, other, moved, -high, -least)
             elif value == _AGAIN:
-                value = search(solver, after_down, after_right, end, other, least, high)
+                value = search(solver, after_down, after_right, moved, other, least, high)
             best = max(best, value)
             if best >= high:
                 break
@@ -191,15 +218,31 @@ def _compiled_search() -> Callable[..., int]:
 def _turn_after(solver: _Solver, down: int, right: int, own: int, other: int) -> int:
     """Who moves after a play that led to this board, _OTHER or _AGAIN, or where the game is over
     its value for the player who made it, whose stone is `own`."""
-    region = flood(down, right, own, -1, solver.size)
-    # The stones are apart: the game is over, and the larger region wins.
-    if not region & other:
-        lead = popcount(region) - popcount(flood(down, right, other, -1, solver.size))
-        return WIN if lead > 0 else LOSS if lead < 0 else solver.tie
-    # A player without a legal turn is skipped; if neither has one, the tie rule decides.
-    if not solver.needs_room or _can_walk(down, right, other, own, solver.size):
+    geometry = solver.geometry
+    size, everywhere = geometry.size, geometry.everywhere
+    lead, most_own, most_other, is_contested = 0, 0, 0, False
+    left = own | other
+    while left:
+        part = flood(down, right, left & -left, everywhere, size)
+        left &= ~part
+        cells = popcount(part)
+        if part & own and part & other:
+            is_contested = True
+        elif part & own:
+            lead += cells
+            most_own = max(most_own, cells)
+        else:
+            lead -= cells
+            most_other = max(most_other, cells)
+    # A player without a legal turn is skipped; if neither has one, the game is over, too.
+    if is_contested and (not solver.needs_room or _can_walk(down, right, other, own, size)):
         return _OTHER
-    return _AGAIN if _can_walk(down, right, own, other, solver.size) else solver.tie
+    if is_contested and _can_walk(down, right, own, other, size):
+        return _AGAIN
+    # As if player 0 had made the play.
+    end = Contest(down, right, 0, 0, lead, most_own, most_other, 0, 0, 1)
+    score = final_score(end, geometry)
+    return (score > 0) - (score < 0)
 
 
 def _can_walk(down: int, right: int, own: int, other: int, size: int) -> bool:
@@ -210,24 +253,24 @@ def _can_walk(down: int, right: int, own: int, other: int, size: int) -> bool:
 def _ordered(solver: _Solver, down: int, right: int, own: int, other: int) -> list[int]:
     """The boards after each play, as `_unpack` reads them, the largest lead in `nearer` cells
     first."""
-    cells, boards = solver.size**2, [0 for _ in range(0)]
-    if not solver.needs_room or _can_walk(down, right, own, other, solver.size):
-        for end, row, column in turns(down, right, own, own | other, solver.size):
+    cells, size, boards = solver.turns.cells, solver.geometry.size, [0 for _ in range(0)]
+    if not solver.needs_room or _can_walk(down, right, own, other, size):
+        for moved, row, column in turns(down, right, own, own | other, size):
             after_down, after_right = down & ~row, right & ~column
-            lead = nearer(after_down, after_right, end, other, solver.size) + cells
-            boards.append(((lead << cells | after_down) << cells | after_right) << cells | end)
+            lead = nearer(after_down, after_right, moved, other, size) + cells
+            boards.append(((lead << cells | after_down) << cells | after_right) << cells | moved)
     boards.sort(reverse=True)
     return boards
 
 
 def _unpack(play: int, cells: int) -> tuple[int, int, int]:
-    """The stone that moved, and the horizontal and vertical openings after the play."""
+    """The player's stones, and the horizontal and vertical openings after the play."""
     every = (1 << cells) - 1
     return play & every, play >> cells & every, play >> 2 * cells & every
 
 
 def _key(solver: _Solver, down: int, right: int, own: int, other: int) -> int:
     """One number for a board and its symmetries."""
-    cells = solver.size**2
-    walls, first, second = canonical(solver.turns, down, right, own, other)
-    return walls * cells**2 + (first - cells) * cells + second - cells
+    down, right, own, other = canonical(solver.turns, down, right, own, other)
+    cells = solver.turns.cells
+    return ((down << cells | right) << cells | own) << cells | other

@@ -1,19 +1,34 @@
-"""Proves that a side of a contest reaches at least some score, by proof-number search.
+"""Proves that a side reaches at least some score: in late positions, and on small boards from the
+first placement on.
 
 A claim is true or false, so what remains to choose is where to look next. The search goes where the
-fewest open contests are left to decide (df-pn: Nagai, "Df-pn algorithm for searching AND/OR trees
-and its applications"). The graph keeps bounds of every contest's score, which serve all targets;
-territory gives a new contest its first numbers: cells owned or nearer to a side.
+fewest open positions are left to decide (df-pn: Nagai, "Df-pn algorithm for searching AND/OR trees
+and its applications"); territory gives a new position its first numbers: cells owned or nearer to a
+side. A table of fixed size has the numbers of positions, up to the eight symmetries, and bounds of
+their scores, which serve all targets. Where it is full, it forgets what took the least work (Nagai
+2002). Many orders of plies lead to one position, so a sum over children would count the same work
+again and again: the hardest child counts, and one for each other that is open (weak proof numbers:
+Ueda, Hashimoto, Hashimoto and Iida 2008).
 
 The claimant waits only in turns that cost it nothing, the other side may wait more often than the
 rules let it. So a claim that is proven holds in the game; one that is refuted may still hold.
 
-Like `train.solver.contest`, the functions here run in the interpreter and compiled. Only how a
-`Graph` is stored differs: in lists and a dict here, in arrays there.
+Like `train.solver.contest`, the functions here run in the interpreter and compiled. Only how the
+table is stored differs: in a list here, in an array there.
 """
 
-from typing import Any, NamedTuple
+import copy
+import functools
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple, Self
 
+import numpy as np
+
+from train.runtime.errors import UsageError
+from train.solver import compiled
+from train.solver.boards import has_wall_limit, openings_of
 from train.solver.contest import (
     Contest,
     Geometry,
@@ -21,89 +36,291 @@ from train.solver.contest import (
     after_wall,
     bounds,
     expected_score,
+    geometry_of,
+    popcount,
     turns,
 )
+from train.solver.placements import placed_sets
+from train.solver.symmetry import Turns, canonical, make_turns
+from wallgo_jax.board.geometry import NUM_SYMMETRIES
+from wallgo_jax.game.rules import Rules
 
-NEVER = 1 << 40
-"""Contests that must be decided where nothing can decide."""
-MAX_CHILDREN = 4 * 13 * 4 + 1
-"""Plies of a contest, a wait included."""
-MAX_PLIES = 256
-"""Plies that a line can be long; a longer one ends the search."""
-_NODES, _EDGES = 0, 1  # places in `used`
+NEVER = (1 << 28) - 1
+"""The proof number of what cannot be proven; others are smaller."""
+BY_PROOF_NUMBERS = {3: 2, 4: 2, 5: 1}
+"""Most stones a player on the boards that may be solved so, by their side."""
+FAR = 128
+"""More than every score."""
+_BUCKET = 4  # entries of one place
+_KEY, _FIELDS = 4, 6  # integers of a key, and of an entry: its key, numbers and work, bounds
+_WORK, _SCORE = 6, 9  # bits of an entry's work, of a score
 
-
-class Graph(NamedTuple):
-    """All contests that one claimant's claims have met; each has a number, its node."""
-
-    places: Any  # finds the node of a contest
-    contests: Any  # [node]
-    low: Any  # [node] score that the claimant surely reaches
-    high: Any  # [node] score that the claim cannot exceed
-    expected: Any  # [node] guess of the claimant's score
-    proof: Any  # [node] contests that must at least come true to prove the target
-    disproof: Any  # [node] or fail to refute it
-    target: Any  # [node] the target of these two numbers
-    start: Any  # [node] first edge, -1 before the node is expanded
-    count: Any  # [node] edges
-    parent: Any  # [node] the last node that got an edge to it
-    edges: Any  # [edge] nodes after one ply
-    used: Any  # nodes, edges
+Key = tuple[int, int, int, int]
 
 
-def make_graph(capacity: int) -> Graph:
-    """An empty graph for the interpreter, with room for this many nodes and edges."""
-    empty = [0] * capacity
-    return Graph(
-        places={},
-        contests=[None] * capacity,
-        low=empty[:],
-        high=empty[:],
-        expected=empty[:],
-        proof=empty[:],
-        disproof=empty[:],
-        target=empty[:],
-        start=empty[:],
-        count=empty[:],
-        parent=empty[:],
-        edges=empty[:],
-        used=[0, 0],
-    )
+class _Claim(NamedTuple):
+    """What the search reads and writes: plain values, or what numba has of them."""
+
+    geometry: Geometry
+    claimant: int
+    target: int  # score that the claimant claims to reach
+    order: Any  # int[stones + 1], who places the next stone or, after them all, moves first
+    down: int  # openings without walls
+    right: int
+    turns: Turns
+    table: Any  # int[entries * _FIELDS]
+    counts: Any  # int[2], positions looked at, and their number at which the search stops
 
 
-def make_stack() -> tuple[list[int], ...]:
-    """A stack for `search`."""
-    return tuple([0] * MAX_PLIES for _ in range(3))
+class Known(NamedTuple):
+    """What is known of a position, for the claimant."""
+
+    low: int  # score that it surely reaches
+    high: int  # score that its claims cannot exceed; it may
+    proof: int  # least number of open positions that must come true for the claim
+    disproof: int  # or fail
 
 
-def new_place(graph: Graph, contest: Contest) -> int:
-    """The node of a contest; one that is new gets the next number, which counts as used."""
-    node = graph.places.setdefault(contest, graph.used[_NODES])
-    if node == graph.used[_NODES]:
-        graph.contests[node] = contest
-        graph.used[_NODES] += 1
-    return node
+class Claim:
+    """A claim that a player reaches a score; what is known of it serves later calls.
+
+    Args:
+      rules: of `check_provable`.
+      player: the claimant.
+      target: the score, see `train.solver.contest.score_of`: 0 is a draw, 1 a win.
+      entries: of the table, at 48 bytes each.
+      is_compiled: whether compiled code searches; None for where numba and the size allow it. The
+        result is the same.
+
+    Raises:
+      UsageError: the rules are not allowed.
+    """
+
+    def __init__(
+        self,
+        rules: Rules,
+        player: int,
+        target: int,
+        *,
+        entries: int = 1 << 20,
+        is_compiled: bool | None = None,
+    ) -> None:
+        check_provable(rules)
+        if is_compiled is None:
+            is_compiled = compiled.is_available(rules.size)
+        self.rules, self._call = rules, _compiled_ask() if is_compiled else _ask
+        size = entries // _BUCKET * _BUCKET * _FIELDS
+        array = np.array if is_compiled else list
+        # On larger boards only late positions are searched, which have hardly a turned copy.
+        symmetries = NUM_SYMMETRIES if rules.size in BY_PROOF_NUMBERS else 1
+        turns = make_turns(rules.size, is_compiled=is_compiled, symmetries=symmetries)
+        order = [player for _, _, player in rules.start] + [*rules.order, 0]
+        table = np.zeros(size, np.int64) if is_compiled else [0] * size
+        openings = openings_of(rules.size)
+        self._claim = _Claim(
+            geometry_of(rules), player, target, array(order), *openings, turns, table, array([0, 0])
+        )
+
+    @property
+    def nodes(self) -> int:
+        """Positions that all calls looked at: searched ones each time, those after them once."""
+        return int(self._claim.counts[0])
+
+    def toward(self, target: int) -> Self:
+        """The same player's claim of another score; what is known of one serves both."""
+        other = copy.copy(self)
+        other._claim = self._claim._replace(target=target)
+        return other
+
+    def decide(self, contest: Contest, nodes: int) -> bool | None:
+        """Whether the claim holds, or None if that takes more nodes than about these.
+
+        A claim that is refuted may still hold where players have several stones; a proof of the
+        other side's claim tells.
+        """
+        known = self.ask(contest, nodes)
+        return None if known.proof and known.disproof else not known.proof
+
+    def ask(self, contest: Contest, nodes: int = 0) -> Known:
+        """What is known of a position after a search of about this many nodes."""
+        return Known(*map(int, self._call(self._claim, contest, nodes)))
+
+    def decided(self) -> dict[int, int]:
+        """Positions in the table that are decided and of which no region is settled, by walls."""
+        target = self._claim.target + FAR
+        table = np.reshape(np.asarray(self._claim.table, np.int64), (-1, _FIELDS))
+        table = table[(table[:, 0] > 0) & (table[:, 1] & 63 == 0) & (table[:, 2] & 63 == 0)]
+        low, high = table[:, 5] >> 2 * _SCORE, table[:, 5] >> _SCORE & (1 << _SCORE) - 1
+        table = table[(low >= target) | (high < target)]
+        openings = np.bitwise_count(table[:, 0] >> 14) + np.bitwise_count(table[:, 1] >> 13)
+        every = self._claim.down.bit_count() + self._claim.right.bit_count()
+        return dict(sorted(Counter((every - openings).tolist()).items()))
+
+    def save(self, path: Path) -> None:
+        """Write what is known to an array file."""
+        np.save(path, np.concatenate([self._claim.table, self._claim.counts, [_FIELDS]]))
+
+    def load(self, path: Path) -> None:
+        """Go on from what `save` wrote for the same claim and number of entries.
+
+        Raises:
+          UsageError: the file is of another number of entries, or of an earlier version.
+        """
+        saved = np.load(path)
+        if len(saved) != len(self._claim.table) + 3 or saved[-1] != _FIELDS:
+            raise UsageError(f"{path}: holds a claim of another size or version; remove it")
+        self._claim.table[:] = saved[:-3]
+        self._claim.counts[:] = saved[-3:-1]
+
+    def start(self, placed: tuple[int, ...] = ()) -> Contest:
+        """The position after some placements, by their cells."""
+        first, second = placed_sets(self.rules, placed)
+        mover = int(self._claim.order[len(self.rules.start) + len(placed)])
+        return Contest(self._claim.down, self._claim.right, first, second, 0, 0, 0, 0, 0, mover)
 
 
-def contest_at(graph: Graph, node: int) -> Contest:
-    """The contest of a node."""
-    return graph.contests[node]
+def check_provable(rules: Rules) -> None:
+    """Refuse rules whose late positions cannot be proven here with a UsageError."""
+    if rules.players != 2 or rules.stay_needs_room or has_wall_limit(rules):
+        raise UsageError(
+            "late positions: they are proven for two players, where a stone may always stay and "
+            "walls have no limit"
+        )
 
 
-def node_of(graph: Graph, contest: Contest, claimant: int, geometry: Geometry) -> int:
-    """The node of a contest, with its bounds if it is new."""
-    before = graph.used[_NODES]
-    node = new_place(graph, contest)
-    if graph.used[_NODES] > before:
-        low, high = bounds(contest, geometry)
-        expected = expected_score(contest, geometry) if low < high else low
-        if claimant:
-            low, high, expected = -high, -low, -expected
-        graph.low[node], graph.high[node] = low, high
-        graph.expected[node] = min(max(expected, low), high)
-        graph.target[node] = NEVER
-        graph.start[node] = graph.parent[node] = -1
-    return node
+def _make_ask(compile_function: Callable[[Any], Any]) -> Callable[..., tuple[int, int, int, int]]:
+    """The search, as it stands or compiled; it calls itself by the name that it has here."""
+
+    @compile_function
+    def search(
+        claim: _Claim, contest: Contest, key: Key, most_proof: int, most_disproof: int
+    ) -> tuple[int, int]:
+        """The proof and disproof number of an open position, searched until one of them reaches
+        its limit or the nodes are used up."""
+        before, is_own = claim.counts[0], contest.player == claim.claimant
+        after, keys, efforts, others = _expand(claim, contest)
+        # What follows a position counts again only where the table forgot the position.
+        claim.counts[0] += 1 if _look_up(claim.table, key) >= 0 else 1 + len(after)
+        if not is_own:
+            most_proof, most_disproof = most_disproof, most_proof
+        while True:
+            effort, second, other, num_open, chosen = _choose(efforts, others)
+            if effort >= most_proof or other >= most_disproof or claim.counts[0] >= claim.counts[1]:
+                break
+            most_effort, most_other = (
+                min(most_proof, second + second // 4 + 1),
+                min(most_disproof - num_open + 1, NEVER),
+            )
+            if is_own:
+                numbers = search(claim, after[chosen], keys[chosen], most_effort, most_other)
+                efforts[chosen], others[chosen] = numbers
+            else:
+                numbers = search(claim, after[chosen], keys[chosen], most_other, most_effort)
+                others[chosen], efforts[chosen] = numbers
+        proof, disproof = (effort, other) if is_own else (other, effort)
+        _store(claim, key, proof, disproof, claim.counts[0] - before)
+        return proof, disproof
+
+    @compile_function
+    def ask(claim: _Claim, contest: Contest, nodes: int) -> tuple[int, int, int, int]:
+        """The fields of `Known`."""
+        low, high = _bounds(claim, contest)
+        key = _key(claim, contest)
+        if low < claim.target <= high:
+            proof, disproof = _numbers(claim, contest, key)
+            if nodes and proof and disproof:
+                claim.counts[1] = claim.counts[0] + nodes
+                search(claim, contest, key, NEVER, NEVER)
+                proof, disproof = _numbers(claim, contest, key)
+        else:
+            proof, disproof = (0, NEVER) if low >= claim.target else (NEVER, 0)
+        place = _look_up(claim.table, key)
+        if place >= 0:
+            known_low, known_high, _ = _known(claim.table, place)
+            low, high = max(low, known_low), min(high, known_high)
+        return low, high, proof, disproof
+
+    return ask
+
+
+_ask = _make_ask(lambda function: function)
+
+
+@functools.cache
+def _compiled_ask() -> Callable[..., tuple[int, int, int, int]]:
+    """The search compiled by numba; takes some seconds."""
+    helpers = (_place, _look_up, _known, _store, _numbers, _key, _has_walls, _bounds)
+    helpers += (children, _plies, _expand, _choose)
+    return compiled.compile_recursive(_make_ask, helpers)
+
+
+def _choose(efforts: list[int], others: list[int]) -> tuple[int, int, int, int, int]:
+    """The least effort of a child, the second least, the number of the node's other side, how many
+    children are open, and the child of the least effort."""
+    effort = second = NEVER
+    hardest, num_open, chosen = 0, 0, 0
+    for child in range(len(efforts)):
+        if efforts[child] < effort:
+            effort, second, chosen = efforts[child], effort, child
+        elif efforts[child] < second:
+            second = efforts[child]
+        if others[child]:
+            num_open += 1
+            hardest = max(hardest, others[child])
+    other = min(hardest + num_open - 1, NEVER - 1) if num_open else 0
+    return effort, second, other if effort else NEVER, num_open, chosen
+
+
+def _expand(
+    claim: _Claim, contest: Contest
+) -> tuple[list[Contest], list[Key], list[int], list[int]]:
+    """The distinct open positions after each ply, their keys, and their numbers: for the player to
+    move first. One that decides for that player stands alone, with the number 0."""
+    is_own, plies = contest.player == claim.claimant, _plies(claim, contest)
+    after, keys = plies[:0], [(0, 0, 0, 0) for _ in plies[:0]]
+    efforts, others = [0 for _ in plies[:0]], [0 for _ in plies[:0]]
+    for ply in plies:
+        low, high = _bounds(claim, ply)
+        if low >= claim.target if is_own else high < claim.target:
+            return [ply], [(0, 0, 0, 0)], [0], [NEVER]
+        if low < claim.target <= high:
+            after.append(ply)
+    plies, after = after, after[:0]
+    for ply in plies:
+        key = _key(claim, ply)
+        if key not in keys:
+            proof, disproof = _numbers(claim, ply, key)
+            after.append(ply)
+            keys.append(key)
+            efforts.append(proof if is_own else disproof)
+            others.append(disproof if is_own else proof)
+    return after, keys, efforts, others
+
+
+def _has_walls(claim: _Claim, contest: Contest) -> bool:
+    return contest.down != claim.down or contest.right != claim.right
+
+
+def _bounds(claim: _Claim, contest: Contest) -> tuple[int, int]:
+    """Scores that the claimant surely reaches, and that it surely does not exceed."""
+    if _has_walls(claim, contest):
+        low, high = bounds(contest, claim.geometry)
+        return (-high, -low) if claim.claimant else (low, high)
+    return -FAR, FAR
+
+
+def _plies(claim: _Claim, contest: Contest) -> list[Contest]:
+    """The positions after each ply: a placement while no wall stands and stones are left."""
+    stones, first, second = contest.first | contest.second, contest.first, contest.second
+    if _has_walls(claim, contest) or popcount(stones) + 1 >= len(claim.order):
+        return children(contest, claim.claimant, claim.geometry)
+    plies, mover = [contest], claim.order[popcount(stones) + 1]
+    for cell in range(claim.turns.cells):
+        stone = 1 << cell
+        if not stones & stone:
+            one, two = (first, second | stone) if contest.player else (first | stone, second)
+            plies.append(Contest(claim.down, claim.right, one, two, 0, 0, 0, 0, 0, mover))
+    return plies[1:]
 
 
 def children(contest: Contest, claimant: int, geometry: Geometry) -> list[Contest]:
@@ -120,115 +337,84 @@ def children(contest: Contest, claimant: int, geometry: Geometry) -> list[Contes
     return after
 
 
-def expand(graph: Graph, node: int, claimant: int, geometry: Geometry) -> None:
-    """Add the distinct contests after each ply of the player to move."""
-    graph.start[node], graph.count[node] = graph.used[_EDGES], 0
-    for after in children(contest_at(graph, node), claimant, geometry):
-        add_edge(graph, node, node_of(graph, after, claimant, geometry))
+def _numbers(claim: _Claim, contest: Contest, key: Key) -> tuple[int, int]:
+    """A position's proof and disproof number: known, else a guess by its lag."""
+    target, table = claim.target, claim.table
+    place, low, high = _look_up(table, key), -FAR, FAR
+    if place >= 0:
+        low, high, known_target = _known(table, place)
+        if low >= target:
+            return 0, NEVER
+        if high < target:
+            return NEVER, 0
+        if known_target == target:
+            numbers = table[place + _KEY] >> _WORK
+            return numbers >> 28, numbers & NEVER
+    if not contest.first or not contest.second:
+        return 1, 1
+    expected = expected_score(contest, claim.geometry)
+    lag = target - min(max(-expected if claim.claimant else expected, low), high)
+    return 1 + max(0, lag), 1 + max(0, -lag)
 
 
-def add_edge(graph: Graph, node: int, child: int) -> None:
-    """Add a child to the node that is expanded now, unless it has it."""
-    if graph.parent[child] == node:
-        return
-    graph.parent[child] = node
-    graph.edges[graph.used[_EDGES]] = child
-    graph.count[node] += 1
-    graph.used[_EDGES] += 1
+def _key(claim: _Claim, contest: Contest) -> Key:
+    """Four integers for a position and its symmetries."""
+    down, right, first, second = canonical(
+        claim.turns, contest.down, contest.right, contest.first, contest.second
+    )
+    return (
+        ((down << 7 | contest.lead + 64) << 6 | contest.pays) << 1 | contest.player,
+        (right << 7 | contest.waits + 64) << 6 | contest.largest0,
+        first << 6 | contest.largest1,
+        second,
+    )
 
 
-def set_target(graph: Graph, node: int, target: int) -> None:
-    """Give a node numbers for a target: known from its bounds, else a guess by its lag."""
-    if graph.low[node] >= target:
-        graph.proof[node], graph.disproof[node] = 0, NEVER
-    elif graph.high[node] < target:
-        graph.proof[node], graph.disproof[node] = NEVER, 0
-    elif graph.target[node] != target:
-        lag = target - graph.expected[node]
-        graph.proof[node], graph.disproof[node] = 1 + max(0, lag), 1 + max(0, -lag)
-    graph.target[node] = target
+def _place(table: Any, key: Key) -> int:
+    """Where the entries of a key begin."""
+    mixed = 0
+    for number in key:
+        mixed = ((mixed ^ number) * 0x1E3779B97F4A7C15) & ((1 << 62) - 1)
+        mixed ^= mixed >> 29
+    bucket = _BUCKET * _FIELDS
+    return mixed % (len(table) // bucket) * bucket
 
 
-def update(graph: Graph, node: int, claimant: int, target: int) -> tuple[int, int, int]:
-    """Renew a node's numbers by its children's.
-
-    Returns:
-      The child to search next, the number of the second best one, and the sum of the others.
-    """
-    is_own = contest_at(graph, node).player == claimant
-    best, second, total, chosen = NEVER, NEVER, 0, -1
-    for edge in range(graph.start[node], graph.start[node] + graph.count[node]):
-        child = graph.edges[edge]
-        set_target(graph, child, target)
-        if is_own:
-            number, other = graph.proof[child], graph.disproof[child]
-        else:
-            number, other = graph.disproof[child], graph.proof[child]
-        total += other
-        if number < best or chosen < 0:
-            best, second, chosen = number, best, child
-        elif number < second:
-            second = number
-    total = min(total, NEVER)
-    graph.proof[node], graph.disproof[node] = (best, total) if is_own else (total, best)
-    graph.target[node] = target
-    if not graph.proof[node]:
-        graph.low[node] = max(graph.low[node], target)
-    elif not graph.disproof[node]:
-        graph.high[node] = min(graph.high[node], target - 1)
-    return chosen, second, total
+def _look_up(table: Any, key: Key) -> int:
+    """The place of a key's entry, or -1."""
+    first = _place(table, key)
+    for place in range(first, first + _BUCKET * _FIELDS, _FIELDS):
+        is_start = table[place] == key[0] and table[place + 1] == key[1]
+        if is_start and table[place + 2] == key[2] and table[place + 3] == key[3]:
+            return place
+    return -1
 
 
-def search(
-    graph: Graph,
-    root: int,
-    claimant: int,
-    target: int,
-    stop: int,
-    stack: Any,
-    geometry: Geometry,
-) -> None:
-    """Search below a node until its claim is decided, or until this many edges are used.
+def _known(table: Any, place: int) -> tuple[int, int, int]:
+    """The bounds of an entry's score, and the target of its numbers."""
+    number, mask = table[place + _KEY + 1], (1 << _SCORE) - 1
+    return (number >> 2 * _SCORE) - FAR, (number >> _SCORE & mask) - FAR, (number & mask) - FAR
 
-    Args:
-      graph: of the claimant; its nodes' bounds become tighter.
-      root: node of a contest that is not over.
-      claimant: the player who claims at least the target.
-      target: a score.
-      stop: number of edges.
-      stack: three columns of `MAX_PLIES` integers: node, and limits of its two numbers.
-      geometry: of the rules.
-    """
-    nodes, most_proof, most_disproof = stack
-    set_target(graph, root, target)
-    depth = 0
-    nodes[0], most_proof[0], most_disproof[0] = root, NEVER, NEVER
-    while depth >= 0 and graph.used[_EDGES] < stop:
-        node = nodes[depth]
-        set_target(graph, node, target)
-        proof, disproof = graph.proof[node], graph.disproof[node]
-        if not proof or not disproof:
-            depth -= 1
-            continue
-        if graph.start[node] < 0:
-            expand(graph, node, claimant, geometry)
-        child, second, total = update(graph, node, claimant, target)
-        proof, disproof = graph.proof[node], graph.disproof[node]
-        is_over = not proof or not disproof
-        if is_over or proof >= most_proof[depth] or disproof >= most_disproof[depth]:
-            depth -= 1
-            continue
-        if depth + 1 >= MAX_PLIES:
-            return
-        limit = second + second // 4 + 1
-        is_own = contest_at(graph, node).player == claimant
-        if is_own:
-            rest = most_disproof[depth] - total + graph.disproof[child]
-            most_proof[depth + 1] = min(most_proof[depth], limit)
-            most_disproof[depth + 1] = min(rest, NEVER)
-        else:
-            rest = most_proof[depth] - total + graph.proof[child]
-            most_disproof[depth + 1] = min(most_disproof[depth], limit)
-            most_proof[depth + 1] = min(rest, NEVER)
-        depth += 1
-        nodes[depth] = child
+
+def _store(claim: _Claim, key: Key, proof: int, disproof: int, nodes: int) -> None:
+    """Keep a position's numbers in place of the entry of its bucket that took the least work."""
+    table, low, high, work = claim.table, -FAR, FAR, 0
+    place, first = _look_up(table, key), _place(table, key)
+    if place >= 0:
+        low, high, _ = _known(table, place)
+    else:
+        place = first
+        for entry in range(first, first + _BUCKET * _FIELDS, _FIELDS):
+            if table[entry + _KEY] & 63 < table[place + _KEY] & 63:
+                place = entry
+    if not proof:
+        low = max(low, claim.target)
+    if not disproof:
+        high = min(high, claim.target - 1)
+    while nodes:
+        nodes, work = nodes >> 1, work + 1
+    for index in range(_KEY):
+        table[place + index] = key[index]
+    table[place + _KEY] = (proof << 28 | disproof) << _WORK | work
+    bounds_of = (low + FAR) << _SCORE | (high + FAR)
+    table[place + _KEY + 1] = bounds_of << _SCORE | (claim.target + FAR)

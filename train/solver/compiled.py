@@ -1,70 +1,24 @@
 """The searches of `train.solver.claims` and `alphabeta` compiled by numba, where it is installed.
 
-The functions are the same; a graph's columns are arrays, and a hash table finds its contests.
-Contests take part as 64-bit integers, so boards are at most 7x7.
+The functions are the same. Positions take part as 64-bit integers, so boards are at most 7x7.
 """
 
 import functools
-import hashlib
 import importlib.util
 import inspect
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from train.solver import claims, contest, symmetry
-from train.solver.claims import Graph
-from train.solver.contest import Contest
+from train.solver import contest, symmetry
 
 MAX_SIZE = 7
-_EMPTY = -1
-_SOURCES = ("contest.py", "claims.py", "compiled.py")
-_FIELDS = len(Contest._fields)
-_OWN = ("popcount", "contest_at", "new_place", "geometry_of", "make_graph", "make_stack", "search")
-"""Functions that numba does not compile as they stand, or that call no other."""
+_OWN = ("popcount", "settled_turns", "geometry_of", "make_turns")
+"""Functions that numba does not compile as they stand."""
 
 
 def is_available(size: int) -> bool:
     """Whether boards of a size can be searched by compiled code."""
     return size <= MAX_SIZE and importlib.util.find_spec("numba") is not None
-
-
-def make_graph(capacity: int) -> Graph:
-    """An empty graph as arrays, with room for this many nodes and edges."""
-    slots = 1 << (2 * capacity).bit_length()
-
-    def column(dtype: type) -> np.ndarray:
-        return np.empty(capacity, dtype)
-
-    return Graph(
-        places=np.full(slots, _EMPTY, np.int32),
-        contests=np.empty((capacity, _FIELDS), np.int64),
-        low=column(np.int16),
-        high=column(np.int16),
-        expected=column(np.int16),
-        proof=column(np.int64),
-        disproof=column(np.int64),
-        target=column(np.int64),
-        start=column(np.int32),
-        count=column(np.int32),
-        parent=column(np.int32),
-        edges=column(np.int32),
-        used=np.zeros(2, np.int64),
-    )
-
-
-def make_stack() -> tuple[np.ndarray, ...]:
-    """A stack for `search`."""
-    return tuple(np.zeros(claims.MAX_PLIES, np.int64) for _ in range(3))
-
-
-@functools.cache
-def compile_search() -> tuple[Callable[..., None], Callable[..., int]]:
-    """`search` and `node_of`, compiled; takes some seconds the first time on a machine."""
-    numba = _register()
-    return compile_cached(numba, claims.search), compile_cached(numba, claims.node_of)
 
 
 def compile_recursive(
@@ -90,31 +44,10 @@ def _register() -> Any:
     import numba
     from numba import extending
 
-    for module in (contest, claims, symmetry):
+    for module in (contest, symmetry):
         for name, function in inspect.getmembers(module, inspect.isfunction):
             if function.__module__ == module.__name__ and name not in _OWN:
                 extending.register_jitable(function)
-    _overload_storage(extending)
-    return numba
-
-
-def compile_cached(numba: Any, function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile a function, or take what an earlier process compiled from the same sources.
-
-    numba's own cache looks at the function's file alone, so the folder is named by all sources.
-    """
-    sources = [Path(__file__).with_name(name) for name in _SOURCES]
-    digest = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:16]
-    before = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = str(sources[0].parent / "__pycache__" / digest)
-    try:
-        return numba.njit(cache=True)(function)
-    finally:
-        numba.config.CACHE_DIR = before
-
-
-def _overload_storage(extending: Any) -> None:
-    """Tell numba how arrays store what the interpreter keeps in lists and a dict."""
 
     @extending.overload(contest.popcount)
     def popcount(cells):  # pyright: ignore[reportUnusedFunction]
@@ -126,41 +59,11 @@ def _overload_storage(extending: Any) -> None:
 
         return count
 
-    @extending.overload(claims.contest_at)
-    def contest_at(graph, node):  # pyright: ignore[reportUnusedFunction]
-        def read(graph, node):
-            row = graph.contests[node]
-            return Contest(
-                row[0], row[1], row[2], row[3], row[4], row[5], row[6], row[7], row[8], row[9]
-            )
-
-        return read
-
-    @extending.overload(claims.new_place)
-    def new_place(graph, contest):  # pyright: ignore[reportUnusedFunction]
-        def find(graph, contest):
-            mixed = np.uint64(0)
-            for field in contest:
-                mixed = (mixed ^ np.uint64(field)) * np.uint64(0x9E3779B97F4A7C15)
-                mixed ^= mixed >> np.uint64(29)
-            last = len(graph.places) - 1
-            place = np.int64(mixed & np.uint64(last))
-            while graph.places[place] >= 0:
-                node = np.int64(graph.places[place])
-                row = graph.contests[node]
-                same = True
-                for index in range(len(row)):
-                    if row[index] != contest[index]:
-                        same = False
-                        break
-                if same:
-                    return node
-                place = (place + 1) & last
-            node = graph.used[0]
-            graph.places[place] = node
-            for index in range(graph.contests.shape[1]):
-                graph.contests[node, index] = contest[index]
-            graph.used[0] = node + 1
-            return node
+    @extending.overload(contest.settled_turns)
+    def settled_turns(down, right, stones, size):  # pyright: ignore[reportUnusedFunction]
+        def find(down, right, stones, size):
+            return contest.sure_turns(down, right, stones, size)
 
         return find
+
+    return numba

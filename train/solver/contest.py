@@ -15,6 +15,7 @@ Everything here runs in the interpreter and is compiled by `train.solver.compile
 it keeps to integers, tuples and loops.
 """
 
+import functools
 from typing import NamedTuple
 
 from wallgo_jax.game.rules import MOVER_LOSES, REGION, Rules
@@ -129,7 +130,7 @@ def settle(contest: Contest, part: int, claimant: int, size: int) -> Contest:
         owner = 0 if first else 1
         more, paid, largest = free_waits(down, right, first | second, cells), 0, cells
         if owner == claimant:
-            more, paid, largest = sure_turns(down, right, first | second, size)
+            more, paid, largest = settled_turns(down, right, first | second, size)
         pays += paid
         if owner == 0:
             lead, waits, largest0 = lead + cells, waits + more, max(largest0, largest)
@@ -184,6 +185,14 @@ def sure_turns(down: int, right: int, stones: int, size: int) -> tuple[int, int,
         else:
             waits += 1
     return waits, pays, largest
+
+
+_known_turns = functools.lru_cache(maxsize=1 << 16)(sure_turns)
+
+
+def settled_turns(down: int, right: int, stones: int, size: int) -> tuple[int, int, int]:
+    """`sure_turns`; the interpreter keeps them, because the same regions are settled often."""
+    return _known_turns(down, right, stones, size)
 
 
 def cheap_turn(

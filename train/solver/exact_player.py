@@ -13,13 +13,12 @@ from train.solver.alphabeta import NODE_LIMIT, AlphaBeta
 from train.solver.boards import (
     BY_SEARCH,
     BY_TABLES,
-    LOSS,
-    WIN,
     Board,
     board_of,
     check_solvable,
     openings_of,
 )
+from train.solver.placements import Placements, placed_sets
 from train.solver.tablebase import SIZE, Tables, make_tables, optimal_slots
 from wallgo_jax.board import bitboard
 from wallgo_jax.game import actions, chance
@@ -55,27 +54,11 @@ def make_placement_values(
     """
     check_solvable(rules, BY_SEARCH | BY_TABLES)
     if rules.size == SIZE:
-        search, setup = None, np.asarray(tables_of(rules).setup)
+        setup = np.asarray(tables_of(rules).setup)
+        placements = Placements(rules, lambda sets: int(setup[sets]))
     else:
-        search, setup = AlphaBeta(rules, node_limit=node_limit), np.zeros(0)
-
-    def values(placed: Sequence[int]) -> dict[int, int]:
-        stones: tuple[list[int], list[int]] = ([], [])
-        for row, column, player in rules.start:
-            stones[player].append(row * rules.size + column)
-        for player, cell in zip(rules.order, placed, strict=False):
-            stones[player].append(cell)
-        if search is not None:
-            red, blue = (cells[0] if cells else NOT_PLACED for cells in stones)
-            return _placement_values(search, (red, blue), len(placed))
-        mover, by_cell = rules.order[len(placed)], {}
-        masks = [sum(1 << cell for cell in cells) for cells in stones]
-        for cell in set(range(SIZE**2)) - set(stones[0]) - set(stones[1]):
-            after = [mask | (1 << cell) * (who == mover) for who, mask in enumerate(masks)]
-            by_cell[cell] = int(setup[after[0], after[1]]) * (WIN if mover == 0 else LOSS)
-        return by_cell
-
-    return values
+        placements = _placements_of(AlphaBeta(rules, node_limit=node_limit))
+    return lambda placed: placements.values(placed_sets(rules, placed))
 
 
 def make_exact_act(rules: Rules) -> tuple[Any, Callable[..., jax.Array]]:
@@ -217,27 +200,22 @@ def best_slots(search: AlphaBeta, position: Position) -> list[int]:
     """
     if position.terminated:
         return [0]
-    cells = tuple(int(cell) for cell in position.stones[:, 0])
     if position.ply < len(search.rules.order):
-        values = _placement_values(search, cells, int(position.ply))
+        first, second = (
+            sum(1 << int(cell) for cell in own if cell != NOT_PLACED) for own in position.stones
+        )
+        values = _placements_of(search).values((first, second))
         return [cell for cell, value in values.items() if value == max(values.values())]
     return search.optimal_slots(board_of(position, search.size))
 
 
-def _placement_values(search: AlphaBeta, cells: tuple[int, ...], ply: int) -> dict[int, int]:
-    """The value of a placement on each free cell, for the player who makes it."""
-    mover, values = search.rules.order[ply], {}
-    for cell in set(range(search.size**2)) - set(cells):
-        placed = (cell, cells[1]) if mover == 0 else (cells[0], cell)
-        values[cell] = _placed_value(search, placed, ply + 1, mover)
-    return values
+def _placements_of(search: AlphaBeta) -> Placements:
+    """The placements of a board that search solves; after setup player 0 moves first."""
 
+    def value_of(sets: tuple[int, int]) -> int:
+        first, second = (
+            tuple(cell for cell in range(search.size**2) if cells >> cell & 1) for cells in sets
+        )
+        return search.value(Board(*openings_of(search.size), (first, second), 0))
 
-def _placed_value(search: AlphaBeta, cells: tuple[int, ...], ply: int, player: int) -> int:
-    """The value of the stones placed so far, for a player; after setup player 0 moves first."""
-    if ply == len(search.rules.order):
-        stones = (cells[:1], cells[1:])
-        value = search.value(Board(*openings_of(search.size), stones, 0))
-        return value if player == 0 else -value
-    value = max(_placement_values(search, cells, ply).values())
-    return value if player == search.rules.order[ply] else -value
+    return Placements(search.rules, value_of)

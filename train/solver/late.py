@@ -9,13 +9,16 @@ wins, draws and losses apart, the others close in on the scores.
 from enum import Enum
 from typing import NamedTuple
 
-from train.runtime.errors import UsageError
-from train.solver import claims, compiled
-from train.solver.boards import DRAW, LOSS, WIN, Board, LegalPlay, has_wall_limit, plays
+from train.solver.boards import DRAW, LOSS, WIN, Board, LegalPlay, plays
+from train.solver.claims import FAR, Claim
 from train.solver.contest import Contest, Geometry, flood, geometry_of, settle
 from wallgo_jax.game.rules import Rules
 
 NODE_LIMIT = 50_000
+_LOOKED_AT = 4
+"""Least number of positions that are looked at for one that a table keeps, on average."""
+_MOST_PLAYS = 256
+_Pair = tuple[Contest, Contest]
 _FIRST_NODES, _ROUNDS = 200, 30
 
 
@@ -39,15 +42,6 @@ class Refusal(Enum):
 
     NODES = "the search needs more nodes"
     WAITS = "the result hangs on waiting turns in settled regions that are bounded too coarsely"
-
-
-def check_provable(rules: Rules) -> None:
-    """Refuse rules whose late positions cannot be proven here with a UsageError."""
-    if rules.players != 2 or rules.stay_needs_room or has_wall_limit(rules):
-        raise UsageError(
-            "late positions: they are proven for two players, where a stone may always stay and "
-            "walls have no limit"
-        )
 
 
 def prove(
@@ -95,50 +89,8 @@ def lead_of(score: int) -> int:
     return score - (1 if score > 0 else -1) if abs(score) > 1 else 0
 
 
-class _Side:
-    """One player's claims: its graph, and the functions that search it."""
-
-    def __init__(self, rules: Rules, player: int, node_limit: int, is_compiled: bool) -> None:
-        capacity = node_limit + 4 * claims.MAX_CHILDREN
-        self._player, self._geometry = player, geometry_of(rules)
-        if is_compiled:
-            self._search, self._node_of = compiled.compile_search()
-            self._graph, self._stack = compiled.make_graph(capacity), compiled.make_stack()
-        else:
-            self._search, self._node_of = claims.search, claims.node_of
-            self._graph, self._stack = claims.make_graph(capacity), claims.make_stack()
-
-    @property
-    def used(self) -> int:
-        """Positions looked at."""
-        return int(self._graph.used[1])
-
-    def root(self, board: Board) -> int:
-        """The node of a board."""
-        contest = reduce(board, self._player, self._geometry)
-        return int(self._node_of(self._graph, contest, self._player, self._geometry))
-
-    def low(self, node: int) -> int:
-        """The score that the player surely reaches."""
-        return int(self._graph.low[node])
-
-    def high(self, node: int) -> int:
-        """The score that the player's claims cannot exceed; the player may."""
-        return int(self._graph.high[node])
-
-    def effort(self, node: int, target: int) -> int:
-        """The proof number: the least number of open contests that must come true."""
-        claims.set_target(self._graph, node, target)
-        return int(self._graph.proof[node])
-
-    def search(self, node: int, target: int, nodes: int) -> None:
-        """Search about this many more positions for the claim that the target is reached."""
-        stop = self.used + nodes
-        self._search(self._graph, node, self._player, target, stop, self._stack, self._geometry)
-
-
 class _Plays:
-    """The plays of a position, each as a pair of nodes: after it, in the graphs of both sides.
+    """The plays of a position, each as what it leaves to claim for its player and for the other.
 
     Plays that leave the same contests are one pair.
     """
@@ -151,40 +103,43 @@ class _Plays:
         node_limit: int,
         is_compiled: bool | None,
     ) -> None:
-        if is_compiled is None:
-            is_compiled = compiled.is_available(rules.size)
-        self._own = _Side(rules, board.player, node_limit, is_compiled)
-        self._other = _Side(rules, 1 - board.player, node_limit, is_compiled)
+        players, geometry = (board.player, 1 - board.player), geometry_of(rules)
+        entries = node_limit // _LOOKED_AT + _MOST_PLAYS
+        options = {"entries": entries, "is_compiled": is_compiled}
+        self._claims = [Claim(rules, player, WIN, **options) for player in players]
         self._limit = node_limit
-        self._slots: dict[tuple[int, int], list[int]] = {}
+        self._slots: dict[_Pair, list[int]] = {}
         for play in legal:
-            pair = self._own.root(play.board), self._other.root(play.board)
-            self._slots.setdefault(pair, []).append(play.slot)
+            own, other = (reduce(play.board, player, geometry) for player in players)
+            self._slots.setdefault((own, other), []).append(play.slot)
+        # The table of a claim may forget what is known of these.
+        self._bounds = {pair: [(-FAR, FAR)] * 2 for pair in self._slots}
+        for pair in self._slots:
+            for side in range(2):
+                self._ask(pair, side, WIN)
 
     @property
     def used(self) -> int:
         """Positions looked at."""
-        return self._own.used + self._other.used
+        return sum(claim.nodes for claim in self._claims)
 
     def decide(self, target: int) -> Refusal | None:
         """Search until every play is known to reach a target or to miss it."""
-        own, other = self._own, self._other
         # To miss a target is to leave the other side at least one more than its negative.
-        miss = 1 - target
+        goals = target, 1 - target
         left = list(self._slots)
         for nodes in (_FIRST_NODES << turn for turn in range(_ROUNDS)):
             left = [pair for pair in left if self._is_open(pair, target)]
             # A claim that is refuted may hold in the game, see `train.solver.claims`.
-            if any(own.high(a) < target and other.high(b) < miss for a, b in left):
+            if any(self._are_refuted(pair, goals) for pair in left):
                 return Refusal.WAITS
             if not left:
                 return None
             for pair in left:
-                reaching, missing = own.effort(pair[0], target), other.effort(pair[1], miss)
-                if reaching <= missing:
-                    own.search(pair[0], target, min(nodes, self._limit - self.used))
-                if missing <= reaching:
-                    other.search(pair[1], miss, min(nodes, self._limit - self.used))
+                efforts = [self._ask(pair, side, goals[side]) for side in range(2)]
+                for side in range(2):
+                    if efforts[side] <= efforts[1 - side]:
+                        self._ask(pair, side, goals[side], min(nodes, self._left()))
             if self.used >= self._limit:
                 break
         return Refusal.NODES if any(self._is_open(pair, target) for pair in left) else None
@@ -194,7 +149,7 @@ class _Plays:
         return [
             slot
             for pair, slots in self._slots.items()
-            if self._own.low(pair[0]) >= target
+            if self._range(pair)[0] >= target
             for slot in slots
         ]
 
@@ -204,18 +159,12 @@ class _Plays:
             low, high = self._range(pair)
             while lead_of(low) < lead_of(high) and self.used < self._limit:
                 target = (low + high + 1) // 2
-                self._ask(pair, target)
+                for side, goal in enumerate((target, 1 - target)):
+                    if self._is_open(pair, target):
+                        self._ask(pair, side, goal, self._left())
                 before, (low, high) = (low, high), self._range(pair)
                 if (low, high) == before:
                     break
-
-    def _ask(self, pair: tuple[int, int], target: int) -> None:
-        for side, node, goal in (
-            (self._own, pair[0], target),
-            (self._other, pair[1], 1 - target),
-        ):
-            if self._is_open(pair, target):
-                side.search(node, goal, self._limit - self.used)
 
     def margin(self) -> int | None:
         """The margin of best play if it is known."""
@@ -232,11 +181,28 @@ class _Plays:
             known |= dict.fromkeys(slots, low)
         return tuple(known[play.slot] for play in legal)
 
-    def _range(self, pair: tuple[int, int]) -> tuple[int, int]:
-        """The least and the most that a play scores."""
-        return self._own.low(pair[0]), -self._other.low(pair[1])
+    def _left(self) -> int:
+        """Positions that may still be looked at."""
+        return max(0, self._limit - self.used)
 
-    def _is_open(self, pair: tuple[int, int], target: int) -> bool:
+    def _ask(self, pair: _Pair, side: int, goal: int, nodes: int = 0) -> int:
+        """Search for a side's claim of a score, and return the effort that is left: the least
+        number of open positions that must come true."""
+        known = self._claims[side].toward(goal).ask(pair[side], nodes)
+        low, high = self._bounds[pair][side]
+        self._bounds[pair][side] = max(low, known.low), min(high, known.high)
+        return known.proof
+
+    def _range(self, pair: _Pair) -> tuple[int, int]:
+        """The least and the most that a play scores."""
+        (low, _), (others, _) = self._bounds[pair]
+        return low, -others
+
+    def _are_refuted(self, pair: _Pair, goals: tuple[int, int]) -> bool:
+        """Whether neither side's claim can be proven."""
+        return all(high < goal for (_, high), goal in zip(self._bounds[pair], goals, strict=True))
+
+    def _is_open(self, pair: _Pair, target: int) -> bool:
         low, high = self._range(pair)
         return low < target <= high
 

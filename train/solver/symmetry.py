@@ -17,73 +17,69 @@ CHUNK = 9
 
 
 class Turns(NamedTuple):
-    """The images of cells and openings under the eight symmetries, as lists or arrays."""
+    """The images of cells and openings under S of the eight symmetries, as lists or arrays."""
 
     cells: int
-    down: Any  # [8, chunks, 2 ** CHUNK], the images of vertical openings, see `make_turns`
-    right: Any  # [8, chunks, 2 ** CHUNK], of horizontal ones
-    cell: Any  # [8, cells], each cell turned
+    down: Any  # [S, chunks, 2 ** CHUNK], the images of vertical openings
+    right: Any  # [S, chunks, 2 ** CHUNK], of horizontal ones
+    swaps: Any  # [S], whether vertical openings become horizontal
+    cell: Any  # [S, cells], each cell turned
 
 
-def canonical(turns: Turns, down: int, right: int, first: int, second: int) -> tuple[int, int, int]:
-    """Numbers of the openings and of two sets of stones, equal for a board and its symmetries."""
-    least = chosen = other = -1
-    for turn in range(NUM_SYMMETRIES):
-        openings, chunk, below, beside = 0, 0, down, right
-        while below | beside:
-            part, last = turns.down[turn][chunk], (1 << CHUNK) - 1
-            openings |= part[below & last] | turns.right[turn][chunk][beside & last]
-            below, beside, chunk = below >> CHUNK, beside >> CHUNK, chunk + 1
-        if 0 <= least < openings:
+def canonical(
+    turns: Turns, down: int, right: int, first: int, second: int
+) -> tuple[int, int, int, int]:
+    """Openings and two sets of stones, equal for a board and its symmetries."""
+    least = -1, 0, 0, 0
+    for turn in range(len(turns.swaps)):
+        below, beside, chunk, left, more = 0, 0, 0, down, right
+        while left | more:
+            last = (1 << CHUNK) - 1
+            below |= turns.down[turn][chunk][left & last]
+            beside |= turns.right[turn][chunk][more & last]
+            left, more, chunk = left >> CHUNK, more >> CHUNK, chunk + 1
+        if turns.swaps[turn]:
+            below, beside = beside, below
+        if 0 <= least[0] < below or (least[0] == below and least[1] < beside):
             continue
-        one = _number(turns.cell[turn], first, turns.cells)
-        two = _number(turns.cell[turn], second, turns.cells)
-        if openings != least or one < chosen or (one == chosen and two < other):
-            least, chosen, other = openings, one, two
-    return least, chosen, other
+        one, two = _turned(turns.cell[turn], first), _turned(turns.cell[turn], second)
+        turned = below, beside, one, two
+        if least[0] < 0 or turned < least:
+            least = turned
+    return least
 
 
-def _number(places: Any, stones: int, cells: int) -> int:
-    """A set of stones, turned: digits to the base of the number of cells, after a leading 1."""
-    turned, number = 0, 1
+def _turned(places: Any, stones: int) -> int:
+    """A set of stones, turned."""
+    turned = 0
     while stones:
         turned |= 1 << places[popcount((stones & -stones) - 1)]
         stones &= stones - 1
-    while turned:
-        number = number * cells + popcount((turned & -turned) - 1)
-        turned &= turned - 1
-    return number
+    return turned
 
 
 @functools.cache
-def make_turns(size: int, *, is_compiled: bool) -> Turns:
-    """The tables, as arrays for compiled code or as lists.
-
-    The image of a set of openings is one number, with the horizontal ones in the higher bits.
-    """
+def make_turns(size: int, *, is_compiled: bool, symmetries: int = NUM_SYMMETRIES) -> Turns:
+    """The tables of the first symmetries, as arrays for compiled code or as lists."""
     cells = size**2
-    downs, rights, places = [], [], []
-    for symmetry in range(NUM_SYMMETRIES):
+    chunks = range(0, cells, CHUNK)
+    downs, rights, swaps, places = [], [], [], []
+    for symmetry in range(symmetries):
         place = [
             row * size + column
             for row, column in (turn_cell(symmetry, size, *divmod(c, size)) for c in range(cells))
         ]
-        below = [_turned_opening(place, cell, cell + size, cells) for cell in range(cells - size)]
+        below = [1 << min(place[cell], place[cell + size]) for cell in range(cells - size)]
         beside = [
-            _turned_opening(place, cell, cell + 1, cells) if cell % size < size - 1 else 0
+            1 << min(place[cell], place[cell + 1]) if cell % size < size - 1 else 0
             for cell in range(cells)
         ]
-        chunks = range(0, cells, CHUNK)
         downs.append([_by_set(below, first) for first in chunks])
         rights.append([_by_set(beside, first) for first in chunks])
+        swaps.append(abs(place[size] - place[0]) == 1)
         places.append(place)
-    tables = downs, rights, places
+    tables = downs, rights, swaps, places
     return Turns(cells, *map(np.array, tables)) if is_compiled else Turns(cells, *tables)
-
-
-def _turned_opening(place: list[int], first: int, second: int, cells: int) -> int:
-    low, high = sorted((place[first], place[second]))
-    return 1 << (low + cells if high - low == 1 else low)
 
 
 def _by_set(images: list[int], first: int) -> list[int]:

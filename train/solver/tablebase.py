@@ -25,6 +25,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from train.solver.boards import LOSS, WIN, Board, opening, openings_of, plays
+from train.solver.placements import Placements, placed_sets
 from wallgo_jax.board import bitboard
 from wallgo_jax.board.geometry import DOWN, HORIZONTAL, PLAYS_PER_STONE, RIGHT, VERTICAL
 from wallgo_jax.game import actions, referee
@@ -243,29 +244,16 @@ def wall_words(wall_set: jax.Array) -> jax.Array:
 
 
 def _solve_setup(rules: Rules, start: _Evaluated) -> np.ndarray:
-    """int8[512, 512]: values of the boards [C] without walls, then of the placements from the last
-    to the first; _UNKNOWN where there are too many stones or two on one cell."""
-    setup = np.full((STONE_SETS, STONE_SETS), _UNKNOWN, np.int8)
+    """int8[512, 512]: values for player 0 of the boards [C] without walls, and of all placements
+    before them; _UNKNOWN where the rules do not lead."""
     last = rules.order[-1] if rules.order else 0
-    for number, pair in enumerate(stone_pairs(rules.stones)):
-        can, value = start.can_move[number], start.value[number]
-        payoff = start.payoff[number, last] * (WIN if last == 0 else LOSS)
-        setup[_mask(pair[0]), _mask(pair[1])] = (
-            value[0] if can[0] else -value[1] if can[1] else payoff
-        )
-    for ply in reversed(range(len(rules.order))):
-        mover, held = rules.order[ply], [rules.stones, rules.stones]
-        for player in rules.order[ply:]:
-            held[player] -= 1
-        sign = 1 if mover == 0 else -1
-        for own, other in itertools.product(
-            *(itertools.combinations(range(CELLS), n) for n in held)
-        ):
-            if set(own) & set(other):
-                continue
-            masks, outcomes = (_mask(own), _mask(other)), []
-            for cell in set(range(CELLS)) - set(own) - set(other):
-                bit = 1 << cell
-                outcomes.append(setup[masks[0] | bit * (mover == 0), masks[1] | bit * (mover == 1)])
-            setup[masks] = sign * max(sign * int(value) for value in outcomes)
+    payoff = start.payoff[:, last] * (WIN if last == 0 else LOSS)
+    waits = np.where(start.can_move[:, 1], -start.value[:, 1], payoff)
+    values = np.where(start.can_move[:, 0], start.value[:, 0], waits)
+    numbers = _make_pair_numbers(rules.stones)
+    placements = Placements(rules, lambda sets: int(values[numbers[sets]]))
+    placements.value(placed_sets(rules))
+    setup = np.full((STONE_SETS, STONE_SETS), _UNKNOWN, np.int8)
+    for sets, value in placements.known.items():
+        setup[sets] = value
     return setup

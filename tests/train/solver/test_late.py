@@ -22,8 +22,9 @@ from train.runtime.errors import UsageError
 from train.runtime.host import fetch
 from train.solver import compiled
 from train.solver.boards import DRAW, LOSS, WIN, Board, board_of, opening, openings_of, plays
+from train.solver.claims import check_provable
 from train.solver.contest import free_waits, geometry_of, sure_turns
-from train.solver.late import Proof, Refusal, check_provable, prove, reduce
+from train.solver.late import Proof, Refusal, prove, reduce
 from wallgo_jax.board.geometry import DOWN, RIGHT
 from wallgo_jax.game.rules import Rules
 
@@ -334,7 +335,9 @@ def test_positions_are_proven_again():
             proof = prove(board, rules, node_limit=game.node_limit, is_compiled=is_compiled)
             assert isinstance(proof, Proof)
             assert (proof.value, proof.best) == (found.value, found.best)
-            assert (proof.margin, proof.margins) == (found.margin, found.margins)
+            # Margins that were not proven then may be now.
+            assert found.margin in (None, proof.margin)
+            assert found.margins in (None, proof.margins)
 
 
 @pytest.mark.slow

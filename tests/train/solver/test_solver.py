@@ -1,5 +1,6 @@
 """Exact values against a slow solver: plain Python, memoised, by the slow referee alone."""
 
+import dataclasses
 import itertools
 import random
 from collections import Counter
@@ -27,8 +28,9 @@ from train.runtime.devices import BY_BOARD, EVERYWHERE, all_devices
 from train.runtime.errors import UsageError
 from train.solver import compiled, exact_player
 from train.solver.alphabeta import AlphaBeta
-from train.solver.boards import BY_TABLES, check_solvable
+from train.solver.boards import BY_TABLES, board_of, check_solvable
 from train.solver.exact_player import best_slots, make_placement_values, tables_of
+from train.solver.placements import placed_sets
 from train.solver.positions import reachable_levels, sample_positions
 from train.solver.tablebase import make_tables
 from wallgo_jax.game import referee
@@ -135,13 +137,16 @@ COMPILED = pytest.param(
 )
 
 
+FREE = [dataclasses.replace(TWO, stay_needs_room=False, tie=tie) for tie in TIES]
+
+
 @pytest.mark.parametrize("is_compiled", [False, COMPILED])
-@pytest.mark.parametrize("rules", [r for r in VARIANTS if r.stones == 1])
+@pytest.mark.parametrize("rules", [*(r for r in VARIANTS if r.stones == 1), *FREE])
 def test_search_agrees_with_the_slow_solver(rules, is_compiled):
     search, slow = AlphaBeta(rules, is_compiled=is_compiled), Solver(rules.to_dict())
-    for each in late_positions(rules, 2, games=12, walls=6):
+    for each in late_positions(rules, 2, games=12, walls=6 if rules.stones == 1 else 8):
         game, state = game_after(rules, each), replay_actions(rules, each).states[-1]
-        slots = best_slots(search, state.position)
+        slots = search.optimal_slots(board_of(state.position, 3))
         assert public_of(state, slots, 3) == public_best(game, slow.solve(game))
 
 
@@ -183,10 +188,10 @@ def test_values_of_the_start_are_proven_by_the_slow_referee(rules, value):
 
 
 def test_placements_agree_between_tables_and_search():
-    search = AlphaBeta(ONE)
+    searched = exact_player._placements_of(AlphaBeta(ONE))
     values = make_placement_values(ONE)
-    assert values(()) == exact_player._placement_values(search, (NOT_PLACED, NOT_PLACED), 0)
-    assert values((4,)) == exact_player._placement_values(search, (4, NOT_PLACED), 1)
+    for placed in ((), (4,)):
+        assert values(placed) == searched.values(placed_sets(ONE, placed))
 
 
 @pytest.mark.slow

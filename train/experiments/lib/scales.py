@@ -284,7 +284,7 @@ class ExactScale(Scale):
     node_limit: Count  # of one question to alpha-beta search
     asked: Annotated[tuple[Literal["draw", "win"], ...], AfterValidator(distinct)]  # of larger ones
     minutes: Annotated[Real, Field(gt=0, allow_inf_nan=False)]  # of one question to proof numbers
-    entries: Count  # of their table, at 24 bytes each
+    entries: Count  # of their table, at 48 bytes each
 
 
 class SupervisedScale(Scale):

@@ -10,9 +10,9 @@ from train.runtime.errors import UsageError
 from train.solver import boards, late
 from train.solver.alphabeta import AlphaBeta
 from train.solver.boards import DRAW, WIN, Board
+from train.solver.claims import Claim, _key
 from train.solver.contest import Contest, geometry_of
 from train.solver.exact_player import make_placement_values, tables_of
-from train.solver.proof_numbers import Claim, _key
 from wallgo_jax.board.geometry import NUM_SYMMETRIES, turn_cell
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.view.game_replay import replay_actions
@@ -124,12 +124,16 @@ def test_claim_goes_on_from_a_file(tmp_path):
     assert again.decide(again.start(), 1_000_000)
     assert again.nodes < 2 * whole.nodes
     assert sum(again.decided().values()) and min(again.decided()) == 0
+    with pytest.raises(UsageError, match="another size"):
+        Claim(ONE, 0, WIN, entries=1 << 11, is_compiled=False).load(tmp_path / "claim.npy")
 
 
-def test_claims_are_of_boards_whose_keys_fit():
-    for rules in (Rules(size=5, stones=2, order=(0, 1) * 2), Rules(size=6, stones=1, order=(0, 1))):
-        with pytest.raises(UsageError, match="5x5 with at most 1"):
-            Claim(rules, 0, WIN)
+def test_a_position_that_its_bounds_decide_needs_no_search():
+    """The game goes on, but each side surely draws."""
+    contest = Contest(10, 218, 0b000_110_000, 0b100_001_000, 0, 0, 0, 0, 0, 1)
+    for target, holds in ((DRAW, True), (WIN, False)):
+        claim = Claim(TWO, 0, target, entries=1 << 10, is_compiled=False)
+        assert claim.decide(contest, 1) is holds
 
 
 def test_key_tells_contests_apart():
