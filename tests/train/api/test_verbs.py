@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import train
+from tests.support.import_graph import ROOT
 from tests.support.learner import tiny
 from tests.support.learner.commands import RULES, command
 from tests.support.learner.saved import save_run
@@ -102,6 +103,13 @@ def test_a_verb_is_a_function_of_train(word):
     if verb.place.startswith("train.api."):
         assert inspect.unwrap(call).__module__ == verb.place.partition(":")[0]
     assert verb.examples and all(line.split()[0] == word for line in verb.examples)
+
+
+def test_the_interface_page_says_which_function_has_another_name():
+    page = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    for word, verb in VERBS.items():
+        if verb.name != word.replace("-", "_"):
+            assert f"`{word}" in page and f"`train.{verb.name}`" in page, word
 
 
 SHOWN = sorted(name for name in train.__all__ if inspect.isfunction(getattr(train, name)))
