@@ -253,7 +253,7 @@ def run_study(
     """Measure one of the papers' results, or read what an earlier call has finished.
 
     Args:
-      topic: `size`, `balance`, `mobility`, `footing`, `transfer`, `corridors` and others that
+      topic: `size`, `balance`, `mobility`, `footing`, `transfer` and others that
         `python -m train experiment` has, but for `ablation`.
       scale: how much is done: a TOML file (configs/study/), its tables as a dict; by default the
         scale of a CPU.

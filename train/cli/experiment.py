@@ -51,9 +51,8 @@ class Experiment:
     """features: plane sets trained and matched; blocks: residual, Transformer and walled blocks
     trained and matched; size: how large the game is; balance: who wins, and openings; mobility:
     reachability control and passing; footing: what a doubling of simulations is worth; transfer:
-    warm starts against training from nothing; padding: small boards inside a large grid; corridors:
-    what frozen trunks know of far corridors; adversary: adversaries trained against frozen victims;
-    mixed: one network for several rule sets, and specialists; ppo: training without search; setups:
+    warm starts against training from nothing; mixed: one network for several rule sets, and
+    specialists; ppo: training without search; setups:
     how the stones should be placed; exact: who wins small boards; supervised: what keeps a network
     from exact play. ablation: changes of a config; levels: Elo of the levels of `play`; calibrate:
     win chances of a player (each with --help)."""
@@ -62,7 +61,7 @@ class Experiment:
     out: Annotated[Path, arg("FOLDER")] = _OUT
     """Directory of the trainings, the finished pieces and the pages."""
     players: Annotated[tuple[str, ...], arg("NAME ...", "")] = ()
-    """size, balance, padding, setups, supervised: networks in place of the scale's."""
+    """size, balance, setups, supervised: networks in place of the scale's."""
 
     def run(self) -> int:
         """Returns the exit code."""

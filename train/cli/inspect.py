@@ -1,5 +1,4 @@
-"""The command that looks into a network (`inspect`): its parts, attention, predicted owners, and
-what its trunk knows."""
+"""The command that looks into a network (`inspect`): its parts, attention, predicted owners."""
 
 from __future__ import annotations
 
@@ -7,12 +6,12 @@ import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from train.cli import options
-from train.cli.options import READ, WRITTEN, AtLeastOne, Positional, RandomSeed, Seed, arg
+from train.cli.options import READ, WRITTEN, AtLeastOne, Positional, arg
 from train.config import SHIPPED
-from train.runtime.errors import UsageError, distinct, usage_errors
+from train.runtime.errors import UsageError
 from train.runtime.fields import Whole
 from wallgo_jax.cli.parsing import Program
 
@@ -126,92 +125,6 @@ class Ownership(_Drawing):
         return 0
 
 
-@dataclasses.dataclass(frozen=True)
-class Corridors:
-    """Generate positions that ask whether a cell is connected to a far enemy stone, with
-    answers."""
-
-    EXAMPLES = ("corridors out/corridors.jsonl --count 1000 --min-distance 12",)
-
-    out: Annotated[Positional[Path], arg("FILE"), WRITTEN]
-    """File to write, a JSON object a line: diagram, cell, is_connected, distance."""
-    rules: Annotated[options.RulesText, arg(hint=f"(default: {options.DEFAULT_RULES})")] = (
-        options.DEFAULT_RULES
-    )
-    count: _Pairs = 100
-    """Positions to generate, an even number."""
-    min_distance: AtLeastOne = 10
-    """Fewest steps to the nearest enemy stone."""
-    seed: RandomSeed = 0
-
-    def run(self) -> int:
-        """Returns the exit code."""
-        from train.api.configs import read_rules
-        from train.experiments import corridor_positions
-
-        with usage_errors():
-            positions = corridor_positions.make_corridors(
-                read_rules(self.rules),
-                count=self.count,
-                seed=self.seed,
-                min_distance=self.min_distance,
-            )
-        corridor_positions.write_corridors(self.out, positions)
-        options.say_written(self.out, f"{self.count} positions")
-        return 0
-
-
-@dataclasses.dataclass(frozen=True)
-class Probe:
-    """Train a small head on the frozen trunks of players: do they know of far corridors?"""
-
-    EXAMPLES = ("probe runs/probe-6R runs/probe-RRTRRT --json out/probe.json",)
-
-    players: Annotated[
-        Positional[tuple[str, ...]], arg("[PLAYER ...]", f"(default: {SHIPPED})"), _SOME
-    ] = (SHIPPED,)
-    """Trained players, as in docs/players.md; each network is asked with new weights, too."""
-    rules: options.RulesText = ""
-    count_train: Annotated[Whole, Field(ge=10, multiple_of=2)] = 8000
-    """Positions that a head learns from, for each seed."""
-    count_test: _Pairs = 4000
-    """Positions that it is asked about, for each seed: corridors of other shapes."""
-    min_distance: AtLeastOne = 10
-    """Fewest steps to the nearest enemy stone."""
-    # The same answers, counted twice, would narrow the interval.
-    seeds: Annotated[tuple[Seed, ...], arg("INT ..."), _SOME, AfterValidator(distinct)] = (0, 1, 2)
-    """Random seeds of the positions, of the heads and of new weights."""
-    read: Literal["cell", "board"] = "board"
-    """Features that a head reads: those of the queried cell, or these with means and maxima over
-    the board."""
-    json: options.Json = None
-
-    def run(self) -> int:
-        """Returns the exit code."""
-        from rich.console import Console
-
-        from train.api.players import rules_for
-        from train.experiments import corridors
-        from wallgo_jax.game.rules import name_of
-
-        rules = rules_for(self.players, self.rules, are_networks=True)
-        names = ("seeds", "count_train", "count_test", "min_distance", "read")
-        how = {name: getattr(self, name) for name in names}
-        with usage_errors():
-            asked = corridors.probe_runs(self.players, rules, **how)
-        seeds = ", ".join(map(str, self.seeds))
-        caption = (
-            f"seeds {seeds} · heads read the {self.read}, learn from {self.count_train} positions "
-            f"and are asked about {self.count_test} a seed · at least {self.min_distance} steps · "
-            "within ±0.5 is unknown"
-        )
-        Console().print(*corridors.probe_tables(asked, caption=caption), sep="\n")
-        settings = {"rules": rules.to_dict(), "rules_name": name_of(rules), **how}
-        trunks = [each.record() for each in asked]
-        options.write_json(self.json, settings | {"trunks": trunks})
-        return 0
-
-
 INSPECT = Program(
     name="python -m train inspect",
     description="Look into a network.",
@@ -220,8 +133,6 @@ INSPECT = Program(
             "describe": Describe,
             "attention": Attention,
             "ownership": Ownership,
-            "corridors": Corridors,
-            "probe": Probe,
         }
     },
     examples=("describe runs/quickstart",),
@@ -230,10 +141,10 @@ INSPECT = Program(
 
 @dataclasses.dataclass(frozen=True)
 class Inspect:
-    """Look into a network: parts and speed, attention, predicted owners, what its trunk knows of
-    far corridors. `INSPECT` reads the words after it."""
+    """Look into a network: parts and speed, attention, predicted owners. `INSPECT` reads the
+    words after it."""
 
     EXAMPLES = ("inspect describe runs/quickstart",)
 
     what: Positional[str]
-    """describe, attention, ownership, corridors or probe."""
+    """describe, attention or ownership."""

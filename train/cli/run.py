@@ -78,8 +78,8 @@ class Fit:
     Any key of the config can be changed: --some.key value; `python -m train config` lists them."""
 
     EXAMPLES = (
-        "fit configs/probe.toml --records out/games.jsonl.gz",
-        "fit --resume runs/probe --iterations 80",
+        "fit configs/quickstart.toml --records out/games.jsonl.gz",
+        "fit --resume runs/quickstart --iterations 80",
     )
 
     config: _RunConfigFile = None

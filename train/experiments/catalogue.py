@@ -7,16 +7,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from train.experiments import (
-    adversary,
     balance,
     blocks,
-    corridors,
     exact,
     features,
     footing,
     mixed,
     mobility,
-    padding,
     ppo,
     setups,
     size,
@@ -38,9 +35,6 @@ EXPERIMENTS: Mapping[str, Callable[[Work], Report]] = {
     "mobility": mobility.report,
     "footing": footing.report,
     "transfer": transfer.report,
-    "padding": padding.report,
-    "corridors": corridors.report,
-    "adversary": adversary.report,
     "mixed": mixed.report,
     "ppo": ppo.report,
     "setups": setups.report,

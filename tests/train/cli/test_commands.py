@@ -9,7 +9,7 @@ import pytest
 
 import wallgo_jax
 from tests.support.learner import tiny
-from tests.support.learner.commands import RULES, Said, command, complaint
+from tests.support.learner.commands import RULES, command, complaint
 from train.__main__ import main
 from train.api.players import rules_for
 from train.arena.result import wilson_interval
@@ -39,15 +39,6 @@ def test_match_prints_a_table_and_writes_its_games_down(matched, tmp_path):
     assert f"win rate │ {points / 20:.2%} │" in out
     low, high = wilson_interval(points / 20, 20)
     assert f"{low:.1%} to {high:.1%}" in out
-
-
-def test_corridors_are_written(tmp_path):
-    path = tmp_path / "new" / "corridors.jsonl"
-    words = [path, "--count", "4", "--min-distance", "8", "--seed", "3"]
-    said = command("inspect", "corridors", *words)
-    assert said == Said(0, f"written: {path} (4 positions)\n", "")
-    rows = [json.loads(line) for line in path.read_text().splitlines()]
-    assert [row["is_connected"] for row in rows].count(True) == 2 and len(rows) == 4
 
 
 @pytest.mark.slow
@@ -106,7 +97,7 @@ def test_help_of_the_program_lists_every_command(capsys, monkeypatch):
 
 def test_a_group_lists_its_commands(capsys, monkeypatch):
     page = help_page(["inspect", "--help"], capsys, monkeypatch)
-    assert "usage: python -m train inspect COMMAND" in page and "corridors" in page
+    assert "usage: python -m train inspect COMMAND" in page and "ownership" in page
     assert help_page(["help", "inspect"], capsys, monkeypatch) == page
     assert "describe, attention" in complaint(command("inspect", "nothing"))
 

@@ -129,7 +129,6 @@ def test_every_form_is_taken(form, places, tmp_path):
     assert (tmp_path / "game.jsonl.json").read_text() == (tmp_path / "game.txt.json").read_text()
 
     # The rules are those that it has learned; others are asked for.
-    assert "size 3 is below 5" in complaint(command("inspect", "probe", player, "--seeds", "0"))
     words = ["match", player, "random", "--rules", "wallzero-4stone"]
     assert "--transfer" in complaint(command(*words))
 
@@ -215,10 +214,9 @@ def test_configs_name_players_in_every_form(places):
         ["tournament", "{model}", "random", SHIPPED],
         ["elo", "{model}", SHIPPED, "--cache", "c"],
         ["elo", "{run}", "--anchors", SHIPPED],
-        ["inspect", "probe", "{model}", SHIPPED],
     ],
 )
 def test_players_of_different_rules_need_rules(words, places):
     message = complaint(command(*(word.format(**places) for word in words)))
     assert "--rules" in message
-    assert ("--transfer" in message) == ("probe" not in words)
+    assert "--transfer" in message

@@ -45,7 +45,6 @@ SHIPPED, OF_THREE = "pretrained:wallzero-4stone", {"rules": "playwallgo-3p"}
     [
         ({"balance": {"gamez": 3}}, "gamez"),
         ({"size": {"rules": ["go"]}}, "go"),
-        ({"padding": {"size": 8}}, "below"),
         ({"footing": {"doublings": [4, 2]}}, "rising"),
         ({"features": {"config": {"network": {"blocks": "R"}}}}, "set"),
         ({"transfer": {"cases": [{"name": "a"}, {"name": "a"}]}}, "once"),
@@ -77,9 +76,7 @@ def test_scales_change_keys_of_that_of_a_cpu():
         ("ppo", {"changes": {"learner": {"batch": 9000}}}, "batch"),
         ("transfer", {"cases": [{"name": "a", "source_config": OF_THREE}]}, "two players"),
         ("balance", {"players": ["random"]}, "network"),
-        ("adversary", {"blocks": [], "victims": ["net:a"]}, "searches"),
         ("setups", {"beam": [0]}, "3 turns: beam needs 2 numbers, frontier 3"),
-        ("corridors", {"blocks": [], "trunks": [f"{SHIPPED}@4"]}, "without"),
     ],
 )
 def test_what_cannot_be_is_refused_before_anything_is_trained(name, fields, word, tmp_path):
@@ -182,21 +179,6 @@ SMALL = {
         "considered_games": 2,
     },
     "transfer": TRAININGS | {"cases": [{"name": "case"}], "opponent": "random", "curve_games": 2},
-    "padding": {"players": [SHIPPED], "size": 3, "stones": 1, "games": 2, "simulations": 2},
-    "corridors": {
-        "trunks": [SHIPPED],
-        "blocks": [],
-        "untrained": ["R"],
-        "questions": 20,
-        "held_out": 20,
-        "heads": 2,
-    },
-    "adversary": TRAININGS
-    | {
-        "blocks": ["R"],
-        "victim_simulations": 3,
-        "config": {key: value for key, value in CONFIG.items() if key != "rules"},
-    },
     "mixed": TRAININGS | {"config": {"network": CONFIG["network"]}, "minutes": 0.01},
     "ppo": TRAININGS
     | {

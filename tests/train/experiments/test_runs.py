@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.learner import saved, tiny
 from train.config import RunConfig, config_to_dict
-from train.experiments import adversary, transfer
+from train.experiments import transfer
 from train.experiments.blocks import block_variants
 from train.experiments.lib import trainings
 from train.experiments.lib.scales import Scales, TransferCase, read_scales
@@ -114,16 +114,13 @@ def test_a_warm_start_from_other_weights_is_another_training(
     assert len(trained) == 5
 
 
-@pytest.mark.parametrize("blocks", [True, False])
-def test_a_frozen_player_is_known_by_its_weights(players, tmp_path, blocks):
-    """As the victim of an adversary, and as the opponent that a study's config names."""
+def test_a_frozen_opponent_is_known_by_its_weights(players, tmp_path):
     player, found = tmp_path / "player", []
     config = TINY | {"selfplay": {"opponent": str(player)}}
     scale = read_scales({"blocks": {"config": config, "opening_plies": 0}}).blocks
     for seed in (0, 1, 0):
         put(players[seed], player)
-        attacked = adversary.named_victim(str(player), "@2").made_by
-        found.append(block_variants(scale, ["R"])[0].made_by if blocks else attacked)
+        found.append(block_variants(scale, ["R"])[0].made_by)
     assert found[0] == found[2] != found[1]
     assert block_variants(read_scales().blocks, ["R"])[0].made_by is None
 

@@ -52,7 +52,6 @@ Pairs = Annotated[Whole, Field(ge=2, multiple_of=2)]
 Plies = Annotated[Whole, Field(ge=0)]
 Keys = Annotated[dict[str, Any], AfterValidator(_free_keys)]
 Games = Annotated[Whole, Field(ge=2)]
-Questions = Annotated[Whole, Field(ge=10, multiple_of=2)]
 Name = Annotated[str, Field(min_length=1)]
 Preset = Annotated[str, AfterValidator(lambda name: named(name) and name)]
 PresetForTwo = Annotated[str, AfterValidator(_preset_for_two)]
@@ -166,48 +165,6 @@ class TransferScale(TrainingScale):
     curve_games: Pairs  # of each of its matches
 
 
-class PaddingScale(Scale):
-    """Small boards inside a large grid, by the plane of playable cells or by walls alone."""
-
-    players: Players  # those without the plane of playable cells see walls alone
-    size: Annotated[Whole, Field(ge=3)]  # side of the small board
-    stones: Annotated[Whole, Field(ge=1, le=4)]  # a player, on the small board
-    grid: Annotated[Whole, Field(le=9)]  # side of the large grid
-    games: Games  # random games whose positions are shown, and games that are played
-    simulations: Count  # of a move
-
-    def model_post_init(self, context: Any) -> None:
-        if self.size >= self.grid:
-            raise ValueError(f"size ({self.size}) must be below grid ({self.grid})")
-
-
-class CorridorsScale(Scale):
-    """Far corridors in frozen trunks. A trained network is asked with new weights, too."""
-
-    trunks: Names  # networks; those whose configs differ in name and seed alone are one trunk
-    blocks: Names  # block strings of the experiment `blocks`, whose trainings are asked, too
-    untrained: Names  # block strings, asked with new weights, else as in `blocks`
-    rules: PresetForTwo  # preset of the positions
-    questions: Questions  # positions that a head learns from
-    held_out: Questions  # positions that it is asked about
-    min_distance: Count  # least steps from the queried stone to an enemy
-    heads: Annotated[Whole, Field(ge=2)]  # of each training, each with questions of its own
-
-    def model_post_init(self, context: Any) -> None:
-        if not self.trunks + self.blocks + self.untrained:
-            raise ValueError("name at least one trunk or block string")
-
-
-class AdversaryScale(TrainingScale):
-    """Adversaries of frozen victims; the rules are the victim's, and `games` those of each match of
-    an adversary with its victim."""
-
-    SETS = ("rules", "selfplay.opponent")
-    blocks: Names  # block strings of `blocks`, whose trainings are victims, seed by seed
-    victims: Names  # further victims, networks without a budget, each attacked with every seed
-    victim_simulations: Count  # of the victim's moves, in training and in matches
-
-
 class MixedScale(TrainingScale):
     """One network for several rule sets, and a specialist of each; `games` are those of each match.
 
@@ -310,9 +267,6 @@ class Scales(Scale):
     mobility: MobilityScale
     footing: FootingScale
     transfer: TransferScale
-    padding: PaddingScale
-    corridors: CorridorsScale
-    adversary: AdversaryScale
     mixed: MixedScale
     ppo: PpoScale
     setups: SetupsScale
