@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from train.api.configs import make_config, use_functions
     from train.api.games import match, seated_match, seated_tournament, series, tournament
-    from train.api.measures import accuracy, attention, describe, ownership, run_study
+    from train.api.measures import accuracy, attention, describe, ownership
     from train.api.players import Player, make_player
     from train.api.ratings import elo
     from train.api.reviews import Review, load_game, review_game
@@ -57,7 +57,6 @@ __all__ = [
     "resume",
     "review_game",
     "run",
-    "run_study",
     "seated_match",
     "seated_tournament",
     "selfplay",
@@ -73,7 +72,7 @@ __all__ = [
 _FILES = {
     "configs": ("make_config", "use_functions"),
     "games": ("match", "seated_match", "seated_tournament", "series", "tournament"),
-    "measures": ("accuracy", "attention", "describe", "ownership", "run_study"),
+    "measures": ("accuracy", "attention", "describe", "ownership"),
     "players": ("Player", "make_player"),
     "ratings": ("elo",),
     "reviews": ("Review", "load_game", "review_game"),

@@ -48,21 +48,6 @@ Simulations = Annotated[Whole, Field(ge=0, le=MAX_SIMULATIONS)]
 Games = Annotated[Whole, Field(ge=1, le=2**30)]
 """The most that a match can count in int32, each opening in every seating."""
 Players = Annotated[list[Any], Field(min_length=2)]
-Topic = Literal[
-    "features",
-    "blocks",
-    "size",
-    "balance",
-    "mobility",
-    "footing",
-    "transfer",
-    "mixed",
-    "ppo",
-    "setups",
-    "exact",
-    "supervised",
-]
-"""Experiments that have a scale (`train.experiments.catalogue`)."""
 RandomSeed = Annotated[Seed, tyro.conf.arg(help="Random seed.")]
 WeightsFile = Annotated[
     Read,

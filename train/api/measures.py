@@ -1,7 +1,6 @@
 """What a player knows and what its network sees: accuracy, parts, attention, owners."""
 
 import dataclasses
-import functools
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,7 +19,6 @@ from train.api.arguments import (
     SOLVED_RULES,
     AccuracyArguments,
     AtLeastOne,
-    Topic,
     checked,
     takes,
     valid,
@@ -31,9 +29,6 @@ from train.api.results import Result
 from train.api.states import States, batch_of
 from train.checkpoints.weights import TrainedNetwork
 from train.config import RunConfig, read_config
-from train.experiments.catalogue import run_experiment
-from train.experiments.lib.pages import Report
-from train.experiments.lib.scales import Scales, read_scales
 from train.metrics.intervals import Interval, intervals_figure
 from train.players.networks import load_network
 from train.runtime.errors import UsageError, usage_errors
@@ -241,36 +236,3 @@ def _one_board(state: States, smallest: Rules) -> State:
     if not is_one:
         raise UsageError("state: is a batch; one board is drawn")
     return jax.tree.map(lambda x: np.asarray(x)[0], batch)
-
-
-def run_study(
-    topic: str,
-    scale: Scales | Mapping[str, Any] | Path | str | None = None,
-    *,
-    out: Path | str = "out/study",
-    progress: Shown = False,
-) -> Report:
-    """Measure one of the papers' results, or read what an earlier call has finished.
-
-    Args:
-      topic: `size`, `balance`, `mobility`, `footing`, `transfer` and others that
-        `python -m train experiment` has, but for `ablation`.
-      scale: how much is done: a TOML file (configs/study/), its tables as a dict; by default the
-        scale of a CPU.
-      out: folder of the finished pieces and of the topic's page.
-      progress: show bars.
-
-    Returns:
-      Text, tables and figures; draws itself in a notebook. `result.json` holds the same figures.
-
-    Raises:
-      UsageError: there is no such topic, or a key, a player or a file is not allowed.
-    """
-    valid(Topic, topic=topic)
-    given = "" if scale is None else f", {str(scale) if isinstance(scale, Path) else scale!r}"
-    command = f"train.run_study({topic!r}{given}, out={str(out)!r})"
-    source = Path(scale) if isinstance(scale, str) else scale
-    scales = source if isinstance(source, Scales) else read_scales(source)
-
-    task = functools.partial(follow, progress)
-    return run_experiment(topic, scales, Path(out), command=command, task=task)[0]

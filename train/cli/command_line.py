@@ -68,8 +68,6 @@ GROUPS = {
     "experiment": "train.cli.experiment:EXPERIMENTS",
 }
 """Commands whose next word chooses one of their own, with the places of their programs."""
-OPEN_GROUPS = ("experiment",)
-"""Those that are a command themselves where the next word chooses none."""
 KEPT_IN_FILES = ("run", "fit")
 """Commands whose results lie in files: they succeed where only what they show is lost."""
 
@@ -168,12 +166,10 @@ def _read_command(words: list[str]) -> Callable[[], int]:
     program = PROGRAM._replace(name=program_name("train", "wallgo-train"))
     if words[:1] == ["help"]:
         words = [*words[1:], "--help"]
-    group, second = (*words, "", "")[:2]
-    if group in GROUPS:
-        inner = program_of(group)
-        if group not in OPEN_GROUPS or second in inner.places:
-            words = words[1:]
-            program = inner._replace(name=f"{program.name} {group}")
+    if words[:1] and words[0] in GROUPS:
+        inner = program_of(words[0])
+        program = inner._replace(name=f"{program.name} {words[0]}")
+        words = words[1:]
     is_configured = bool(words) and words[0] in CONFIGURED
     if is_configured and not {"-h", "--help"} & {*words}:
         # The config file's place is filled, so that tyro does not take the value of a changed

@@ -1,19 +1,16 @@
-"""The commands that measure results: those of the papers (`experiment WHAT`), what changes of a
-config are worth (`experiment ablation`), and the machine's levels (`experiment levels`).
+"""The commands that measure: what changes of a config are worth (`experiment ablation`), and the
+machine's levels (`experiment levels`).
 """
 
 from __future__ import annotations
 
 import dataclasses
-import functools
 import shlex
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from train.api.arguments import Topic
 from train.cli import options
-from train.cli.options import WRITTEN, File, Positional, RandomSeed, arg
+from train.cli.options import WRITTEN, Positional, RandomSeed, arg
 from train.cli.review import Calibrate
 from train.config import SHIPPED, written_values
 from train.runtime.fields import Real, Whole
@@ -22,10 +19,6 @@ from train.runtime.showing import tell
 from wallgo_jax.cli.parsing import Flag, Program
 
 if TYPE_CHECKING:
-    from train.experiments.lib.pages import Report
-
-    Job = Callable[[str], tuple[Report, list[Path]]]
-    """Measures; takes the command as it was typed, and returns the report and its files."""
     from train.ratings.pool import Entrant
     from wallgo_jax.game.rules import Rules
 
@@ -36,47 +29,13 @@ _OUT = Path("out/study")
 
 @dataclasses.dataclass(frozen=True)
 class Experiment:
-    """Measure one of the papers' results, or what changes of a config are worth: trainings, games
-    and matches, written as a page with tables, plots and figures. The same command goes on where it
-    was interrupted. `experiment ablation`, `levels` and `calibrate` have options of their own."""
+    """Measure what changes of a config are worth, the machine's levels, or win chances.
+    `EXPERIMENTS` reads the words after it."""
 
-    EXAMPLES = (
-        "experiment balance",
-        "experiment footing --config configs/study/accelerator.toml --out out/large",
-        "experiment setups --players pretrained:wallzero-4stone runs/quickstart",
-        "experiment ablation configs/ablations/recipe.toml --out out/recipe --screening",
-    )
+    EXAMPLES = ("experiment ablation configs/ablations/recipe.toml --out out/recipe --screening",)
 
-    what: Annotated[Positional[Topic], arg("WHAT")]
-    """features: plane sets trained and matched; blocks: residual, Transformer and walled blocks
-    trained and matched; size: how large the game is; balance: who wins, and openings; mobility:
-    reachability control and passing; footing: what a doubling of simulations is worth; transfer:
-    warm starts against training from nothing; mixed: one network for several rule sets, and
-    specialists; ppo: training without search; setups:
-    how the stones should be placed; exact: who wins small boards; supervised: what keeps a network
-    from exact play. ablation: changes of a config; levels: Elo of the levels of `play`; calibrate:
-    win chances of a player (each with --help)."""
-    config: Annotated[File, arg(hint="(default: the scale of a CPU)")] = None
-    """TOML file with the scale (configs/study/)."""
-    out: Annotated[Path, arg("FOLDER")] = _OUT
-    """Directory of the trainings, the finished pieces and the pages."""
-    players: Annotated[tuple[str, ...], arg("NAME ...", "")] = ()
-    """size, balance, setups, supervised: networks in place of the scale's."""
-
-    def run(self) -> int:
-        """Returns the exit code."""
-        from train.experiments.catalogue import run_experiment
-        from train.experiments.lib.scales import read_scales, with_players
-        from train.runtime.interrupts import follow
-
-        scale, task = read_scales(self.config), functools.partial(follow, True)
-        if self.players:
-            scale = with_players(scale, self.what, self.players)
-
-        def measure(command: str) -> tuple[Report, list[Path]]:
-            return run_experiment(self.what, scale, self.out, command=command, task=task)
-
-        return _run([self.what, *options.changed_options(self, "what")], measure)
+    what: Positional[str]
+    """ablation, levels or calibrate."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -112,27 +71,29 @@ class Ablation:
 
     def run(self) -> int:
         """Returns the exit code."""
-        from train.experiments import ablation
-        from train.experiments.lib.scales import read_scales, validated
-        from train.experiments.lib.work import Work
+        from train.experiments import ablation, lab
         from train.runtime.display import Display
-        from train.runtime.interrupts import follow
 
         minutes, seeds = (5.0, 1) if self.screening else (10.0, 6)
         names = ("games", "simulations", "opening_plies", "first_seed")
         fields: dict[str, Any] = {name: getattr(self, name) for name in names}
         fields["minutes"] = minutes if self.minutes is None else self.minutes
         fields["seeds"] = seeds if self.seeds is None else self.seeds
-        how = validated(ablation.AblationOptions, fields, where=ABLATION)
+        how = ablation.validated(ablation.AblationOptions, fields, where=ABLATION)
         changes = ablation.read_changes(self.changes, self.only)
-        work = Work(read_scales(), self.out, functools.partial(follow, True))
-        title, say = self.changes.stem, Display().say
-
-        def measure(command: str) -> tuple[Report, list[Path]]:
-            return ablation.Ablation(changes, how, work, title, command, say).run()
-
         words = [ABLATION, str(self.changes), *options.changed_options(self, "changes")]
-        return _run(words, measure)
+        command = f"python -m train experiment {shlex.join(words)}"
+        work = lab.Lab(self.changes.stem, lab.Options(self.out), command)
+        display = Display()
+        try:
+            with interrupts("what is finished is kept"):
+                table = ablation.Ablation(changes, how, work, display.say).run()
+        except KeyboardInterrupt:
+            tell(f"stopped; to go on: {command}")
+            return EXIT_INTERRUPTED
+        display.console.print(table.shown())
+        print(f"written: {self.out / self.changes.stem}")
+        return 0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -208,26 +169,8 @@ class Levels:
         return entrants, rules
 
 
-def _run(words: list[str], job: Job) -> int:
-    """Do the job of a command, print its report, and say how to go on after a signal."""
-    from train.runtime.display import Display
-
-    command = f"python -m train experiment {shlex.join(words)}"
-    try:
-        with interrupts("what is finished is kept"):
-            report, files = job(command)
-    except KeyboardInterrupt:
-        tell(f"stopped; to go on: {command}")
-        return EXIT_INTERRUPTED
-    Display().console.print(report)
-    if files:
-        print(f"written: {files[0]} and {len(files) - 1} more files in {files[0].parent}")
-    return 0
-
-
 EXPERIMENTS = Program(
     name="python -m train experiment",
-    description="Measure one of the papers' results, or what changes of a config are worth.",
+    description="Measure what changes of a config are worth, levels, or win chances.",
     groups={"WHAT": {ABLATION: Ablation, "levels": Levels, "calibrate": Calibrate}},
 )
-"""What `Experiment` does not take."""

@@ -15,7 +15,7 @@ from scipy.optimize import isotonic_regression
 
 from train.arena.result import count_games
 from train.config import CheckpointConfig, EvaluationConfig, RunConfig
-from train.experiments.lib.stats import rate_over_games
+from train.experiments.tables import cell
 from train.loop.history import code_in_words, code_of, stages_of
 from train.metrics.rows import METRICS_FILE, read_rows
 from train.ratings import pool
@@ -192,10 +192,10 @@ def _earlier(run: Path) -> EarlierStages:
 def table(curve: StrengthCurve, *, title: str) -> Table:
     """The curve's checkpoints."""
     rows = [
-        [str(iteration), f"{minutes:.2f}", *rate_over_games(rate, games).cells()]
+        [str(iteration), f"{minutes:.2f}", cell({"rates": [rate], "games": games})]
         for iteration, minutes, rate, games in curve.points
     ]
-    return Table(title, ("iteration", "minutes", "win rate", "95 % interval"), rows)
+    return Table(title, ("iteration", "minutes", "% won (95 % interval)"), rows)
 
 
 def caption(config: RunConfig, *, games: int, opening_plies: int) -> str:

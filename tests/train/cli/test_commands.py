@@ -13,7 +13,7 @@ from tests.support.learner.commands import RULES, command, complaint
 from train.__main__ import main
 from train.api.players import rules_for
 from train.arena.result import wilson_interval
-from train.cli.command_line import GROUPS, OPEN_GROUPS, PROGRAM, program_of
+from train.cli.command_line import GROUPS, PROGRAM, program_of
 from train.config import read_config
 from wallgo_jax.formats import records
 from wallgo_jax.game.rules import PRESETS
@@ -63,7 +63,7 @@ def help_page(words, capsys, monkeypatch) -> str:
     return capsys.readouterr().out
 
 
-NAMES = [name for name in PROGRAM.places if name not in {*GROUPS} - {*OPEN_GROUPS}]
+NAMES = [name for name in PROGRAM.places if name not in GROUPS]
 NAMES += [f"{group} {name}" for group in GROUPS for name in program_of(group).places]
 
 

@@ -11,12 +11,9 @@ import pytest
 from tests.support.learner.plain_heuristics import referee_at
 from tests.support.reference import referee as slow
 from train.checkpoints.exported import Calibration
-from train.data.record_dataset import RecordedGames
-from train.experiments import balance, footing, mobility, openings, plays, size
-from train.experiments.lib.scales import read_scales
-from train.experiments.lib.work import SelfplayGames
+from train.experiments import balance, lab, mobility, openings, plays, size
+from train.experiments.selfplay_games import OwnGames
 from wallgo_jax.board.geometry import MOVE_OFFSETS
-from wallgo_jax.formats.records import Record
 from wallgo_jax.game.rules import PRESETS, Rules
 from wallgo_jax.game.sizes import first_placement
 from wallgo_jax.notation import parse_moves
@@ -30,12 +27,10 @@ def cell(name: str, size: int = 7) -> int:
     return first_placement(size) + (int(name[1]) - 1) * size + "ABCDEFG".index(name[0])
 
 
-def games_of(rules: Rules, *played: tuple[tuple[int, ...], float]) -> SelfplayGames:
-    """Games by their actions and Red's reward, which need not be whole ones."""
-    records = tuple(
-        Record(rules=rules, actions=actions, result=(reward, -reward)) for actions, reward in played
-    )
-    return SelfplayGames(rules, RecordedGames(records, ("",) * len(records)))
+def games_of(rules: Rules, *played: tuple[tuple[int, ...], float]) -> OwnGames:
+    """Finished games and Red's reward in each."""
+    actions, rewards = zip(*played, strict=True)
+    return OwnGames(rules, actions, np.array([(reward, -reward) for reward in rewards]))
 
 
 def test_a_start_with_stones_keeps_the_turns_that_leave_it_alike():
@@ -178,35 +173,30 @@ def _sets(board: slow.Board):
     return reach, owned
 
 
-def test_searches_are_kept_by_the_calibration_of_their_win_chances(monkeypatch):
+def test_searches_are_kept_by_the_calibration_of_their_win_chances(monkeypatch, tmp_path):
     """What a model's card says of win chances may change where its weights do not."""
     known = []
 
-    def cached(name, settings, make):
-        known.append((name, settings))
-        if name == "searched-plays":
-            raise KeyboardInterrupt
+    class Work(lab.Lab):
+        def keep(self, kind, key, make):
+            known.append((kind, key))
+            if kind == "searched-plays":
+                raise KeyboardInterrupt
 
     games = games_of(FOUR, ((1,), 1))
-    monkeypatch.setattr(mobility, "selfplay_games", lambda *given, **settings: games)
-    work = SimpleNamespace(scale=read_scales(), cached=cached)
+    monkeypatch.setattr(mobility, "selfplay", lambda *given, **settings: games)
     for search in (1.0, 2.0, 1.0):
         analyst = SimpleNamespace(calibration=Calibration(search=search))
-        monkeypatch.setattr(mobility, "analysis_player", lambda *given, analyst=analyst: analyst)
+        make = lambda *given, analyst=analyst, **settings: analyst  # noqa: E731
+        monkeypatch.setattr(mobility, "make_analysis_player", make)
         with pytest.raises(KeyboardInterrupt):
-            mobility.report(work)
-    first, second, third = [settings for name, settings in known if name == "searched-plays"]
+            mobility.main(Work("mobility", mobility.Scale(out=tmp_path)))
+    first, second, third = [key for kind, key in known if kind == "searched-plays"]
     assert first == third != second
-
-
-def test_elo_of_a_win_rate():
-    assert footing.elo(0.5) == 0
-    assert footing.elo(10 / 11) == pytest.approx(400)
-    assert footing.elo(0.0) == -math.inf
 
 
 def test_red_wins_with_draws_as_halves():
     actions = tuple(map(cell, ("D3", "D5", "A1", "G7")))
     games = games_of(FOUR, (actions, 1.0), (actions, 0.0), (actions[:3], -1.0), (actions, 1.0))
     tree, areas = balance.tree_of(games, depth=2), np.tile([[30, 10]], (4, 1))
-    assert balance.balance_of(games, tree, areas=areas)["red"] == 0.625
+    assert balance.balance_of(games, tree, areas=areas)["red"] == {"won": 2, "drawn": 1, "lost": 1}

@@ -14,7 +14,6 @@ from train.config import RunConfig
 from train.engine import protocol
 from train.engine.options import EngineOptions
 from train.experiments import ablation
-from train.experiments.lib import scales
 from train.review.puzzle_check import PuzzleOptions
 from wallgo_jax.game.rules import Rules
 
@@ -31,7 +30,7 @@ def tables() -> Iterator[type]:
     records = [each for name, each in vars(arguments).items() if name.endswith("Arguments")]
     models = [
         each
-        for module in (scales, ablation, protocol)
+        for module in (ablation, protocol)
         for each in vars(module).values()
         if isinstance(each, type) and issubclass(each, pydantic.BaseModel)
     ]
