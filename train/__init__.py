@@ -49,13 +49,13 @@ if TYPE_CHECKING:
     from train.api.serving import serve_engine as serve_engine
     from train.api.serving import serve_page as serve_page
     from train.api.states import step as step
-    from train.api.studies import run_study as run_study
     from train.api.whole_games import SelfPlay as SelfPlay
     from train.api.whole_games import selfplay as selfplay
     from train.arena.meetings import TournamentResult as TournamentResult
     from train.arena.recorded import Series as Series
     from train.arena.result import MatchResult as MatchResult
     from train.config import RunConfig as RunConfig
+    from train.experiments.compare import ablation as ablation
     from train.learning.losses import TrainingTargets as TrainingTargets
     from train.network import Output as Output
     from train.network import slot_logits as slot_logits
@@ -82,12 +82,12 @@ _NAMES = {
     "api.runs": "ReplayStatistics Run fit resume run start watch",
     "api.serving": "serve_engine serve_page",
     "api.states": "step",
-    "api.studies": "run_study",
     "api.whole_games": "SelfPlay selfplay",
     "arena.meetings": "TournamentResult",
     "arena.recorded": "Series",
     "arena.result": "MatchResult",
     "config": "RunConfig",
+    "experiments.compare": "ablation",
     "learning.losses": "TrainingTargets",
     "network": "Output slot_logits",
     "ratings.rated": "RatedPool",

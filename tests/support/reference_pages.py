@@ -8,6 +8,7 @@ import contextlib
 import inspect
 import io
 import os
+import pkgutil
 import re
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
@@ -18,11 +19,11 @@ import train
 import wallgo_jax
 from tests.support.import_graph import ROOT
 from tests.test_layers import FLOORS
+from train import experiments as experiments_package
 from train.cli import command_line as train_program
 from train.cli.command_line import PROGRAM
 from train.config import RunConfig
 from train.config.reading import Key, in_toml, keys_of
-from train.experiments.catalogue import EXPERIMENTS
 from wallgo_jax.cli import command_line as game_program
 from wallgo_jax.cli.parsing import Program
 
@@ -211,15 +212,16 @@ def _opening(file: Path) -> str:
 
 
 def experiments() -> str:
-    about = {name: inspect.getmodule(report).__doc__ or "" for name, report in EXPERIMENTS.items()}
-    parts = [
-        f"## `python -m train experiment {name}`\n\n{inspect.cleandoc(text)}\n"
-        for name, text in about.items()
-    ]
+    parts = []
+    for module in sorted(each.name for each in pkgutil.iter_modules(experiments_package.__path__)):
+        text = (ROOT / f"train/experiments/{module}.py").read_text("utf-8")
+        if "lab.start(main" in text:
+            about = _opening(ROOT / f"train/experiments/{module}.py")
+            parts.append(f"## `python -m train.experiments.{module}`\n\n{about}\n")
     return f"""# Experiments
 
-What each `python -m train experiment WHAT` measures, and how. [The papers' results](../study.md)
-says which result each is after.
+What each experiment measures, and how. [The papers' results](../study.md) says which result each is
+after.
 
 {chr(10).join(parts)}"""
 

@@ -7,7 +7,7 @@ Nothing here loads JAX, so that a help page is there at once.
 import enum
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import pydantic
 import tyro
@@ -91,21 +91,3 @@ else:
 Games = Annotated[Whole, Field(ge=1, le=2**30)]
 """The most that a match can count in int32, each opening in every seating."""
 MoveSeconds = Annotated[Real, Field(ge=0.001, le=3600, allow_inf_nan=False)]
-Topic = Literal[
-    "features",
-    "blocks",
-    "size",
-    "balance",
-    "mobility",
-    "footing",
-    "transfer",
-    "padding",
-    "corridors",
-    "adversary",
-    "mixed",
-    "ppo",
-    "setups",
-    "exact",
-    "supervised",
-]
-"""Experiments that have a scale (`train.experiments.catalogue`)."""

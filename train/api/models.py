@@ -122,8 +122,8 @@ def _write_page(trained: TrainedNetwork, folder: Path) -> None:
 
 def _about(trained: TrainedNetwork) -> dict[str, Any]:
     """Entries of the card, with the run's time to strength where `bench` has measured it."""
-    from train.experiments.strength import CURVE_FILE
     from train.loop.history import provenance
+    from train.loop.run_directory import CURVE_FILE
     from train.runtime.files import read_json
 
     about = provenance(trained)

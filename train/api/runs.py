@@ -398,7 +398,7 @@ def fit(
       UsageError: as `start`, or a file cannot be read.
 
     Example:
-      `train.fit("configs/probe.toml", ["out/games.jsonl.gz"]).rows[-1]["validation_loss"]`
+      `train.fit("configs/quickstart.toml", ["out/games.jsonl.gz"]).rows[-1]["validation_loss"]`
     """
     share = valid(Annotated[Real, Field(gt=0, lt=1)], validation=validation)
     config = with_functions(make_config(config), use_functions(**functions))

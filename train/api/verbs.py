@@ -44,8 +44,8 @@ VERBS: dict[str, Verb] = {
         "fit",
         "train.cli.run:Fit",
         (
-            "fit configs/probe.toml --records out/games.jsonl.gz",
-            "fit --resume runs/probe --iterations 80",
+            "fit configs/quickstart.toml --records out/games.jsonl.gz",
+            "fit --resume runs/quickstart --iterations 80",
         ),
     ),
     "config": Verb(
@@ -58,20 +58,10 @@ VERBS: dict[str, Verb] = {
             "config runs/quickstart --toml",
         ),
     ),
-    "experiment": Verb(
-        "measure",
-        "run_study",
-        "train.cli.experiment:Experiment",
-        (
-            "experiment balance",
-            "experiment footing --config configs/study/accelerator.toml --out out/large",
-            "experiment setups --players pretrained:wallzero-4stone runs/quickstart",
-        ),
-    ),
     "ablation": Verb(
         "measure",
         "ablation",
-        "train.cli.experiment:Ablation",
+        "train.experiments.compare:ablation",
         (
             "ablation configs/ablations/recipe.toml --out out/recipe --screening",
             "ablation configs/ablations/recipe.toml --out out/recipe --only width-64",

@@ -1,5 +1,5 @@
-"""Experiments: `report(work)` of each file that `catalogue` names makes the page of one result,
-which begins with the file's docstring; the other files help them.
+"""Experiments: scripts over the public interface, `python -m train.experiments.NAME`, one a result;
+`lab` keeps what they have finished, and `pages` renders the tables of docs/.
 
 G games, P players, T plies, N positions, A slots, H W cells, K symmetries.
 """

@@ -1,8 +1,7 @@
 """Changes of a config, each trained at equal wall time and matched, seed by seed, with the base.
 
-Each finished training and match is a cached result. The same call goes on where one was
-interrupted: a training from its checkpoint, everything else from the cache. The page is written
-after each training with its matches.
+Each finished training and match is kept. The same call goes on where one was interrupted. The page
+is written after each training with its matches.
 
 Changes are a list in TOML:
 
@@ -20,7 +19,6 @@ A change starts from the base's config, whatever it is matched against.
 """
 
 import dataclasses
-import functools
 import gc
 import hashlib
 import itertools
@@ -28,28 +26,22 @@ import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 import jax
+import pydantic
 from pydantic import AfterValidator, Field
 
 from train.arena.match_programs import check_opening
 from train.config import RunConfig, config_from_dict, config_to_dict, read_config
-from train.experiments import pace
-from train.experiments.lib import stats, trainings
-from train.experiments.lib.pages import PAGE, Report, write_report
-from train.experiments.lib.scales import Count, Pairs, Plies, Scale, validated
-from train.experiments.lib.trainings import Trained, Variant
-from train.experiments.lib.work import Work, play_games
+from train.experiments import lab, pace
+from train.experiments.tables import EARNEST_SEEDS, Table, estimate_of, rate, verdict
 from train.loop.compiling import check_arrays
 from train.loop.first_weights import start_of
-from train.loop.history import code_in_words
 from train.loop.opponent_weights import load_opponent
 from train.loop.programs import state_like
 from train.loop.stages import simulations_of
 from train.loop.tables import make_teacher, tables_of, variants_of
-from train.players.registry import make_player
-from train.runtime.display import Table
 from train.runtime.errors import (
     NotFiniteError,
     UsageError,
@@ -58,15 +50,35 @@ from train.runtime.errors import (
     usage_errors,
 )
 from train.runtime.fields import Real, Whole
-from train.runtime.files import check_writable, locked, read_toml
+from train.runtime.files import locked, read_toml
 
 BASE = "base"
 _DECISIVE = ("rules", "network", "search", "selfplay", "replay", "learner", "heuristics")
 """All settings that decide how a run learns, except seed and length."""
 Settings = Annotated[dict[str, Any], Field(default_factory=dict)]
+Count = Annotated[Whole, Field(ge=1)]
+Pairs = Annotated[Whole, Field(ge=2, multiple_of=2)]
+Plies = Annotated[Whole, Field(ge=0)]
+_Record = TypeVar("_Record", bound="_Checked")
 
 
-class ChangeEntry(Scale):
+class _Checked(pydantic.BaseModel):
+    """Fields that are refused by name where they are wrong."""
+
+    model_config = pydantic.ConfigDict(frozen=True, extra="forbid")
+
+
+def validated(kind: type[_Record], fields: Mapping[str, Any], *, where: str) -> _Record:
+    """A record of a kind; the message of a `UsageError` begins with `where`.
+
+    Raises:
+      UsageError: a key or a value is not allowed.
+    """
+    with usage_errors(where):
+        return kind.model_validate(fields)
+
+
+class ChangeEntry(_Checked):
     """An entry of the list."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][\w.+-]*$")]
@@ -84,7 +96,7 @@ class ChangeEntry(Scale):
         return {key: table for key, table in self if isinstance(table, dict) and table}
 
 
-class ChangeList(Scale):
+class ChangeList(_Checked):
     """A list as its file holds it."""
 
     base: Settings
@@ -129,7 +141,7 @@ def read_changes(path: Path, only: Sequence[str] = ()) -> tuple[Change, ...]:
     fields = dict(listed.base)
     named = fields.pop("config", None)
     plain = config_to_dict(read_config(None if named is None else path.parent / str(named)))
-    base = config_from_dict(trainings.merge_tables(plain, fields), where=f"{path}: base")
+    base = config_from_dict(merge_tables(plain, fields), where=f"{path}: base")
     about = named or "the quickstart"
     changes = {BASE: Change(BASE, base, "", about, tuple(_lines(fields)), {})}
     for entry in listed.change:
@@ -141,7 +153,7 @@ def read_changes(path: Path, only: Sequence[str] = ()) -> tuple[Change, ...]:
             raise UsageError(f"{where}: against {against!r} is not earlier; allowed: {allowed}")
         if not entry.keys:
             raise UsageError(f"{where}: changes nothing")
-        merged = trainings.merge_tables(config_to_dict(base), entry.keys)
+        merged = merge_tables(config_to_dict(base), entry.keys)
         config, keys = config_from_dict(merged, where=where), tuple(_lines(entry.keys))
         changes[entry.name] = Change(entry.name, config, against, entry.about, keys, {})
     for name in only:
@@ -155,9 +167,20 @@ def read_changes(path: Path, only: Sequence[str] = ()) -> tuple[Change, ...]:
     chosen = [change for name, change in changes.items() if name in wanted]
     for place, change in enumerate(chosen):
         with usage_errors(f"ablation: {change.name}"):
-            weights = trainings.named_weights(change.config)
+            weights = lab.weights_of(config_to_dict(change.config))
         chosen[place] = change._replace(weights=weights)
     return tuple(chosen)
+
+
+def merge_tables(fields: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Nested tables with some of their keys changed."""
+    merged = dict(fields)
+    for key, value in changes.items():
+        inner = merged.get(key)
+        if isinstance(value, Mapping) and isinstance(inner, dict):
+            value = merge_tables(inner, value)
+        merged[key] = value
+    return merged
 
 
 def _lines(fields: Mapping[str, Any], opening: str = "") -> list[str]:
@@ -171,11 +194,7 @@ def _lines(fields: Mapping[str, Any], opening: str = "") -> list[str]:
     return lines
 
 
-_HEADS = ("change", "against", "win rate", "95 % interval", "verdict", "by seed", "iterations")
-_HEADS += ("minutes", "compiling")
-
-
-class AblationOptions(Scale):
+class AblationOptions(_Checked):
     """Terms of a comparison of changes."""
 
     minutes: Annotated[Real, Field(gt=0, allow_inf_nan=False)]  # of each training alone
@@ -197,9 +216,9 @@ class ChangeResult(NamedTuple):
     """A change and what is known of it so far."""
 
     change: Change
-    trained: dict[int, Trained]  # by seed
+    trained: dict[int, dict[str, Any]]  # by seed
     diverged: list[int]  # seeds whose loss or gradient became NaN or infinite
-    rates: list[float]  # a win rate for each seed whose matches are done
+    matches: dict[int, dict[str, int]]  # counts, by seed
 
 
 @dataclasses.dataclass(frozen=True)
@@ -209,49 +228,51 @@ class Ablation:
     Attributes:
       changes: the base first.
       options: how they are compared.
-      work: finished pieces and progress.
-      title: of the page.
-      command: that makes it again, for the page.
+      work: its kept results.
       say: shows a line.
     """
 
     changes: tuple[Change, ...]
     options: AblationOptions
-    work: Work
-    title: str
-    command: str
+    work: lab.Lab
     say: Callable[[str], Any]
 
-    def run(self) -> tuple[Report, list[Path]]:
+    def run(self) -> Table:
         """Do what is left and write the page.
 
         A training whose loss or gradient becomes NaN or infinite is noted, and has no matches.
 
         Returns:
-          The finished report, and its files.
+          The finished table.
 
         Raises:
           KeyboardInterrupt: a training was interrupted and saved.
           UsageError: the folder is another process's or cannot be written, or a change cannot be
             trained or matched; what each plays and starts with is tried before all trainings.
         """
-        directory, results = self.work.directory, {}
-        scale = {"seed": self.options.first_seed} | self.options.model_dump()
-        how = {"command": self.command, "scale": scale, "work": self.work}
-        with locked(directory):
-            check_writable(directory / PAGE)
+        results: dict[str, ChangeResult] = {}
+        with locked(self.work.scale.out):
             for change in self.changes:
                 self._check(change)
-                results[change.name] = ChangeResult(change, {}, [], [])
+                results[change.name] = ChangeResult(change, {}, [], {})
             # Seed by seed, so that an interrupted ablation holds whole seeds.
-            seeds = range(self.options.seeds)
-            steps = list(itertools.product(seeds, self.changes))
+            steps = list(itertools.product(range(self.options.seeds), self.changes))
             for number, (place, change) in enumerate(steps, start=1):
                 said = f"[{number} of {len(steps)}] "
                 self._do(results, change, self.options.first_seed + place, said)
-                write_report(report(self, results), directory, **how)
-            page = report(self, results)
-            return page, write_report(page, directory, **how)
+                self._write(results)
+            return self._write(results)
+
+    def _write(self, results: Mapping[str, ChangeResult]) -> Table:
+        table = table_of(results)
+        options = self.options.model_dump()
+        kept = {
+            name: {"trainings": line.trained, "matches": line.matches}
+            for name, line in results.items()
+        }
+        text = text_of(self.changes, self.options)
+        self.work.write({"table": table}, text=text, options=options, changes=kept)
+        return table
 
     def _check(self, change: Change) -> None:
         rules = change.config.rules
@@ -259,8 +280,8 @@ class Ablation:
             check_two_players(rules, "a match")
             check_opening(rules, max(self.options.opening_plies))
             make_teacher(change.config)
-            start_of(change.config, self.work.directory, resume=False)
-            run = Variant(change.name, change.config).run_config(0)
+            start_of(change.config, self.work.runs, resume=False)
+            run = lab.plain_run(change.config)
             tables, variants = tables_of(run, opponent=load_opponent(run)), variants_of(run)
             check_arrays(run, tables, state_like(tables, variants), variants)
 
@@ -269,60 +290,45 @@ class Ablation:
     ) -> None:
         """Train a change with a seed, and match it with the one that it is against."""
         options, result = self.options, results[change.name]
-        keys, said = self._keys(change) | {"seed": seed}, f"{said}seed {seed}, {change.name}"
-        trained = self._train(change, seed, keys, said)
+        said = f"{said}seed {seed}, {change.name}"
+        trained = self._train(change, seed, said)
         if trained is None:
             result.diverged.append(seed)
             return
         result.trained[seed] = trained
         if not change.against or seed not in results[change.against].trained:
             return
-        against = results[change.against]
-        runs, points = (trained, against.trained[seed]), 0.0
-        settings = keys | {"against": self._keys(against.change)}
-        settings |= {"simulations": options.simulations}
-        settings |= {"games": options.games // len(options.opening_plies)}
+        runs = trained, results[change.against].trained[seed]
+        players = [lab.player_of(run, options.simulations) for run in runs]
+        total = Counter({"won": 0, "drawn": 0, "lost": 0})
         for plies in options.opening_plies:
-            piece = f"match-{change.name}-{change.against}-{seed}-{plies}"
-            play = functools.partial(self._play, change, runs, seed, plies, said)
-            wins, draws, _ = self.work.cached(piece, settings | {"opening_plies": plies}, play)
-            points += wins + draws / 2
-        result.rates.append(points / options.games)
+            self.say(f"{said} against {change.against}, {plies} plies")
+            games = options.games // len(options.opening_plies)
+            # All matches of a seed start from the same openings.
+            total.update(self.work.match(*players, games=games, opening_plies=plies, seed=seed))
+            _forget_programs()
+        result.matches[seed] = dict(total)
 
     def _keys(self, change: Change) -> dict[str, Any]:
-        """What a change's budget is known by; without iterations, so that trainings of several
-        machines can be put together."""
+        """What a change's budget is known by."""
         return {"change": change.name, "digest": change.digest, "minutes": self.options.minutes}
 
-    def _train(self, change: Change, seed: int, keys: dict[str, Any], said: str) -> Trained | None:
+    def _train(self, change: Change, seed: int, said: str) -> dict[str, Any] | None:
         """A training; None where it diverged."""
-        minutes = f"{self.options.minutes:g}min"
-        variant = Variant(f"{change.name}-{change.digest[:6]}-{minutes}", change.config)
-        piece = f"training-{variant.run_name(seed)}"
-        if (result := self.work.find(piece, keys)) is None:
-            iterations = self._budget(change)["iterations"]
-            self.say(f"{said}: {iterations} iterations in about {self.options.minutes:g} min")
-            config = dataclasses.replace(change.config, iterations=iterations)
-            try:
-                trainings.train_variant(self.work, variant._replace(config=config), seed, keys)
-            except NotFiniteError as error:
-                self.work.cached(piece, keys, functools.partial(str, error))
+        key = self._keys(change) | {"seed": seed}
+        if self.work.find("diverged", key) is not None:
+            return None
+        iterations = self._budget(change)["iterations"]
+        config = dataclasses.replace(change.config, iterations=iterations, seed=seed)
+        self.say(f"{said}: {iterations} iterations in about {self.options.minutes:g} min")
+        try:
+            return self.work.train(f"{change.name}-seed{seed}", config)
+        except NotFiniteError as stop:
+            reason = str(stop)
+            self.work.keep("diverged", key, lambda: reason)
+            return None
+        finally:
             _forget_programs()
-            result = self.work.find(piece, keys)
-        return None if isinstance(result, str) else Trained(*result)
-
-    def _play(
-        self, change: Change, runs: tuple[Trained, ...], seed: int, plies: int, said: str
-    ) -> list[int]:
-        self.say(f"{said} against {change.against}, {plies} plies")
-        names = [trainings.player_of(self.work, run, self.options.simulations) for run in runs]
-        players = [make_player(name, change.config.rules) for name in names]
-        games = self.options.games // len(self.options.opening_plies)
-        # All matches of a seed start from the same openings.
-        how = {"opening_plies": plies, "key": jax.random.fold_in(jax.random.key(seed), plies)}
-        result = play_games(self.work, players, change.config.rules, games=games, **how)
-        _forget_programs()
-        return [result.wins, result.draws, result.losses]
 
     def _budget(self, change: Change) -> dict[str, Any]:
         """The budget in iterations, timed once for all seeds of a change and for all changes whose
@@ -331,23 +337,23 @@ class Ablation:
         def measure() -> dict[str, Any]:
             for other in self.changes:
                 if pace.take_equal_time(other.config, change.config):
-                    timed = self.work.find(f"budget-{other.name}", self._keys(other))
+                    timed = self.work.find("budgets", self._keys(other))
                     if timed is not None:
                         return timed | {"timed_as": other.name}
             return self._measure(change)
 
-        return self.work.cached(f"budget-{change.name}", self._keys(change), measure)
+        return self.work.keep("budgets", self._keys(change), measure)
 
     def _measure(self, change: Change) -> dict[str, Any]:
-        base, most = self.changes[0], pace.most_iterations(change.config)
+        base = self.changes[0]
         against: tuple[Any, ...] = ()
         if change is not base:
             # Seconds of an iteration of the base in its last stage, as they were timed first.
             last = simulations_of(base.config, base.config.iterations - 1)
             by_name = self._budget(base)["seconds_an_iteration"]
             against = base.config, {last: by_name[f"search {last}"]}
-        with self.work.task(f"timing {change.name}", most, "iterations") as task:
-            timed = pace.measure_pace(change.config, *against, on_progress=task)
+        self.say(f"timing {change.name}")
+        timed = pace.measure_pace(change.config, *against)
         with usage_errors(f"change {change.name!r}"):
             budget = 60 * self.options.minutes
             iterations = pace.iterations_within(change.config, timed.seconds, budget)
@@ -365,49 +371,46 @@ def _forget_programs() -> None:
     gc.collect()
 
 
-def report(ablation: Ablation, results: Mapping[str, ChangeResult]) -> Report:
-    """The table of an ablation as it stands: a line for each change, those that lost as well."""
-    options, work, lines = ablation.options, ablation.work, results.values()
-    about = ["What each changes:", ""]
-    for change, *_ in lines:
-        keys = ", ".join(f"`{key}`" for key in change.keys)
-        about.append(f"- `{change.name}`: {'; '.join(filter(None, (change.about, keys)))}")
-    kind = "" if options.seeds >= stats.EARNEST_SEEDS else "Screening: it decides nothing. "
-    # A line of one seed has the interval of its games, also while others are still to come.
-    seeds = {len(line.rates) for line in lines if line.rates} or {options.seeds}
-    interval = ", or ".join(dict.fromkeys(map(stats.interval_kind, sorted(seeds, reverse=True))))
+def text_of(changes: Sequence[Change], options: AblationOptions) -> list[str]:
+    """What was compared and how, as paragraphs."""
+    kind = "" if options.seeds >= EARNEST_SEEDS else "Screening: it decides nothing. "
+    over = "Student's t over seeds" if options.seeds > 1 else "Wilson's over the games of one seed"
     terms = (
         f"{kind}{options.minutes:g} minutes of training each, compiling apart; {options.seeds} "
         f"paired seed(s), {options.games} games a seed at {options.simulations} simulations from "
         f"shared random openings of {' and '.join(map(str, options.opening_plies))} plies; "
-        f"interval: {interval}; {' and '.join(work.noted('where'))}; "
-        f"{', '.join(work.noted('day'))}."
+        f"interval: {over}."
     )
-    codes = Counter(code_in_words(run.code) for line in lines for run in line.trained.values())
-    versions = ", ".join(f"{code} ({number})" for code, number in codes.items())
-    of_code = f"The trainings are of different versions of the code: {versions}."
-    table = Table("Changes", _HEADS, [_cells(line, options.games) for line in lines])
-    return Report(
-        ablation.title,
-        [table],
-        {"trainings": {name: [*line.trained.values()] for name, line in results.items()}},
-        text=[terms, *([of_code] if len(codes) > 1 else []), "\n".join(about)],
-    )
+    about = ["What each changes:", ""]
+    for change in changes:
+        keys = ", ".join(f"`{key}`" for key in change.keys)
+        about.append(f"- `{change.name}`: {'; '.join(filter(None, (change.about, keys)))}")
+    return [terms, "\n".join(about)]
 
 
-def _cells(line: ChangeResult, games: int) -> list[str]:
-    cells, trained = [line.change.name, line.change.against or "–"], line.trained.values()
-    if line.rates:
-        score = stats.over_seeds(line.rates, games)
-        by_seed = " ".join(f"{100 * rate:.1f}" for rate in line.rates)
-        cells += [*score.cells(), score.verdict, by_seed]
-    else:
-        cells += ["", "", "" if line.change.against else "the base", ""]
+def table_of(results: Mapping[str, ChangeResult]) -> Table:
+    """The table of an ablation as it stands: a line for each change, those that lost as well."""
+    columns = [["change", "change"], ["against", "against"], ["% won", "games"]]
+    columns += [["verdict", "verdict"], ["by seed", "rates"], ["iterations", "iterations"]]
+    columns += [["minutes", "minutes"], ["compiling", "compiling"]]
+    return Table("Changes", columns, [_row(line) for line in results.values()])
+
+
+def _row(line: ChangeResult) -> dict[str, Any]:
+    trained = list(line.trained.values())
+    row: dict[str, Any] = {"change": line.change.name, "against": line.change.against or "–"}
+    if line.matches:
+        met = list(line.matches.values())
+        row["games"] = {key: [counts[key] for counts in met] for key in met[0]}
+        row["verdict"] = verdict(estimate_of(row["games"]))
+        row["rates"] = " ".join(f"{100 * rate(counts):.1f}" for counts in met)
+    elif not line.change.against:
+        row["verdict"] = "the base"
     if line.diverged:
-        cells[_HEADS.index("verdict")] = f"diverged with seed {' '.join(map(str, line.diverged))}"
-    if not trained:
-        return [*cells, "", "", ""]
-    minutes = " ".join(f"{each.minutes:.1f}" for each in trained)
-    compiling = sum(each.compile_seconds for each in trained) / len(trained)
-    iterations = " or ".join(dict.fromkeys(str(each.iterations) for each in trained))
-    return [*cells, iterations, minutes, f"{compiling:.0f} s"]
+        row["verdict"] = f"diverged with seed {' '.join(map(str, line.diverged))}"
+    if trained:
+        row["minutes"] = " ".join(f"{each['minutes']:.1f}" for each in trained)
+        compiling = sum(each["compile_seconds"] for each in trained) / len(trained)
+        row["compiling"] = f"{compiling:.0f} s"
+        row["iterations"] = " or ".join(dict.fromkeys(str(each["iterations"]) for each in trained))
+    return row

@@ -6,18 +6,19 @@ another seed's player would differ.
 """
 
 import collections
+import dataclasses
+import itertools
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
 
-from train.experiments.lib import stats
-from train.experiments.lib.pages import Picture, Report
-from train.experiments.lib.work import SelfplayGames, Work, check_network, selfplay_games
+from train.experiments import lab
 from train.experiments.openings import Plies, setup_of, turned_actions
+from train.experiments.selfplay_games import OwnGames, selfplay
+from train.experiments.tables import Table
 from train.metrics.figure import GREY, INK, new_figure
-from train.runtime.display import Table
 from train.runtime.host import fetch
 from wallgo_jax.board import bitboard
 from wallgo_jax.game.actions import NO_ACTION
@@ -25,17 +26,14 @@ from wallgo_jax.game.rules import PRESETS, Rules, named
 from wallgo_jax.game.sizes import first_placement
 from wallgo_jax.notation import COLOURS, cell_name, format_action
 
-PAPER = {"wallzero-empty": 0.5357, "wallzero-4stone": 0.5037}
+PAPER = {"wallzero-empty": "53.57 ± 1.38", "wallzero-4stone": "50.37 ± 1.38"}
 """Red's win rate in 5,000 games of self-play each ("WallZero", Chen, Arjonilla, Wu, Wu, slide
-"Opening Strategy & Game Balance Analysis"); both ± 1.38 %."""
+"Opening Strategy & Game Balance Analysis"), per cent."""
 _LINES = 12
 """Branches of the table of lines, each with its most common continuation."""
 _LEAVES, _NODES = 18, 60
 """Most branches and plies of the tree that are shown."""
 _LEAST = 0.005  # share of the games that a shown ply must have
-_HEADS = ("player against itself", "rules", "games", "Red wins", "95 %", "paper", "draws", "plies")
-_HEADS += ("winner's share of cells", "winner's lead", "distinct setups", "most common setup")
-_HEADS += ("first eight plies unique",)
 
 
 class OpeningNode(NamedTuple):
@@ -76,86 +74,76 @@ class ShownPly(NamedTuple):
     row: float  # of the drawing, from the top; a parent stands at the middle of its children
 
 
-def report(work: Work) -> Report:
+@dataclasses.dataclass(frozen=True)
+class Scale(lab.Options):
+    """The scale of the page."""
+
+    players: tuple[str, ...] = ("pretrained:wallzero-4stone-v2", "pretrained:wallzero-empty-v1")
+    """Networks, each for the rules that it has learned."""
+    simulations: tuple[int, ...] = (64,)
+    """Numbers of simulations a move."""
+    games: int = 5000
+    """Games of each player at each number."""
+    opening_depth: int = 6
+    """Plies that the table of openings goes down to."""
+
+
+def main(work: lab.Lab) -> dict[str, Any]:
     """Play the games and describe them."""
-    scale = work.scale.balance
-    rows, tables, pictures, data = [], [], [], {}
+    scale, rows, tables = work.scale, [], {}
     for player in scale.players:
-        check_network(player)
-    for player in scale.players:
-        for simulations in scale.simulations:
-            games = selfplay_games(work, player, simulations=simulations, games=scale.games)
-            presets = [preset for preset in PRESETS if named(preset) == games.rules]
-            rules = (*presets, f"{games.rules.size}×{games.rules.size}")[0]
-            name, tree = f"{player}@{simulations}", tree_of(games, depth=scale.opening_depth)
-            owned = jnp.asarray(games.examples().outcome.owned)
-            areas = np.asarray(fetch(bitboard.to_mask(owned, games.rules.size))).sum(axis=-1)
-            figures = balance_of(games, tree, areas=areas)
-            rows.append(_row(name, rules, figures))
-            tables.append(line_table(tree, title=f"Openings of {name}"))
-            pictures += placement_pictures(games, tree, name=name)
-            pictures += tree_pictures(tree, name=name)
-            # Nodes that at least one game in two hundred passes.
-            least = max(2, tree.games // 200)
-            passed = {path: tree.nodes[path] for path in tree.ordered}
-            openings = [
-                {"actions": path, "games": games, "red": points / games}
-                for path, (games, points) in passed.items()
-                if games >= least
-            ]
-            data[name] = {"rules": rules, "openings": openings} | figures
-    main = Table("Balance", _HEADS, rows)
-    return Report("Balance and openings", [main, *tables], data, pictures=pictures)
+        lab.check_network(player)
+    for player, simulations in itertools.product(scale.players, scale.simulations):
+        games = selfplay(work, player, simulations=simulations, games=scale.games)
+        presets = [preset for preset in PRESETS if named(preset) == games.rules]
+        rules = (*presets, f"{games.rules.size}×{games.rules.size}")[0]
+        name, tree = f"{player}@{simulations}", tree_of(games, depth=scale.opening_depth)
+        owned = jnp.asarray(games.examples().outcome.owned)
+        areas = np.asarray(fetch(bitboard.to_mask(owned, games.rules.size))).sum(axis=-1)
+        row = {"player": f"`{name}`", "rules": f"`{rules}`", "paper": PAPER.get(rules, "")}
+        rows.append(row | balance_of(games, tree, areas=areas))
+        tables[_plain(name)] = line_table(tree, title=f"Openings of {name}")
+        draw_placements(work, games, tree, name=name)
+        draw_tree(work, tree, name=name)
+    columns = [["player against itself", "player"], ["rules", "rules"], ["paper, %", "paper"]]
+    columns += [["Red won, drawn, lost", "red", "counts"], ["Red wins, %", "red"]]
+    columns += [["plies", "plies"], ["winner's share of cells, %", "share"]]
+    columns += [["winner's lead", "margin"], ["distinct setups", "setups"]]
+    columns += [["most common setup, %", "mode"], ["first eight plies unique, %", "eight"]]
+    return work.finish({"table": Table("Balance", columns, rows), **tables})
 
 
-def balance_of(games: SelfplayGames, tree: OpeningTree, *, areas: np.ndarray) -> dict[str, Any]:
-    """Figures of the games of two players, who own int[G, 2] cells at their end: Red's win rate
-    with Wilson's interval, shares of draws, of the winner's cells, of the most common setup, and of
+def balance_of(games: OwnGames, tree: OpeningTree, *, areas: np.ndarray) -> dict[str, Any]:
+    """Figures of the games of two players, who own int[G, 2] cells at their end: games that Red
+    won, drew and lost, shares of the winner's cells, of the most common setup, and of
     games whose first eight plies no other game has, means of plies and of the winner's lead, and
     the number of setups."""
     reward, count = games.rewards[:, 0], len(games.plies)
-    red = float((reward > 0).mean() + (reward == 0).mean() / 2)
     winner = np.where(reward[:, None] > 0, areas, areas[:, ::-1])[reward != 0]
     won = winner[winner.sum(axis=1) > 0]
-    eights = collections.Counter(record.actions[:8] for record in games.recorded.records)
+    eights = collections.Counter(actions[:8] for actions in games.actions)
     return {
-        "games": count,
-        **dict(zip(("red", "low", "high"), stats.rate_over_games(red, count), strict=False)),
-        "draws": float((reward == 0).mean()),
-        "plies": float(games.plies.mean()),
-        "share": float((won[:, 0] / won.sum(axis=1)).mean()) if len(won) else float("nan"),
-        "margin": float((won[:, 0] - won[:, 1]).mean()) if len(won) else float("nan"),
+        "red": {
+            "won": int((reward > 0).sum()),
+            "drawn": int((reward == 0).sum()),
+            "lost": int((reward < 0).sum()),
+        },
+        "plies": round(float(games.plies.mean()), 1),
+        "share": round(100 * float((won[:, 0] / won.sum(axis=1)).mean()), 1) if len(won) else "",
+        "margin": round(float((won[:, 0] - won[:, 1]).mean()), 1) if len(won) else "",
         "setups": len(tree.setups),
-        "mode_share": max(tree.setups.values()) / count,
-        "eight": list(eights.values()).count(1) / count,
+        "mode": {"kept": max(tree.setups.values()), "of": count},
+        "eight": {"kept": list(eights.values()).count(1), "of": count},
     }
 
 
-def _row(name: str, rules: str, figures: dict[str, Any]) -> list[str]:
-    rate = stats.Estimate(*(figures[key] for key in ("red", "low", "high", "games")))
-    return [
-        f"`{name}`",
-        f"`{rules}`",
-        f"{figures['games']:,}",
-        *rate.cells(2),
-        f"{100 * PAPER[rules]:.2f} ± 1.38 %" if rules in PAPER else "",
-        stats.percent(figures["draws"], 2),
-        f"{figures['plies']:.1f}",
-        stats.percent(figures["share"]),
-        f"{figures['margin']:.1f}",
-        f"{figures['setups']:,}",
-        stats.percent(figures["mode_share"]),
-        stats.percent(figures["eight"]),
-    ]
-
-
-def tree_of(games: SelfplayGames, *, depth: int) -> OpeningTree:
+def tree_of(games: OwnGames, *, depth: int) -> OpeningTree:
     """Count the openings of games down to this many plies, and to the last placement at least."""
     rules, placements = games.rules, len(games.rules.order)
     depth = max(depth, placements)
     table = np.full((len(games.plies), depth), NO_ACTION, np.int32)
-    for row, record in enumerate(games.recorded.records):
-        first = record.actions[:depth]
+    for row, actions in enumerate(games.actions):
+        first = actions[:depth]
         table[row, : len(first)] = first
     turned = turned_actions(rules, table).swapaxes(0, 1).tolist()  # [G, K, D]
     points = (1 + games.rewards[:, 0].clip(-1, 1)) / 2
@@ -183,11 +171,14 @@ def line_table(tree: OpeningTree, *, title: str) -> Table:
         for length in range(placements + 1, tree.depth + 1):
             longer = (each for each in ordered if len(each) == length and each[:-1] == line)
             line = next(longer, line)
-        shares = node.games / tree.games, node.points / node.games
-        after = tree.words(line[len(path) :]), stats.percent(tree.nodes[line].games / node.games)
-        rows.append([tree.words(path), *map(stats.percent, shares), *after])
-    heads = ("first plies", "share", "Red wins", "most common line after them", "share of these")
-    return Table(title, heads, rows)
+        after = tree.nodes[line].games
+        row: dict[str, Any] = {"plies": tree.words(path), "line": tree.words(line[len(path) :])}
+        row["share"] = {"kept": node.games, "of": tree.games}
+        red = {"mean": node.points / node.games, "low": None, "high": None}
+        rows.append(row | {"red": red, "after": {"kept": after, "of": node.games}})
+    columns = [["first plies", "plies"], ["share, %", "share"], ["Red wins, %", "red"]]
+    columns += [["most common line after them", "line"], ["share of these, %", "after"]]
+    return Table(title, columns, rows)
 
 
 def most_common(tree: OpeningTree, *, leaves: int = _LEAVES, nodes: int = _NODES) -> list[ShownPly]:
@@ -228,13 +219,13 @@ def most_common(tree: OpeningTree, *, leaves: int = _LEAVES, nodes: int = _NODES
     return shown
 
 
-def tree_pictures(tree: OpeningTree, *, name: str) -> list[Picture]:
-    """The tree as a drawing: wide lines are common, colours say who wins."""
+def draw_tree(work: lab.Lab, tree: OpeningTree, *, name: str) -> None:
+    """Draw the tree as a drawing: wide lines are common, colours say who wins."""
     from matplotlib import colormaps
 
     shown, colours = most_common(tree), colormaps["coolwarm"]
     if not shown:
-        return []
+        return
     depth, height = max(len(each.path) for each in shown), max(each.row for each in shown) + 1
     figure = new_figure(size=(1.15 * depth + 1.2, 0.42 * height + 0.9), dpi=144)
     axes = figure.add_subplot()
@@ -258,16 +249,16 @@ def tree_pictures(tree: OpeningTree, *, name: str) -> list[Picture]:
         f"{name}, {tree.games:,} games, symmetry taken out; below each ply its share of the games "
         "and Red's win rate in per cent, the redder the higher"
     )
-    return [Picture(f"openings-{_plain(name)}", caption, figure)]
+    work.save_figure(f"openings-{_plain(name)}", figure, caption=caption)
 
 
-def placement_counts(games: SelfplayGames) -> np.ndarray:
+def placement_counts(games: OwnGames) -> np.ndarray:
     """float[P, N]: stones that each player placed on each cell, a game, symmetry taken out.
 
     Each game counts with all its copies under the start's symmetries, so the map has them too.
     """
     rules, placements = games.rules, len(games.rules.order)
-    placed = np.array([record.actions[:placements] for record in games.recorded.records])
+    placed = np.array([actions[:placements] for actions in games.actions])
     turned = turned_actions(rules, placed.reshape(len(placed), placements))
     counts = np.zeros((rules.players, rules.size**2))
     for column, player in enumerate(rules.order):
@@ -275,10 +266,10 @@ def placement_counts(games: SelfplayGames) -> np.ndarray:
     return counts / (turned.shape[0] * turned.shape[1])
 
 
-def placement_pictures(games: SelfplayGames, tree: OpeningTree, *, name: str) -> list[Picture]:
-    """Heat maps of each player's placements; none where nobody places a stone."""
+def draw_placements(work: lab.Lab, games: OwnGames, tree: OpeningTree, *, name: str) -> None:
+    """Draw heat maps of each player's placements; none where nobody places a stone."""
     if not tree.rules.order:
-        return []
+        return
     counts, size, players = placement_counts(games), tree.rules.size, tree.rules.players
     figure = new_figure(size=(3.6 * players + 0.6, 3.9), dpi=144)
     axes = figure.subplots(1, players, squeeze=False)[0]
@@ -295,9 +286,13 @@ def placement_pictures(games: SelfplayGames, tree: OpeningTree, *, name: str) ->
         if player == players - 1:
             figure.colorbar(image, ax=list(axes), shrink=0.8, label="stones a game")
     caption = f"{name}, {tree.games:,} games; numbers in per cent of games, symmetry taken out"
-    return [Picture(f"placements-{_plain(name)}", caption, figure)]
+    work.save_figure(f"placements-{_plain(name)}", figure, caption=caption)
 
 
 def _plain(name: str) -> str:
     """A player's name as a part of a file's name."""
     return "".join(c if c.isalnum() else "-" for c in name)
+
+
+if __name__ == "__main__":
+    lab.start(main, Scale, __file__)

@@ -7,94 +7,97 @@ Go; these are a few blocks of a small network, trained in minutes on WallGo, so 
 be compared with ours.
 """
 
-import functools
+import dataclasses
 import time
-from collections.abc import Mapping, Sequence
+from typing import Any
 
 import jax
 import numpy as np
 
-from train.experiments.lib import stats, trainings
-from train.experiments.lib.pages import Report
-from train.experiments.lib.scales import BlocksScale
-from train.experiments.lib.trainings import Trained, Variant
-from train.experiments.lib.work import Work
-from train.players.registry import make_player
-from train.runtime.devices import broadcast_boards, machine
-from train.runtime.display import Table
-from wallgo_jax.game.state import initial_state
+import train
+import wallgo_jax
+from train.experiments import lab
+from train.experiments.tables import Table, rates_of
 
 _BOARDS, _CALLS = 64, 7
 
 
-def report(work: Work) -> Report:
+@dataclasses.dataclass(frozen=True)
+class Scale(lab.Options):
+    """The scale of the page."""
+
+    blocks: tuple[str, ...] = ("RRR", "RTR", "WTW")
+    """Block strings."""
+    seeds: int = 3
+    """Trainings of each."""
+    config: str | None = None
+    """TOML file of the run, whose blocks are set; the quickstart by default."""
+    iterations: int = 30
+    games: int = 60
+    """Games of each two players of a seed."""
+    simulations: int = 32
+    opening_plies: int = 4
+
+
+def main(work: lab.Lab) -> dict[str, Any]:
     """Train every block string on equal positions, and match all of them twice."""
-    scale = work.scale.blocks
-    variants = block_variants(scale, scale.blocks)
-    trained = trainings.train_all(work, variants, seeds=scale.seeds)
-    costs = move_costs(work, variants, trained)
-    equal_time = {
+    scale = work.scale
+    configs = {
+        blocks: train.make_config(
+            scale.config, {"network.blocks": blocks}, iterations=scale.iterations
+        )
+        for blocks in scale.blocks
+    }
+    trained = work.train_all(configs, scale.seeds)
+    names = {name: lab.player_of(runs[0], scale.simulations) for name, runs in trained.items()}
+    costs = work.keep("costs", {"players": names}, lambda: move_costs(names))
+    budgets = {
         name: max(1, round(scale.simulations * max(costs.values()) / cost))
         for name, cost in costs.items()
     }
+    options = {"games": scale.games, "opening_plies": scale.opening_plies}
     meetings = {
-        "equal simulations": trainings.round_robin(work, variants, trained, scale),
-        "equal time": trainings.round_robin(work, variants, trained, scale, simulations=equal_time),
+        "equal": work.round_robin(trained, simulations=scale.simulations, **options),
+        "time": work.round_robin(trained, simulations=budgets, **options),
     }
-    rows = []
-    for name in scale.blocks:
-        rates = [stats.mean_rate(met, name).cells() for met in meetings.values()]
-        cost, minutes = f"{1000 * costs[name]:.2f} ms", trainings.mean_minutes(trained[name])
-        rows.append([f"`{name}`", *rates[0], *rates[1], cost, str(equal_time[name]), minutes])
-    interval = stats.interval_head(scale.seeds)
-    heads = ["blocks", "equal simulations", interval, "equal time", interval]
-    heads += ["cost of a move", "simulations at equal time", "minutes of training"]
-    return Report(
-        title="Strength by blocks",
-        tables=[Table("Mean win rates against the other block strings", heads, rows)],
-        data={
-            "meetings": meetings,
-            "seconds_a_move": costs,
-            "simulations_at_equal_time": equal_time,
-            "trainings": trained,
-        },
-    )
-
-
-def block_variants(scale: BlocksScale, blocks: Sequence[str]) -> list[Variant]:
-    """The scale's config with each of these block strings."""
-    where = "blocks: config"
-    base = trainings.base_config(scale, where=where)
-    return [
-        trainings.variant(each, base, {"network": {"blocks": each}}, where=where) for each in blocks
+    rows = [
+        {
+            "blocks": f"`{name}`",
+            **{
+                kind: {"rates": rates_of(met, name), "games": scale.games}
+                for kind, met in meetings.items()
+            },
+            "budget": budgets[name],
+            "milliseconds": round(1000 * costs[name], 2),
+            "minutes": round(float(np.mean([run["minutes"] for run in trained[name]])), 1),
+        }
+        for name in scale.blocks
     ]
+    columns = [["blocks", "blocks"], ["equal simulations, % won", "equal"], ["equal time", "time"]]
+    columns += [["simulations there", "budget"], ["milliseconds of a move", "milliseconds"]]
+    columns += [["minutes of training", "minutes"]]
+    return work.finish({"table": Table("Strength by blocks", columns, rows)}, meetings=meetings)
 
 
-def move_costs(
-    work: Work, variants: Sequence[Variant], trained: Mapping[str, Sequence[Trained]]
-) -> dict[str, float]:
-    """Seconds of a searched move of each variant's player, a batch of 64: the median of 7 calls,
-    which the players make in turns, so that other work on the machine slows all of them."""
-    simulations = work.scale.blocks.simulations
-    runs = [trained[variant.name][0] for variant in variants]
+def move_costs(names: dict[str, str]) -> dict[str, float]:
+    """Seconds of a searched move of each player, a batch of 64: the median of 7 calls, which the
+    players make in turns, so that other work on the machine slows all of them."""
+    calls = []
+    for name in names.values():
+        player = train.make_player(name)
+        init = jax.jit(jax.vmap(wallgo_jax.make(player.rules).init))
+        states = init(jax.random.split(jax.random.key(0), _BOARDS))
+        player.act(states)  # compiles
+        calls.append((player, states))
+    times = np.zeros((_CALLS, len(calls)))
+    for turn in range(_CALLS):
+        for place, (player, states) in enumerate(calls):
+            began = time.perf_counter()
+            player.act(states, seed=turn)
+            times[turn, place] = time.perf_counter() - began
+    seconds = np.median(times, axis=0) / _BOARDS
+    return dict(zip(names, seconds.tolist(), strict=True))
 
-    def measure() -> dict[str, float]:
-        calls = []
-        for variant, run in zip(variants, runs, strict=True):
-            rules = variant.config.rules
-            player = make_player(trainings.player_of(work, run, simulations), rules)
-            states = broadcast_boards(jax.tree.map(np.asarray, initial_state(rules)), _BOARDS)
-            act = functools.partial(jax.jit(player.act), player.variables, states)
-            jax.block_until_ready(act(jax.random.key(0)))
-            calls.append(act)
-        times = np.zeros((_CALLS, len(calls)))
-        for turn in range(_CALLS):
-            for place, act in enumerate(calls):
-                began = time.perf_counter()
-                jax.block_until_ready(act(jax.random.key(turn)))
-                times[turn, place] = time.perf_counter() - began
-        seconds = np.median(times, axis=0) / _BOARDS
-        return {variant.name: float(each) for variant, each in zip(variants, seconds, strict=True)}
 
-    settings = {"simulations": simulations, "machine": machine(), "runs": [*map(list, runs)]}
-    return work.cached("costs-in-turns", settings, measure)
+if __name__ == "__main__":
+    lab.start(main, Scale, __file__)

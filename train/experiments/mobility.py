@@ -10,6 +10,7 @@ A position in which the side to move is lost and would be won if the other had t
 which a pass would turn the game; the solved board counts them exactly.
 """
 
+import dataclasses
 import functools
 import hashlib
 import json
@@ -21,47 +22,62 @@ import jax.numpy as jnp
 import numpy as np
 
 from train.analysis.late_positions import legal_slots
-from train.experiments import plays
-from train.experiments.lib import stats
-from train.experiments.lib.pages import Picture, Report, paragraphs
-from train.experiments.lib.stats import Estimate
-from train.experiments.lib.work import (
-    SelfplayGames,
-    Work,
-    analysis_player,
-    check_network,
-    selfplay_games,
-)
+from train.experiments import lab, plays
 from train.experiments.plays import BURDEN, GAIN, HARDLY, LEAD, POSITIONS, THIRDS, TURNS, Plays
+from train.experiments.selfplay_games import OwnGames, selfplay
 from train.experiments.size import SOLVED
+from train.experiments.tables import Estimate, Table, over_games
 from train.metrics.intervals import Curve, curves_figure
 from train.players.basic import Player
-from train.runtime.display import Table
+from train.review.player import make_analysis_player
 from train.runtime.host import batches, fetch
 from train.search.report import make_reporting_search
 from train.solver.exact_player import tables_of
 from train.solver.positions import reachable_levels
 from train.solver.tablebase import value_of
-from wallgo_jax.formats.docstrings import docstring_of
 from wallgo_jax.game.state import State
 
 _AHEAD = tuple(f"ahead_{turns}" for turns in range(1, TURNS + 1))
-_INTERVALS = "(95 % over games)"
+_ENDS = ("mean", "low", "high")
+_REACH = [["plays", "when"], *([key, key, "plain"] for key in _AHEAD)]
+_REACH += [["legal actions, winner less loser", "legal_ahead", "plain"]]
+_KINDS = [["kind", "kind"], ["plays", "when"], ["number", "plays"], ["possible, %", "possible"]]
+_KINDS += [["played, %", "chosen"], ["where possible, %", "chosen_where_possible"]]
+_KINDS += [["wins after it, %", "points_after"], ["after others there", "points_otherwise"]]
+_SEARCHED = [["plays", "when"], ["positions", "positions"]]
+_SEARCHED += [["best play gives up territory, %", "best_gives_up"]]
+_SEARCHED += [["best play passes, %", "best_passes"], ["of these", "passing"]]
+_SEARCHED += [["points lost without such plays", "cost", "points"]]
+_SEARCHED += [["lost 10 points or more, %", "costs_a_tenth"]]
+_SEARCHED += [["lost without another best play", "control", "points"]]
+_SEARCHED += [["moving first loses, %", "moving_loses"]]
 Mean = Callable[[np.ndarray, np.ndarray], Estimate]
 """(values [N], where bool[N]) -> their mean, over games."""
 
 
-def report(work: Work) -> Report:
+@dataclasses.dataclass(frozen=True)
+class Scale(lab.Options):
+    """The scale of the page."""
+
+    player: str = "pretrained:wallzero-4stone-v2"
+    """A network, whose games against itself are looked at."""
+    simulations: int = 64
+    """Simulations of its moves in those games."""
+    games: int = 1024
+    searched_games: int = 64
+    """Games whose moves are searched again."""
+    search_simulations: int = 256
+    """Simulations of those searches."""
+
+
+def main(work: lab.Lab) -> dict[str, Any]:
     """Look at games of the player against itself, and search some of them again."""
-    scale = work.scale.mobility
-    check_network(scale.player)
-    games = selfplay_games(work, scale.player, simulations=scale.simulations, games=scale.games)
-    settings = {
-        "games": [list(record.actions) for record in games.recorded.records],
-        "thresholds": [TURNS, LEAD, GAIN, HARDLY],
-    }
-    digest = {"digest": hashlib.sha256(json.dumps(settings).encode()).hexdigest()[:16]}
-    player = analysis_player(scale.player, scale.simulations)
+    scale = work.scale
+    lab.check_network(scale.player)
+    games = selfplay(work, scale.player, simulations=scale.simulations, games=scale.games)
+    settings = {"games": games.actions, "thresholds": [TURNS, LEAD, GAIN, HARDLY]}
+    key = {"digest": hashlib.sha256(json.dumps(settings).encode()).hexdigest()[:16]}
+    player = make_analysis_player(scale.player, games.rules, simulations=scale.simulations)
     searched_by = {
         "searched": scale.searched_games,
         "simulations": scale.search_simulations,
@@ -69,51 +85,54 @@ def report(work: Work) -> Report:
         "calibration": player.calibration._asdict(),
     }
     curves, kinds, searched, solved = (
-        work.cached(name, known_by, make)
+        work.keep(name, known_by, make)
         for name, known_by, make in (
-            ("reach-curves", digest, lambda: _curves(work, games)),
-            ("play-kinds", digest, lambda: _kinds(work, games)),
-            ("searched-plays", digest | searched_by, lambda: _search(work, games, player)),
+            ("reach-curves", key, lambda: _curves(games)),
+            ("play-kinds", key, lambda: _kinds(games)),
+            ("searched-plays", key | searched_by, lambda: _search(scale, games, player)),
             ("solved", {"rules": SOLVED.to_dict()}, _solved_turns),
         )
     )
+    points = {row["play"]: [row[_AHEAD[-1]][x] for x in _ENDS] for row in curves["by_ply"]}
     figure = curves_figure(
-        [Curve("", {row["play"]: Estimate(*row[_AHEAD[-1]]) for row in curves["by_ply"]})],
+        [Curve("", points)],
         title=f"{scale.player}@{scale.simulations}: how much farther the winner reaches",
         x_label="plays since the last placement",
         y_label="cells within 4 turns, winner less loser",
         level=0,
     )
     caption = f"{curves['games']:,} games, decided ones only; the band is the 95 % interval"
-    return Report(
-        title="Reachability control and passing",
-        text=paragraphs(docstring_of(plays))[1:],
-        tables=[
-            _curve_table(curves),
-            _kind_table(kinds),
-            _searched_table(searched),
-            _solved_table(np.array(solved["counts"])),
-        ],
-        pictures=[Picture("reach", caption, figure)],
-        data={"mobility": curves, "plays": kinds, "searched": searched, "solved": solved},
-    )
+    work.save_figure("reach", figure, caption=caption)
+    tables = {
+        "reach": Table("Cells by which the winner's reach is larger", _REACH, curves["thirds"]),
+        "kinds": Table("Kinds of plays in the games", _KINDS, kinds["rows"]),
+        "searched": Table("Searched again", _SEARCHED, searched["rows"]),
+        "solved": _solved_table(np.array(solved["counts"])),
+    }
+    return work.finish(tables, by_ply=curves["by_ply"])
+
+
+def by_game(values: np.ndarray, game: np.ndarray, games: int) -> np.ndarray:
+    """float[G]: the mean over each game's positions; NaN for a game without any."""
+    counts = np.bincount(game, minlength=games)
+    sums = np.bincount(game, values.astype(float), minlength=games)
+    return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
 
 
 def _by_third(played: Plays, games: int) -> Iterator[tuple[str, np.ndarray, Mean]]:
     """For each third of a game its name, bool[N] the plays in it, and means over games."""
 
     def mean(values: np.ndarray, where: np.ndarray) -> Estimate:
-        return stats.over_games(stats.by_game(values[where], played.game[where], games))
+        return over_games(by_game(values[where], played.game[where], games))
 
     for number, when in enumerate(THIRDS):
         yield when, played.third == number, mean
 
 
-def _curves(work: Work, games: SelfplayGames) -> dict[str, Any]:
+def _curves(games: OwnGames) -> dict[str, Any]:
     """The winner's lead in reach, by third of the game and by play."""
     played, count = plays.plays_of(games), len(games.plies)
-    with work.task("mobility", len(played.slot), "positions"):
-        legal, cells = plays.reach_of(played.states)
+    legal, cells = plays.reach_of(played.states)
     reward = games.rewards[:, 0][played.game]
     is_won, of_winner = reward != 0, (reward > 0) == (played.mover == 0)
     ahead = np.sign(reward)[:, None] * (cells[:, :, 0] - cells[:, :, 1])
@@ -121,11 +140,11 @@ def _curves(work: Work, games: SelfplayGames) -> dict[str, Any]:
     for when, here, mean in _by_third(played, count):
         here = here & is_won
         winner, loser = (
-            stats.by_game(legal[here & mask], played.game[here & mask], count)
+            by_game(legal[here & mask], played.game[here & mask], count)
             for mask in (of_winner, ~of_winner)
         )
         row = {"when": when} | {key: mean(lead, here) for key, lead in leads.items()}
-        row["legal_ahead"] = stats.over_games(winner - loser)
+        row["legal_ahead"] = over_games(winner - loser)
         means = {"legal_winner": winner, "legal_loser": loser}
         thirds.append(row | {key: float(np.nanmean(each)) for key, each in means.items()})
     number = np.asarray(played.states.position.ply) - len(games.rules.order)
@@ -133,18 +152,17 @@ def _curves(work: Work, games: SelfplayGames) -> dict[str, Any]:
         here = (number == play) & is_won
         if here.sum() >= max(10, count // 50):
             row = {"play": play, "games": int(here.sum())}
-            row |= {key: stats.over_games(lead[here]) for key, lead in leads.items()}
-            row["legal_winner"] = stats.over_games(legal[here & of_winner])
-            row["legal_loser"] = stats.over_games(legal[here & ~of_winner])
+            row |= {key: over_games(lead[here]) for key, lead in leads.items()}
+            row["legal_winner"] = over_games(legal[here & of_winner])
+            row["legal_loser"] = over_games(legal[here & ~of_winner])
             by_ply.append(row)
     return {"thirds": thirds, "by_ply": by_ply, "games": count}
 
 
-def _kinds(work: Work, games: SelfplayGames) -> dict[str, Any]:
+def _kinds(games: OwnGames) -> dict[str, Any]:
     """Frequencies of the kinds of plays in the games, and the results after them."""
     played = plays.plays_of(games)
-    with work.task("kinds of plays", len(played.slot), "positions") as on_progress:
-        masks = plays.kinds_of(played.states, on_progress)
+    masks = plays.kinds_of(played.states)
     chosen, rows = (np.arange(len(played.slot)), played.slot.astype(int)), []
     points = (1 + games.rewards[played.game, played.mover].clip(-1, 1)) / 2
     names = ("gives up territory for reach", "implicit pass")
@@ -157,7 +175,7 @@ def _kinds(work: Work, games: SelfplayGames) -> dict[str, Any]:
                     "kind": name,
                     "when": when,
                     "plays": int(here.sum()),
-                    "possible": float(is_possible[here].mean()),
+                    "possible": {"kept": int(is_possible[here].sum()), "of": int(here.sum())},
                     "chosen": mean(is_kind, here),
                     "chosen_where_possible": mean(is_kind, possible),
                     "points_after": mean(points, here & is_kind),
@@ -172,7 +190,6 @@ def _searches(
     simulations: int,
     states: State,
     passes: np.ndarray,
-    on_progress: Callable[[int], Any],
 ) -> tuple[np.ndarray, ...]:
     """Searches of positions [N]: int[N] the best play, and float[N] win chances of the player to
     move: by it, without passes, without it, and where the other side had to move, NaN where it
@@ -199,22 +216,20 @@ def _searches(
         asked = (some, ~passes[place]), (some, but_best), (other, everything)
         others = [best_of(*each, key)[1] for each in asked]
         parts.append((slot, value, *fetch(others)))
-        on_progress(min(first + POSITIONS, count))
     slot, *values = (np.concatenate(part)[:count] for part in zip(*parts, strict=True))
     *chances, after = (player.calibration.chance(each, players=2) for each in values)
     return slot.astype(int), *chances, np.where(can_move, 1 - after, np.nan)
 
 
-def _search(work: Work, games: SelfplayGames, player: Player) -> dict[str, Any]:
+def _search(scale: Scale, games: OwnGames, player: Player) -> dict[str, Any]:
     """Search positions again: all plays, without implicit passes, without the best play, and with
     the other side to move."""
-    scale, played = work.scale.mobility, plays.plays_of(games)
+    played = plays.plays_of(games)
     some = played.game < scale.searched_games
     played = Plays(*jax.tree.map(lambda x: np.asarray(x)[some], played))
     count, (gives_up, passes) = len(played.slot), plays.kinds_of(played.states)
-    with work.task("searching without implicit passes", count, "positions") as on_progress:
-        how = scale.search_simulations, played.states, passes, on_progress
-        slot, chance, without_passes, without_best, handed_over = _searches(player, *how)
+    how = scale.search_simulations, played.states, passes
+    slot, chance, without_passes, without_best, handed_over = _searches(player, *how)
     best, legal = (np.arange(count), slot), np.asarray(legal_slots(played.states))
     is_pass, has_other = passes[best], (legal & ~passes).any(axis=1)
     lost, burden = chance - without_passes, handed_over - without_passes
@@ -236,7 +251,7 @@ def _search(work: Work, games: SelfplayGames, player: Player) -> dict[str, Any]:
                 "moving_loses": mean(burden >= BURDEN, passing & ~np.isnan(burden)),
             }
         )
-    return {"rows": rows, "games": scale.searched_games, "simulations": scale.search_simulations}
+    return {"rows": rows}
 
 
 def _solved_turns() -> dict[str, Any]:
@@ -256,55 +271,16 @@ def _solved_turns() -> dict[str, Any]:
     return {"counts": counts.tolist()}
 
 
-def _curve_table(curves: dict[str, Any]) -> Table:
-    rows = [
-        [
-            row["when"],
-            *(Estimate(*row[key]).text() for key in _AHEAD),
-            f"{row['legal_winner']:.1f}, {row['legal_loser']:.1f}",
-            Estimate(*row["legal_ahead"]).text(),
-        ]
-        for row in curves["thirds"]
-    ]
-    heads = ["plays", *(key.replace("ahead_", "reach ") for key in _AHEAD)]
-    heads += ["legal actions: winner, loser", "difference"]
-    title = "Cells by which the winner's reach is larger, and its legal actions"
-    return Table(f"{title} {_INTERVALS}", heads, rows)
-
-
-def _kind_table(kinds: dict[str, Any]) -> Table:
-    keys = ("chosen", "chosen_where_possible", "points_after", "points_otherwise")
-    rows = [
-        [row["kind"], row["when"], f"{row['plays']:,}", stats.percent(row["possible"])]
-        + [Estimate(*row[key]).share() for key in keys]
-        for row in kinds["rows"]
-    ]
-    heads = ["kind", "plays", "number", "possible in", "played", "played where possible"]
-    heads += ["wins after it", "wins after another play there"]
-    return Table(f"Kinds of plays in the games {_INTERVALS}", heads, rows)
-
-
-def _searched_table(searched: dict[str, Any]) -> Table:
-    rows = []
-    for row in searched["rows"]:
-        cost, control = (Estimate(*row[key]).share(least=-1) for key in ("cost", "control"))
-        keys = "best_gives_up", "best_passes", "costs_a_tenth", "moving_loses"
-        gives_up, passes, tenth, loses = (Estimate(*row[key]).share() for key in keys)
-        first = [row["when"], f"{row['positions']:,}", gives_up, passes, f"{row['passing']:,}"]
-        rows.append([*first, cost, tenth, control, loses])
-    heads = ["plays", "positions", "best play gives up territory for reach"]
-    heads += ["best play is an implicit pass", "of these", "win chance lost without such plays"]
-    heads += ["lost 10 points or more", "lost without another best play", "moving first loses"]
-    title = f"Searched again with {searched['simulations']} simulations, {searched['games']} games"
-    return Table(f"{title} {_INTERVALS}", heads, rows)
-
-
 def _solved_table(counts: np.ndarray) -> Table:
     names, total = ("lost", "drawn", "won"), counts.sum()
-    rows = [
-        [name, *(f"{each:,} ({stats.percent(each / total)})" for each in row)]
-        for name, row in zip(names, counts, strict=True)
-    ]
-    heads = ("to move", *(f"{name} if the other had to move" for name in names))
+    rows = []
+    for name, row in zip(names, counts.tolist(), strict=True):
+        cells = {to: f"{each:,} ({each / total:.1%})" for to, each in zip(names, row, strict=True)}
+        rows.append({"now": name} | cells)
+    columns = [["to move", "now"], *([f"{to} if the other had to move", to] for to in names)]
     title = f"3×3, one stone each, solved: all {total:,} positions after the placements"
-    return Table(title, heads, rows)
+    return Table(title, columns, rows)
+
+
+if __name__ == "__main__":
+    lab.start(main, Scale, __file__)

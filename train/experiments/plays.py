@@ -21,7 +21,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from train.experiments.lib.work import SelfplayGames, states_of
+from train.experiments.selfplay_games import OwnGames, states_of
 from train.runtime.host import in_batches
 from wallgo_jax.board import bitboard
 from wallgo_jax.game import actions, referee
@@ -52,7 +52,7 @@ class Plays(NamedTuple):
         return np.asarray(self.states.position.player)
 
 
-def plays_of(games: SelfplayGames) -> Plays:
+def plays_of(games: OwnGames) -> Plays:
     """The plays of games, placements left out."""
     examples, placements = games.examples(), len(games.rules.order)
     ply, states = examples.position.ply, states_of(examples)

@@ -15,33 +15,28 @@ B boards, T plies, N positions, A slots.
 
 import dataclasses
 import functools
+import hashlib
+import json
 import time
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+import train
 from train.checkpoints.exported import write_model
-from train.config import RunConfig
+from train.config import RunConfig, config_to_dict
 from train.data.replay import Sample, Trajectory
 from train.data.selfplay import Boards, first_boards, make_selfplay, stagger
-from train.experiments.lib import stats, trainings
-from train.experiments.lib.pages import Report
-from train.experiments.lib.scales import PpoScale, PpoVariant
-from train.experiments.lib.stats import MatchCounts
-from train.experiments.lib.trainings import Trained, Variant
-from train.experiments.lib.work import Task, Work
+from train.experiments import lab
+from train.experiments.tables import Table
 from train.functions import tell
 from train.learning.learner import LearnerState, check_finite, make_learner
 from train.learning.losses import TrainingTargets
 from train.loop.programs import first_key
 from train.loop.tables import variants_of
 from train.network import Output, network_for, observer_for, slot_logits
-from train.players.searching import RAW_POLICY
-from train.runtime.display import Table
-from train.runtime.errors import UsageError
 from train.runtime.host import fetch
 from train.search.evaluator import Evaluator, WithOpponentVariables, evaluator_for
 from train.search.search import Search, SearchResult
@@ -49,17 +44,24 @@ from wallgo_jax.game.state import State
 
 SEARCHING = "searching"
 """The variant that trains as the config says."""
-_SET = {
-    "learner": {
-        "symmetry": False,
-        "value_mix": 1.0,
-        "td_steps": 0,
-        "weights": {"policy": 0.0, "ownership": 0.0},
-    },
-    "selfplay": {"temperature": 0.0, "opponent": ""},
+PLAIN = {
+    "learner.symmetry": False,
+    "learner.value_mix": 1.0,
+    "learner.td_steps": 0,
+    "learner.weights.policy": 0.0,
+    "learner.weights.ownership": 0.0,
+    "selfplay.temperature": 0.0,
+    "selfplay.opponent": "",
+    "selfplay.setup_prob": 0.0,
+    "selfplay.opening_prob": 0.0,
 }
-"""Keys of the config: no turn and no temperature changes the chance of a slot, and values learn
-returns."""
+"""Keys of the config without search: no turn and no temperature changes the chance of a slot, and
+values learn returns."""
+MIDDLE = {
+    "selfplay.opening_prob": 0.5,
+    "selfplay.random_opening_prob": 1.0,
+}
+"""Half of the games begin in the middle."""
 _STAGGER = 48
 """The most random plies of a board before the first iteration, about a game."""
 _NEWEST = 0.5
@@ -67,7 +69,7 @@ _NEWEST = 0.5
 
 
 class Options(NamedTuple):
-    """What decides a training besides its config."""
+    """What decides a training besides its config, see `Scale`."""
 
     iterations: int
     epochs: int
@@ -77,78 +79,93 @@ class Options(NamedTuple):
     pool_every: int
 
 
-def report(work: Work) -> Report:
+@dataclasses.dataclass(frozen=True)
+class Scale(lab.Options):
+    """The scale of the page."""
+
+    seeds: int = 3
+    """Trainings of each kind."""
+    config: str | None = None
+    """TOML file of the run that searches; the quickstart by default."""
+    searching_iterations: int = 20
+    """Iterations of the training that searches."""
+    iterations: int = 40
+    """Iterations of those without search, for about the same minutes."""
+    epochs: int = 2
+    """Times that steps learn from each ply."""
+    clip: float = 0.2
+    """Of the ratio of chances, from 1."""
+    entropy: float = 0.01
+    """Weight of its bonus."""
+    trace: float = 0.8
+    """λ of the returns."""
+    middle_plies: int = 24
+    """Most random plies of the games that begin in the middle."""
+    pool_every: int = 5
+    """Iterations from one policy of the pool to the next."""
+    games: int = 400
+    """Games of each match."""
+    simulations: int = 64
+    opening_plies: int = 4
+
+
+def main(work: lab.Lab) -> dict[str, Any]:
     """Train by search and without it, and match raw policies and searches."""
-    scale, where = work.scale.ppo, "ppo: config"
-    base = trainings.base_config(scale, where=where)
-    ways = {each.name: _variant(base, scale, each) for each in scale.variants}
-    searching = Variant(SEARCHING, base)
-    trained = trainings.train_all(work, [searching], seeds=scale.seeds)
-    for variant, options in ways.values():
-        seeds = range(scale.seeds)
-        trained[variant.name] = [_train(work, variant, options, seed) for seed in seeds]
-    meetings: dict[str, list[MatchCounts]] = {}
-    for kind, simulations in (("raw", RAW_POLICY), ("searching", scale.simulations)):
-        budgets = dict.fromkeys(trained, simulations)
-        meetings[kind] = [
-            trainings.meet(work, (variant, searching), trained, seed, scale, simulations=budgets)
-            for variant, _ in ways.values()
-            for seed in range(scale.seeds)
-        ]
-    interval = stats.interval_head(scale.seeds)
-    heads = ["training", "minutes", "games"]
-    heads += [cell for kind in meetings for cell in (f"{kind}, % won", interval)]
-    rows = []
-    for name, runs in trained.items():
-        games = f"{np.mean([run.games for run in runs]):,.0f}"
-        cells = [cell for each in meetings.values() for cell in _against(each, name)]
-        rows.append([name, trainings.mean_minutes(runs), games, *cells])
-    table = Table(f"Against {SEARCHING}", heads, rows)
-    return Report("Training without search", [table], {"meetings": meetings, "trainings": trained})
-
-
-def _against(meetings: Sequence[MatchCounts], name: str) -> tuple[str, str]:
-    """Two cells: what a variant wins against the one that searches."""
-    met = [each for each in meetings if each.first == name]
-    return stats.mean_rate(met, name).cells() if met else ("", "")
-
-
-def _variant(base: RunConfig, scale: PpoScale, each: PpoVariant) -> tuple[Variant, Options]:
-    """A variant of the scale, and what decides its training besides its config."""
-    config = base
-    for changes in (scale.changes, each.config, _SET):
-        config = trainings.changed_config(config, changes, where=f"ppo: {each.name}")
-    plies, batch = config.selfplay.boards * config.selfplay.plies, config.learner.batch
-    if batch > plies:
-        raise UsageError(
-            f"ppo: {each.name}: learner.batch ({batch}) must be at most the positions of an "
-            f"iteration ({plies})"
-        )
+    scale = work.scale
+    base = train.make_config(scale.config, iterations=scale.searching_iterations)
+    plain = train.make_config(base, PLAIN)
+    middle = {**MIDDLE, "selfplay.opening_plies": scale.middle_plies}
     shared = {key: getattr(scale, key) for key in Options._fields[:-1]}
-    options = Options(**shared, pool_every=each.pool_every)
-    return Variant(each.name, config, made_by=options._asdict()), options
+    pool = Options(**shared, pool_every=scale.pool_every)
+    ways = {
+        "plain": (plain, pool._replace(pool_every=0)),
+        "middle": (train.make_config(plain, middle), pool._replace(pool_every=0)),
+        "pool": (plain, pool),
+    }
+    trained = work.train_all({SEARCHING: base}, scale.seeds)
+    for name, (config, options) in ways.items():
+        trained[name] = [_train(work, name, config, options, n) for n in range(scale.seeds)]
+    rows = []
+    match = {"games": scale.games, "opening_plies": scale.opening_plies, "seed": scale.seed}
+    for name, runs in trained.items():
+        row: dict[str, Any] = {"training": name, "games": int(np.mean([x["games"] for x in runs]))}
+        row["minutes"] = round(float(np.mean([run["minutes"] for run in runs])), 1)
+        for kind, simulations in (("raw", 0), ("searching", scale.simulations)):
+            pairs = zip(runs, trained[SEARCHING], strict=True) if name != SEARCHING else ()
+            players = [[lab.player_of(run, simulations) for run in pair] for pair in pairs]
+            if met := [work.match(*pair, **match) for pair in players]:
+                row[kind] = {key: [each[key] for each in met] for key in met[0]}
+        rows.append(row)
+    columns = [["training", "training"], ["minutes", "minutes"], ["games", "games"]]
+    columns += [["raw policies, % won against search", "raw"]]
+    columns += [[f"{scale.simulations} simulations", "searching"]]
+    table = Table(f"Against {SEARCHING}", columns, rows)
+    return work.finish({"table": table}, trainings=trained)
 
 
-def _train(work: Work, variant: Variant, options: Options, seed: int) -> Trained:
-    """Train a variant with a seed, unless that is finished; its folder is an exported network."""
-    config = variant.run_config(seed)
+def _train(
+    work: lab.Lab, name: str, config: RunConfig, options: Options, seed: int
+) -> dict[str, Any]:
+    """Train with a seed, unless that is done; the folder is an exported network."""
+    config = dataclasses.replace(config, seed=seed)
+    key = {"config": config_to_dict(config), "ppo": options._asdict()}
+    digest = hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()[:6]
+    folder = work.runs / f"{name}-{digest}-seed{seed}"
 
-    def train() -> list[Any]:
-        with work.task(f"training {config.name}", options.iterations, "iterations") as on_progress:
-            state, figures = _learn(config, options, seed, on_progress)
-        about = {"seed": seed, "ppo": options._asdict()}
-        write_model(work.runs / config.name, state.weights, config, about)
+    def make() -> dict[str, Any]:
+        state, figures = learn_config(config, options, seed)
+        write_model(folder, state.weights, config, {"seed": seed, "ppo": options._asdict()})
         jax.clear_caches()
-        return [config.name, options.iterations, *figures, []]
+        return figures
 
-    return Trained(*work.cached(f"training-{config.name}", variant.settings(seed), train))
+    return {**work.keep("ppo-trainings", key, make), "run": str(folder)}
 
 
-def _learn(
-    config: RunConfig, options: Options, seed: int, on_progress: Task
-) -> tuple[LearnerState, list[float]]:
-    """Train from random weights; returns the learner's last state and seconds without compiling,
-    seconds of compiling, games and positions."""
+def learn_config(
+    config: RunConfig, options: Options, seed: int
+) -> tuple[LearnerState, dict[str, Any]]:
+    """Train from random weights; returns the learner's last state, and `minutes` without compiling,
+    `compile_seconds`, `games` and `positions`."""
     programs = Programs(config, options)
     key, rng = jax.random.key(seed), np.random.default_rng(seed)
     state, boards = programs.first(seed)
@@ -159,7 +176,8 @@ def _learn(
     like = jax.eval_shape(programs.play, state.variables, state.variables, boards, key)[1]
     places = jax.ShapeDtypeStruct((config.learner.batch,), jnp.int32)
     learn = jax.jit(programs.learn, donate_argnums=0).lower(state, like, places, key).compile()
-    compile_seconds, games = time.perf_counter() - began, 0
+    compile_seconds = time.perf_counter() - began
+    games = 0
     began = time.perf_counter()
     for iteration in range(options.iterations):
         play_key, learn_key = jax.random.split(jax.random.fold_in(key, iteration))
@@ -175,9 +193,12 @@ def _learn(
         games += int(over)
         if options.pool_every and (iteration + 1) % options.pool_every == 0:
             pool.append(fetch(state.variables))
-        on_progress(iteration + 1)
-    seconds = time.perf_counter() - began
-    return state, [seconds, compile_seconds, games, options.iterations * programs.positions]
+    return state, {
+        "minutes": (time.perf_counter() - began) / 60,
+        "compile_seconds": compile_seconds,
+        "games": games,
+        "positions": options.iterations * programs.positions,
+    }
 
 
 class Programs:
@@ -325,3 +346,7 @@ def ppo_loss(output: Output, targets: TrainingTargets, *, options: Options) -> j
     gain = jnp.minimum(ratio * targets.policy_weight, clipped * targets.policy_weight)
     entropy = -(jnp.exp(nats) * jnp.where(targets.legal, nats, 0.0)).sum(axis=-1)
     return -(gain + options.entropy * entropy).mean()
+
+
+if __name__ == "__main__":
+    lab.start(main, Scale, __file__)

@@ -12,6 +12,7 @@ Intervals of win rates are Student's over pairs of games with the colours change
 M positions, D placements, N networks, K setups.
 """
 
+import dataclasses
 import functools
 import hashlib
 import itertools
@@ -22,18 +23,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from train.arena.match_openings import Positions
-from train.experiments import openings
-from train.experiments.lib import stats
-from train.experiments.lib.pages import Picture, Report
-from train.experiments.lib.stats import Estimate
-from train.experiments.lib.work import Work, check_network, play_games
+from train.arena.match import MatchOptions, play_meeting
+from train.arena.match_openings import OpeningOptions, Positions
+from train.experiments import lab, openings
+from train.experiments.tables import Table, over_games
 from train.metrics.intervals import Interval, intervals_figure
 from train.players.networks import common_rules
 from train.players.registry import make_player
 from train.ratings.pool import identity
-from train.runtime.display import Table
 from train.runtime.errors import UsageError
+from train.runtime.files import replace_text
 from train.runtime.host import fetch, in_batches
 from train.search.report import make_reporting_search
 from wallgo_jax.drawing import contact_sheet, theme
@@ -48,7 +47,7 @@ from wallgo_jax.view.snapshot import take_snapshot
 BOOK = "book.jsonl"
 RAW = 0
 """Simulations of a value without a search."""
-_BATCH, _SEARCH_BATCH = 256, 64
+_BATCH, _SEARCH_BATCH, _MATCH = 256, 64, 200
 _PIECE = 1 << 16  # positions that are cached together
 _CANDIDATES = 4  # setups that are searched for each of the book
 _PLACED = "#f3e3a9"  # tiles of the placed stones
@@ -57,7 +56,7 @@ _PLACED = "#f3e3a9"  # tiles of the placed stones
 class Networks(NamedTuple):
     """The networks that value setups and play games from them."""
 
-    work: Work
+    work: lab.Lab
     rules: Rules
     names: Sequence[str]
 
@@ -81,19 +80,16 @@ class Networks(NamedTuple):
 
         settings = {"player": identity(player.name, player), "rules": self.rules.to_dict()}
         parts: list[Any] = [[]]
-        with self.work.task(f"{name}@{simulations}", len(cells), "setups") as on_progress:
 
-            def make(first: int, some: np.ndarray) -> list[float]:
-                batch = _SEARCH_BATCH if simulations else _BATCH
-                (red,) = in_batches(value, some, batch, lambda done: on_progress(first + done))
-                return [round(float(each), 4) for each in red]
+        def make(some: np.ndarray) -> list[float]:
+            (red,) = in_batches(value, some, _SEARCH_BATCH if simulations else _BATCH)
+            return [round(float(each), 4) for each in red]
 
-            for first in range(0, len(cells), _PIECE):
-                some = np.ascontiguousarray(cells[first : first + _PIECE])
-                digest = hashlib.sha256(some.tobytes()).hexdigest()
-                how = settings | {"cells": digest, "simulations": simulations}
-                make_some = functools.partial(make, first, some)
-                parts.append(self.work.cached("setup-values", how, make_some))
+        for first in range(0, len(cells), _PIECE):
+            some = np.ascontiguousarray(cells[first : first + _PIECE])
+            digest = hashlib.sha256(some.tobytes()).hexdigest()
+            key = settings | {"cells": digest, "simulations": simulations}
+            parts.append(self.work.keep("setup-values", key, functools.partial(make, some)))
         return (1 + np.concatenate(parts)) / 2
 
     def games(self, cells: np.ndarray | None, games: int) -> tuple[np.ndarray, np.ndarray]:
@@ -106,36 +102,40 @@ class Networks(NamedTuple):
         Returns:
           float[K, R], Red's points, from 0 to 1, of R pairs of games, and int[K], distinct games.
         """
-        scale, count = self.work.scale.setups, 1 if cells is None else len(cells)
+        scale, count = self.work.scale, 1 if cells is None else len(cells)
         pairs = list(itertools.combinations(self.names, 2)) or [(self.names[0],) * 2]
         openings_each = -(-games // (2 * len(pairs)))
-
-        def make(players: Sequence[Any]) -> list[list[Any]]:
-            start = None if cells is None else positions_of(self.rules, cells)
-            total = 2 * openings_each * count
-            result = play_games(self.work, players, self.rules, games=total, positions=start)
-            points = np.bincount(result.opening, (1 + result.rewards[:, 0]) / 4)
-            different = {*zip(result.opening % count, result.games, strict=True)}
-            distinct = np.bincount([setup for setup, _ in different], minlength=count)
-            return [points.reshape(openings_each, count).T.tolist(), distinct.tolist()]
 
         played = []
         for pair in pairs:
             names = [f"{name}@{scale.game_simulations}" for name in pair]
             options = {"transfer": True, "temperature": scale.temperature}
             players = [make_player(name, self.rules, **options) for name in names]
-            settings = {
+            total = 2 * openings_each * count
+            key = {
                 "players": [identity(*each) for each in zip(names, players, strict=True)],
                 "rules": self.rules.to_dict(),
                 "cells": None if cells is None else cells.tolist(),
                 "temperature": scale.temperature,
-                "openings": openings_each,
-                "seed": self.work.seed,
+                "games": total,
+                "seed": scale.seed,
             }
-            make_these = functools.partial(make, players)
-            played.append(self.work.cached("setup-games", settings, make_these))
-        points, distinct = zip(*played, strict=True)
-        return np.concatenate([np.array(each) for each in points], axis=1), np.sum(distinct, axis=0)
+            make = functools.partial(self._play, players, cells, total)
+            played.append(self.work.keep("setup-games", key, make))
+        points = [np.array(each["points"]) for each in played]
+        distinct = [each["distinct"] for each in played]
+        return np.concatenate(points, axis=1), np.sum(distinct, axis=0)
+
+    def _play(self, players: Sequence[Any], cells: np.ndarray | None, games: int) -> dict[str, Any]:
+        """Red's points of each pair of games and the distinct games, by setup."""
+        count = 1 if cells is None else len(cells)
+        positions = None if cells is None else positions_of(self.rules, cells)
+        options = MatchOptions(games, min(games, _MATCH), OpeningOptions(0, positions=positions))
+        result = play_meeting(players, self.rules, options, seed=self.work.scale.seed)
+        points = np.bincount(result.opening, (1 + result.rewards[:, 0]) / 4)
+        different = {*zip(result.opening % count, result.games, strict=True)}
+        distinct = np.bincount([setup for setup, _ in different], minlength=count)
+        return {"points": points.reshape(-1, count).T.tolist(), "distinct": distinct.tolist()}
 
 
 class Minimax(NamedTuple):
@@ -155,56 +155,76 @@ class Minimax(NamedTuple):
         return self.tree[-1].cells
 
 
-def report(work: Work) -> Report:
+@dataclasses.dataclass(frozen=True)
+class Scale(lab.Options):
+    """The scale of the page's first section; its second, of the empty board, names what differs.
+
+    `beam` and `frontier` count choices of each turn of placements, 0 for all: those that are kept,
+    in every turn but the last, and those whose setups are searched again.
+    """
+
+    players: tuple[str, ...] = tuple(f"pretrained:wallzero-4stone-{v}" for v in ("v4", "v3", "v1"))
+    """Networks."""
+    rules: str | None = None
+    """A preset; by default what they have learned."""
+    beam: tuple[int, ...] = (0, 0)
+    frontier: tuple[int, ...] = (0, 12, 4)
+    rounds: int = 16
+    """Rounds of searches, at most."""
+    simulations: int = 512
+    """Simulations of a search."""
+    lines: int = 3
+    """First placements whose lines are played, the best for Red first."""
+    games: int = 480
+    """Games from each of these lines."""
+    book: int = 64
+    """Setups of the book."""
+    book_games: int = 12
+    """Games from each of them."""
+    game_simulations: int = 64
+    """Simulations of a move in games."""
+    temperature: float = 0.5
+    """Of a move in games."""
+
+
+def main(work: lab.Lab) -> dict[str, Any]:
     """Value the setups, search those that decide, choose a book, play games."""
-    scale = work.scale.setups
+    scale = work.scale
     for name in scale.players:
-        check_network(name)
+        lab.check_network(name)
     rules = named(scale.rules) if scale.rules else common_rules(scale.players)
     assert rules is not None  # Networks have learned some.
     networks = Networks(work, rules, scale.players)
     best = _minimax(networks)
     book, balance = choose_book(networks, best.tree, best.raw)
-    rates: dict[str, tuple[Estimate, int]] = {}
     played = best.cells[best.lines[: scale.lines]]
-    for line, points, distinct in zip(played, *networks.games(played, scale.games), strict=True):
-        rates[openings.in_words(rules, line)] = stats.over_games(points), int(distinct)
+    starts = [
+        (openings.in_words(rules, line), points, int(distinct))
+        for line, points, distinct in zip(played, *networks.games(played, scale.games), strict=True)
+    ]
     others = ("placed by the players", None, scale.games)
-    for name, cells, count in ((f"book of {len(book)}", book, scale.book_games), others):
+    for name, cells, count in ((f"book of {len(book)} setups", book, scale.book_games), others):
         points, distinct = networks.games(cells, count)
-        rates[name] = stats.over_games(points.ravel()), int(distinct.sum())
-    searched = int(best.is_searched.sum())
-    data = {"setups": len(best.is_searched), "searched": searched, "games": rates}
-    data["lines"] = [
-        {
-            "cells": best.cells[i].tolist(),
-            "raw": best.raw[:, i].tolist(),
-            "red": best.values[:, i].tolist(),
-        }
-        for i in best.lines
-    ]
-    games = [
-        [name, f"{2 * rate.number:,}", f"{distinct:,}", *rate.cells()]
-        for name, (rate, distinct) in rates.items()
-    ]
-    heads = ("start", "games", "distinct", "Red wins", "95 %")
+        starts.append((name, points.ravel(), int(distinct.sum())))
+    rows, shown = [], []
+    for name, points, distinct in starts:
+        found = over_games(points)
+        kept = {"games": 2 * len(points), "distinct": distinct, "red": found._asdict()}
+        rows.append({"start": name, "pairs": points.tolist()} | kept)
+        shown.append(Interval(name, *(100 * each for each in found[:3])))
     figure = intervals_figure(
-        [Interval(name, *(100 * each for each in rate[:3])) for name, (rate, _) in rates.items()],
-        title="Red's win rate by setup",
-        x_label="per cent, 95 % intervals",
-        middle=50,
+        shown, title="Red's win rate by setup", x_label="per cent, 95 % intervals", middle=50
     )
-    caption = f"{name_of(rules)}, @{scale.game_simulations}, temperature {scale.temperature:g}"
-    summary = f"{len(best.is_searched):,} setups are valued, {searched:,} of them searched."
-    rows = (book + first_placement(rules.size)).tolist(), balance.tolist()
-    return Report(
-        f"Setups of {name_of(rules)}",
-        [_line_table(best), Table("Games from the setups", heads, games)],
-        data,
-        text=[summary],
-        pictures=[Picture("setups", "", _drawing(best)), Picture("games", caption, figure)],
-        files={BOOK: book_lines(rules, *rows)},
-    )
+    work.save_figure("games", figure, caption=f"{name_of(rules)}, @{scale.game_simulations}")
+    folder = work.scale.out / work.name
+    replace_text(folder / "setups.svg", _drawing(best))
+    lines = book_lines(rules, (book + first_placement(rules.size)).tolist(), balance.tolist())
+    replace_text(folder / BOOK, lines)
+    columns = [["start", "start"], ["games", "games"], ["distinct", "distinct"]]
+    columns += [["Red wins, %", "red"]]
+    tables = {"lines": _line_table(best), "games": Table("Games from the setups", columns, rows)}
+    counts = {"setups": len(best.is_searched), "searched": int(best.is_searched.sum())}
+    return work.finish(tables, counts=counts)
 
 
 def positions_of(rules: Rules, cells: np.ndarray) -> Positions:
@@ -215,7 +235,7 @@ def positions_of(rules: Rules, cells: np.ndarray) -> Positions:
 
 def _minimax(networks: Networks) -> Minimax:
     """Value all setups, and search those that decide, until none without a search does."""
-    scale, rules = networks.work.scale.setups, networks.rules
+    scale, rules = networks.work.scale, networks.rules
     turns = len(openings.turns_of(rules))
     if not len(scale.beam) + 1 == len(scale.frontier) == turns:
         raise UsageError(
@@ -245,7 +265,7 @@ def choose_book(
     """Setups int32[K, D] that every network finds balanced, raw and searched, no two turned copies
     of one another, and their searched values float[K]; candidates are equally many for each first
     choice."""
-    scale, cells = networks.work.scale.setups, tree[-1].cells
+    scale, cells = networks.work.scale, tree[-1].cells
     first = np.arange(len(cells))
     for turn in tree[:0:-1]:
         first = turn.parent[first]
@@ -286,10 +306,13 @@ def _line_table(best: Minimax) -> Table:
         row += [f"{100 * mean[by_mean[first]]:.1f}"]
         row += [_range(best.values[:, line]) if best.is_searched[line] else ""]
         rows.append([*row, f"{replies} of {len(own)}"])
-    heads = [COLOURS[player] for player, _ in openings.turns_of(rules)]
-    heads += ["minimax of each network, raw", "of their mean, raw", "line, searched"]
+    turns = [COLOURS[player] for player, _ in openings.turns_of(rules)]
+    heads = [*turns, "minimax of each network, raw", "of their mean, raw", "line, searched"]
+    heads += ["same replies"]
+    fields = [f"{place}" for place in range(len(heads))]
     title = "Lines of best placements: Red's expected score in %, with the range over networks"
-    return Table(title, [*heads, "same replies"], rows)
+    named_rows = [dict(zip(fields, row, strict=True)) for row in rows]
+    return Table(title, [*map(list, zip(heads, fields, strict=True))], named_rows)
 
 
 def _drawing(best: Minimax) -> str:
@@ -311,3 +334,7 @@ def _drawing(best: Minimax) -> str:
         key="painted: cells of placed stones; Red's expected score with its range over networks",
         scales=(),
     )
+
+
+if __name__ == "__main__":
+    lab.start(main, Scale, __file__)

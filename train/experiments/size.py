@@ -16,27 +16,26 @@ placements, the upper bound all sets of stones and walls.
 The intervals count games; all games of a player are of one training.
 """
 
+import dataclasses
 import functools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from train.experiments.lib.pages import Picture, Report
-from train.experiments.lib.work import Work, selfplay_games, states_of
-from train.metrics.intervals import Interval, intervals_figure
+from train.experiments import lab
+from train.experiments.selfplay_games import selfplay, states_of
+from train.experiments.tables import Table
 from train.runtime.devices import broadcast_boards
-from train.runtime.display import Table
 from train.runtime.host import fetch, in_batches
 from train.solver.positions import reachable_levels
 from wallgo_jax.game import actions, chance, referee
 from wallgo_jax.game.rules import Rules, named
 from wallgo_jax.game.state import Position, State, initial_position, make_variant
 
-PAPER_EXPONENT = 87
 SOLVED = Rules(size=3, stones=1, order=(0, 1))
 _BATCH = 1024
 _RESAMPLES = 1000
@@ -60,74 +59,82 @@ class TreeSize(NamedTuple):
     knuth: Sequence[float]  # decimal logarithm of the product's mean
 
 
-Sizes = Mapping[str, Mapping[str, TreeSize]]
-"""By rules, then by kind of play."""
+@dataclasses.dataclass(frozen=True)
+class Scale(lab.Options):
+    """The scale of the page."""
+
+    rules: tuple[str, ...] = (
+        "wallzero-4stone",
+        "wallzero-empty",
+        "hkoi",
+        "playwallgo-2p",
+        "playwallgo-3p",
+        "playwallgo-4p",
+    )
+    """Presets."""
+    random_games: int = 20_000
+    """Random games of each."""
+    players: tuple[str, ...] = ()
+    """Networks whose games against themselves stand for strong play."""
+    simulations: int = 16
+    """Simulations of their moves."""
+    strong_games: int = 5000
+    """Games of each."""
 
 
-def report(work: Work) -> Report:
+def main(work: lab.Lab) -> dict[str, Any]:
     """Measure the size of each rule set."""
-    scale = work.scale.size
-    sizes = {name: {"random play": _random_size(work, name)} for name in scale.rules}
+    scale = work.scale
+    sizes = [(name, "random play", _random_size(work, name)) for name in scale.rules]
     for player in scale.players:
-        settings = {"simulations": scale.simulations, "games": scale.strong_games}
-        games = selfplay_games(work, player, **settings)
-        by_rules = next((name for name in scale.rules if named(name) == games.rules), player)
+        options = {"simulations": scale.simulations, "games": scale.strong_games}
+        games = selfplay(work, player, **options)
+        presets = [name for name in scale.rules if named(name) == games.rules]
         examples = games.examples()
         game, count = np.asarray(examples.game), len(games.plies)
         (legal,) = in_batches(lambda some: (_legal_of(some),), states_of(examples), 8 * _BATCH)
         logs = np.bincount(game, np.log10(np.maximum(legal, 1)), minlength=count)
         sums = np.bincount(game, legal, minlength=count).astype(int)
-        descents = Descents(logs, np.bincount(game, minlength=count), sums)
-        strong = size_of(descents, seed=work.seed)
-        sizes.setdefault(by_rules, {})[f"{player}@{scale.simulations}"] = strong
+        strong = size_of(Descents(logs, games.plies, sums), seed=scale.seed)
+        sizes.append((presets[0] if presets else "", f"{player}@{scale.simulations}", strong))
     # Reachable positions of 3×3 that a game goes on from, by plies played.
-    counts = work.cached(
+    counts = work.keep(
         "positions",
         {"rules": SOLVED.to_dict()},
         lambda: {"by_ply": [len(level.position.ply) for level in reachable_levels(SOLVED)]},
     )
-    by_play = [(rules, *each) for rules, kinds in sizes.items() for each in kinds.items()]
-    figure = intervals_figure(
-        [Interval(f"{rules}, {play}", *size.knuth) for rules, play, size in by_play],
-        title="Size of the game tree by Knuth's estimator",
-        x_label="decimal exponent of the number of games; dashed: the paper's 87",
-        middle=PAPER_EXPONENT,
-    )
-    heads = ("legal actions a ply", "plies a game", "exponent of a typical game")
-    heads += ("exponent by Knuth's estimate",)
-    rows = [
-        [f"`{rules}`", play, f"{size.games:,}"]
-        + [f"{middle:.2f} ({low:.2f} to {high:.2f})" for middle, low, high in size[1:]]
-        for rules, play, size in by_play
-    ]
-    title = "The game tree, as powers of ten, with 95 % intervals"
-    trees = Table(title, ("rules", "play", "games", *heads), rows)
-    return Report(
-        title="How large the game is",
-        tables=[trees, _position_table(scale.rules, sum(counts["by_ply"]))],
-        pictures=[Picture("game_tree", "intervals by resampling games", figure)],
-        data={
-            "estimates": sizes,
-            "paper_exponent": PAPER_EXPONENT,
-            "positions_of_3x3": counts,
-        },
-    )
+    heads = {
+        "branching": "actions a ply",
+        "length": "plies",
+        "typical": "typical game",
+        "knuth": "Knuth's estimate",
+    }
+    rows = []
+    for rules, play, size in sizes:
+        row: dict[str, Any] = {"rules": f"`{rules}`", "play": play, "games": size.games}
+        for field in heads:
+            row[field] = dict(zip(("mean", "low", "high"), getattr(size, field), strict=True))
+        rows.append(row)
+    columns = [["rules", "rules"], ["play", "play"], ["games", "games"]]
+    columns += [[head, field, "plain"] for field, head in heads.items()]
+    tables = {
+        "table": Table("The game tree; games as powers of ten, intervals resample", columns, rows),
+        "positions": _position_table(scale.rules, sum(counts["by_ply"])),
+    }
+    return work.finish(tables, positions_of_3x3=counts)
 
 
-def _random_size(work: Work, name: str) -> TreeSize:
-    rules, games, seed = named(name), work.scale.size.random_games, work.seed
+def _random_size(work: lab.Lab, name: str) -> TreeSize:
+    rules, games, seed = named(name), work.scale.random_games, work.scale.seed
 
-    def make() -> list[Any]:
-        parts = []
-        with work.task(f"random games of {name}", games, "games") as on_progress:
-            for first in range(0, games, _BATCH):
-                parts.append(random_descents(rules, min(_BATCH, games - first), seed, first))
-                on_progress(min(first + _BATCH, games))
+    def make() -> dict[str, Any]:
+        firsts = range(0, games, _BATCH)
+        parts = [random_descents(rules, min(_BATCH, games - at), seed, at) for at in firsts]
         joined = Descents(*(np.concatenate(part) for part in zip(*parts, strict=True)))
-        return list(size_of(joined, seed=seed))
+        return size_of(joined, seed=seed)._asdict()
 
-    settings = {"rules": rules.to_dict(), "games": games, "seed": seed}
-    return TreeSize(*work.cached(f"random-play-{name}", settings, make))
+    key = {"rules": rules.to_dict(), "games": games, "seed": seed}
+    return TreeSize(**work.keep("random-play", key, make))
 
 
 def random_descents(rules: Rules, games: int, seed: int, first: int = 0) -> Descents:
@@ -210,9 +217,14 @@ def _arrangements(cells: int, stones: Sequence[int]) -> float:
 
 
 def _position_table(presets: Sequence[str], exact: int) -> Table:
-    rows = [["3×3, one stone each", f"exactly {exact:,}", f"{math.log10(exact):.2f}", ""]]
+    rows = [{"rules": "3×3, one stone each", "low": f"exactly {exact:,}"}]
     for name in presets:
         low, high = lower_bound(named(name)), upper_bound(named(name))
-        rows.append([f"`{name}`", "bounds", f"at least {low:.2f}", f"at most {high:.2f}"])
-    title = "Positions that a game goes on from, up to the colours of walls"
-    return Table(title, ("rules", "positions", "exponent", ""), rows)
+        ends = {"low": f"at least {low:.2f}", "high": f"at most {high:.2f}"}
+        rows.append({"rules": f"`{name}`", **ends})
+    title = "Positions that a game goes on from, up to the colours of walls, as powers of ten"
+    return Table(title, [["rules", "rules"], ["positions", "low"], ["", "high"]], rows)
+
+
+if __name__ == "__main__":
+    lab.start(main, Scale, __file__)

@@ -15,8 +15,9 @@ from scipy.optimize import isotonic_regression
 
 from train.arena.figures import count_games
 from train.config import CheckpointConfig, EvaluationConfig, RunConfig
-from train.experiments.lib.stats import rate_over_games
+from train.experiments.tables import cell
 from train.loop.history import code_in_words, code_of, stages_of
+from train.loop.run_directory import CURVE_FILE
 from train.metrics.rows import METRICS_FILE, read_rows
 from train.ratings import pool
 from train.ratings.pool import Entrant
@@ -29,7 +30,7 @@ from train.runtime.showing import sparing
 OPPONENT = "heuristic-search:wjx@64"
 SIMULATIONS = 64
 LEVELS = (0.5, 0.9)
-CACHE_FILE, CURVE_FILE = "strength-games.jsonl", "strength.json"
+CACHE_FILE = "strength-games.jsonl"
 """Files of a run's directory: matches that were played, and the curve of the newest call."""
 _POINTS = 16
 """Checkpoints of a run that is trained for its curve."""
@@ -192,10 +193,10 @@ def _earlier(run: Path) -> EarlierStages:
 def table(curve: StrengthCurve, *, title: str) -> Table:
     """The curve's checkpoints."""
     rows = [
-        [str(iteration), f"{minutes:.2f}", *rate_over_games(rate, games).cells()]
+        [str(iteration), f"{minutes:.2f}", cell({"rates": [rate], "games": games})]
         for iteration, minutes, rate, games in curve.points
     ]
-    return Table(title, ("iteration", "minutes", "win rate", "95 % interval"), rows)
+    return Table(title, ("iteration", "minutes", "% won (95 % interval)"), rows)
 
 
 def caption(config: RunConfig, *, games: int, opening_plies: int) -> str:

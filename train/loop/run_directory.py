@@ -29,6 +29,7 @@ from train.runtime.showing import tell
 from wallgo_jax.formats.option_names import argument
 
 RESULT_FILE = "evaluation.json"
+CURVE_FILE = "strength.json"
 GAME_FILE, GAME_TEXT_FILE = "game.jsonl", "game.txt"
 RECORDS_FILE = "records.json"
 """File of a directory that `fit` made: which games it learns."""

@@ -11,14 +11,9 @@ import pytest
 from tests.support.learner.plain_heuristics import referee_at
 from tests.support.reference import referee as slow
 from train.checkpoints.exported import Calibration
-from train.data.record_dataset import RecordedGames
-from train.experiments import adversary, balance, footing, mobility, openings, plays, size
-from train.experiments.lib.scales import read_scales
-from train.experiments.lib.work import SelfplayGames
-from train.players.networks import load_network
-from train.search.config import SearchConfig
+from train.experiments import balance, lab, mobility, openings, plays, size
+from train.experiments.selfplay_games import OwnGames
 from wallgo_jax.board.geometry import MOVE_OFFSETS
-from wallgo_jax.formats.records import Record
 from wallgo_jax.game.rules import PRESETS, Rules
 from wallgo_jax.game.sizes import first_placement
 from wallgo_jax.notation import parse_moves
@@ -32,12 +27,10 @@ def cell(name: str, size: int = 7) -> int:
     return first_placement(size) + (int(name[1]) - 1) * size + "ABCDEFG".index(name[0])
 
 
-def games_of(rules: Rules, *played: tuple[tuple[int, ...], float]) -> SelfplayGames:
-    """Games by their actions and Red's reward, which need not be whole ones."""
-    records = tuple(
-        Record(rules=rules, actions=actions, result=(reward, -reward)) for actions, reward in played
-    )
-    return SelfplayGames(rules, RecordedGames(records, ("",) * len(records)))
+def games_of(rules: Rules, *played: tuple[tuple[int, ...], float]) -> OwnGames:
+    """Finished games and Red's reward in each."""
+    actions, rewards = zip(*played, strict=True)
+    return OwnGames(rules, actions, np.array([(reward, -reward) for reward in rewards]))
 
 
 def test_a_start_with_stones_keeps_the_turns_that_leave_it_alike():
@@ -180,89 +173,30 @@ def _sets(board: slow.Board):
     return reach, owned
 
 
-def test_searches_are_kept_by_the_calibration_of_their_win_chances(monkeypatch):
+def test_searches_are_kept_by_the_calibration_of_their_win_chances(monkeypatch, tmp_path):
     """What a model's card says of win chances may change where its weights do not."""
     known = []
 
-    def cached(name, settings, make):
-        known.append((name, settings))
-        if name == "searched-plays":
-            raise KeyboardInterrupt
+    class Work(lab.Lab):
+        def keep(self, kind, key, make):
+            known.append((kind, key))
+            if kind == "searched-plays":
+                raise KeyboardInterrupt
 
     games = games_of(FOUR, ((1,), 1))
-    monkeypatch.setattr(mobility, "selfplay_games", lambda *given, **settings: games)
-    work = SimpleNamespace(scale=read_scales(), cached=cached)
+    monkeypatch.setattr(mobility, "selfplay", lambda *given, **settings: games)
     for search in (1.0, 2.0, 1.0):
         analyst = SimpleNamespace(calibration=Calibration(search=search))
-        monkeypatch.setattr(mobility, "analysis_player", lambda *given, analyst=analyst: analyst)
+        make = lambda *given, analyst=analyst, **settings: analyst  # noqa: E731
+        monkeypatch.setattr(mobility, "make_analysis_player", make)
         with pytest.raises(KeyboardInterrupt):
-            mobility.report(work)
-    first, second, third = [settings for name, settings in known if name == "searched-plays"]
+            mobility.main(Work("mobility", mobility.Scale(out=tmp_path)))
+    first, second, third = [key for kind, key in known if kind == "searched-plays"]
     assert first == third != second
-
-
-def test_elo_of_a_win_rate():
-    assert footing.elo(0.5) == 0
-    assert footing.elo(10 / 11) == pytest.approx(400)
-    assert footing.elo(0.0) == -math.inf
 
 
 def test_red_wins_with_draws_as_halves():
     actions = tuple(map(cell, ("D3", "D5", "A1", "G7")))
     games = games_of(FOUR, (actions, 1.0), (actions, 0.0), (actions[:3], -1.0), (actions, 1.0))
     tree, areas = balance.tree_of(games, depth=2), np.tile([[30, 10]], (4, 1))
-    assert balance.balance_of(games, tree, areas=areas)["red"] == 0.625
-
-
-def match_of(rate: float) -> adversary.PlayedMatch:
-    """Ten games, the first ones won, the rest lost; games n and n + 5 share an opening."""
-    outcomes = [1] * round(10 * rate) + [-1] * round(10 - 10 * rate)
-    return adversary.PlayedMatch([[]] * 10, outcomes, [True], [0, 1, 2, 3, 4] * 2)
-
-
-def attack_of(name: str, *rates: float, lost: tuple[list[float], ...]) -> adversary.Attack:
-    """An attack with ten games a seed, none drawn; the untrained copy wins half of them."""
-    played = [match_of(rate) for rate in rates]
-    errors = [adversary.Errors(games, []) for games in lost]
-    victim = adversary.Victim(name, name, FOUR, None)
-    matches = {(0, 2): [match_of(0.5) for _ in rates], (5, 2): played}
-    return adversary.Attack(victim, [], matches, [], errors)
-
-
-def test_attack_rates_and_errors_count_seeds():
-    """Rates 0.4, 0.6: Student's half width is 12.706 times 0.1; errors by seed are 1 and 3."""
-    attack = attack_of("A", 0.4, 0.6, lost=([0.0, 2.0], [3.0, 3.0]))
-    last = attack.rate(5, 2)
-    assert (last.mean, last.low, last.high, last.number) == (0.5, 0.0, 1.0, 2)
-    assert attack.error("lost").mean == 2.0
-    assert math.isnan(attack.error("normal").mean)
-    alone = attack_of("A", 0.4, lost=([0.0, 2.0, 4.0],))
-    assert alone.error("lost").high == pytest.approx(2 + 4.3027 * 2 / math.sqrt(3), rel=1e-4)
-    line = adversary.gap_line(attack, attack_of("B", 0.5, 0.7, lost=([], [])), simulations=2)
-    assert line.startswith("`B` is beaten +10.0 (+10.0 to +10.0) points more often than `A`")
-
-
-def test_an_attack_is_what_training_adds_to_an_untrained_copy():
-    """Rates 0.7 and 0.9 over 0.5: gains of 0.2 and 0.4, whose half width is 12.706 times 0.1."""
-    attack = attack_of("A", 0.7, 0.9, lost=([], []))
-    assert attack.gain(2) == pytest.approx((0.3, 0.3 - 1.2706, 0.3 + 1.2706, 2), rel=1e-4)
-    (row,) = adversary.end_table([attack]).rows
-    assert row[0] == "`A`" and row[4] == "50.0 %" and row[-1] == "6, 0 of 10"
-    alone = attack_of("A", 0.7, lost=([],))
-    assert alone.gain(2).points() == "+20.0"
-
-
-def test_an_untrained_copy_has_the_victims_weights_and_the_adversarys_search():
-    name = "pretrained:wallzero-4stone-v1@4"
-    search = SearchConfig(simulations=5, max_considered_actions=3)
-    copy, victim = adversary.untrained_copy(name, search), load_network(name)
-    assert copy.digest == victim.digest and copy.config.network == victim.config.network
-    assert copy.config.search == search != victim.config.search
-
-
-def test_lost_games_are_those_that_the_adversary_won():
-    played = adversary.PlayedMatch([[1], [2], [3]], [1, 0, -1], [True, False, False], [0, 0, 1])
-    assert played.by_opening == [0.75, 0.0]
-    assert played.counts == [1, 1, 1] and played.rate == 0.5
-    assert [(r.actions, r.result) for r in played.records(FOUR, only=1)] == [((1,), (1.0, -1.0))]
-    assert [r.result for r in played.records(FOUR)] == [(1.0, -1.0), (0.0, 0.0), (1.0, -1.0)]
+    assert balance.balance_of(games, tree, areas=areas)["red"] == {"won": 2, "drawn": 1, "lost": 1}

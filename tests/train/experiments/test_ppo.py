@@ -7,12 +7,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import train
 from tests.support.learner import tiny
 from train.arena.match import MatchOptions, play_match
 from train.data.outcomes import Outcome
 from train.data.replay import Trajectory
 from train.experiments import ppo
-from train.experiments.lib.trainings import changed_config
 from train.learning.losses import TrainingTargets
 from train.network import Output
 from train.network.slots import POLICY_PLANES
@@ -107,10 +107,10 @@ def test_the_gain_is_clipped_and_then_teaches_nothing(ratio, advantage, gain):
 def test_it_learns(pool_every):
     """Its raw policy beats random play, which is what it began as."""
     words = ["--selfplay.boards", "64", "--selfplay.plies", "16", "--learner.batch", "128"]
-    config = changed_config(tiny.config(*words), ppo._SET, where="")
+    config = train.make_config(tiny.config(*words), ppo.PLAIN)
     options = OPTIONS._replace(entropy=0.01, pool_every=pool_every)
-    state, (_, _, games, positions) = ppo._learn(config, options, 0, lambda done: None)
-    assert games > 1000 and positions == options.iterations * 64 * 16
+    state, figures = ppo.learn_config(config, options, 0)
+    assert figures["games"] > 1000 and figures["positions"] == options.iterations * 64 * 16
     raw = network_player("raw", state.weights, config, tiny.RULES)
     players = raw, make_player("random", tiny.RULES)
     result = play_match(players, tiny.RULES, MatchOptions(200, 200), key=jax.random.key(0))

@@ -12,7 +12,7 @@ from train.checkpoints.weights import TrainedNetwork
 from train.experiments import strength
 from train.experiments.strength import StrengthPoint, passing
 from train.loop.first_weights import _stages
-from train.loop.run_directory import STAGES_FILE, STARTS_FILE
+from train.loop.run_directory import CURVE_FILE, STAGES_FILE, STARTS_FILE
 from train.metrics.rows import METRICS_FILE
 from train.network import Variables
 from train.ratings import pool
@@ -112,7 +112,7 @@ def test_minutes_of_earlier_stages_count(tmp_path, monkeypatch):
         "training 6.00 min, compiling 0.80 min, by the code not recorded; the stages before the "
         "run took 3.00 min of the training and 0.40 min of the compiling"
     )
-    kept = json.loads((run / strength.CURVE_FILE).read_text())
+    kept = json.loads((run / CURVE_FILE).read_text())
     assert kept["earlier"]["minutes"] == pytest.approx(3.0) and kept["earlier"]["unrecorded"] == []
     sentence = "minutes are those of self-play and learning, 3.00 of them in stages before."
     assert sentence in "".join(exported._time_to_strength(kept))

@@ -13,7 +13,6 @@ from train.config import RunConfig
 from train.engine import protocol
 from train.engine.options import EngineOptions
 from train.experiments import ablation
-from train.experiments.lib import scales
 from train.review.puzzle_check import PuzzleOptions
 from wallgo_jax.game.rules import Rules
 
@@ -26,7 +25,7 @@ def tables() -> Iterator[type]:
     """Everything whose fields a user sets."""
     models = [
         each
-        for module in (scales, ablation, protocol)
+        for module in (ablation, protocol)
         for each in vars(module).values()
         if isinstance(each, type) and issubclass(each, pydantic.BaseModel)
     ]

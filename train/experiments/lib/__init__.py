@@ -1,1 +1,0 @@
-"""Cached results, statistics, reports, trainings and games of all experiments."""
