@@ -30,27 +30,17 @@ from train.experiments.tables import Table
 from train.metrics.figure import save_figure
 from train.players.names import check_without_budget, read_network_name
 from train.players.networks import load_network, network_config
-from train.runtime import display, provenance
+from train.runtime import display, files, provenance
 from train.runtime.devices import machine
 from train.runtime.errors import UsageError, check_two_players, usage_errors
-from train.runtime.files import (
-    append_line,
-    locked,
-    parse_lines,
-    plain_data,
-    read_json_lines,
-    replace_text,
-    write_json,
-)
 from train.runtime.interrupts import EXIT_INTERRUPTED, interrupts
 from train.runtime.showing import sparing
 from wallgo_jax._version import __version__
 
 DATA, PAGE = "data.json", "README.md"
 NO_MATCHES = EvaluationConfig(every=0, opponents=(), anchors=())
-ROUND = 256
-"""Games of a player against itself that are played at once and kept together."""
-_USAGE_ERROR, _CHECKPOINTS = 2, 4
+_USAGE_ERROR = 2
+_CHECKPOINTS = 4
 _Scale = TypeVar("_Scale", bound="Options")
 
 
@@ -88,8 +78,9 @@ class Lab:
 
     def find(self, kind: str, key: Mapping[str, Any]) -> Any:
         """A kept result, or None."""
-        path, wanted = self.scale.out / f"{kind}.jsonl", _plain(key)
-        for line in parse_lines(path, read_json_lines(path), json.loads):
+        path = self.scale.out / f"{kind}.jsonl"
+        wanted = _plain(key)
+        for line in files.parse_lines(path, files.read_json_lines(path), json.loads):
             if line["key"] == wanted:
                 self._used.append(line)
                 return line["result"]
@@ -105,8 +96,7 @@ class Lab:
 
         A line that cannot be written costs the next call the work, not this one.
         """
-        found = self.find(kind, key)
-        if found is not None:
+        if (found := self.find(kind, key)) is not None:
             return found
         began = time.perf_counter()
         result = _plain(make())
@@ -120,7 +110,7 @@ class Lab:
         }
         path = self.scale.out / f"{kind}.jsonl"
         with sparing(path, "the next call makes it again"):
-            append_line(path, json.dumps(line))
+            files.append_line(path, json.dumps(line))
         self._used.append(line)
         return result
 
@@ -168,8 +158,8 @@ class Lab:
         Returns:
           `won`, `drawn` and `lost`, the games of the first.
         """
-        rules, transfer = options.get("rules"), options.get("transfer", False)
-        players = [train.make_player(name, rules, transfer=transfer) for name in (first, second)]
+        how = {name: options[name] for name in ("rules", "transfer") if name in options}
+        players = [train.make_player(name, **how) for name in (first, second)]
         key = {"players": [player.identity for player in players], **options}
         key["rules"] = players[0].rules.to_dict()
 
@@ -249,18 +239,18 @@ class Lab:
             "days": sorted({line["day"] for line in used}),
             "hours": round(sum(line["seconds"] for line in used) / 3600, 3),
         }
-        data = {"measured": measured, "scale": plain_data(dataclasses.asdict(self.scale))}
-        data["tables"] = {name: table._asdict() for name, table in tables.items()}
-        data = _plain(data | counts)
-        machines = "; ".join(measured["machines"])
-        where = f"Version {__version__}; {machines}; {measured['hours']:.2f} hours."
+        scale = files.plain_data(dataclasses.asdict(self.scale))
+        shown = {name: table._asdict() for name, table in tables.items()}
+        data = _plain({"measured": measured, "scale": scale, "tables": shown} | counts)
+        words = [f"Version {__version__}", *measured["machines"], f"{measured['hours']:.2f} hours"]
+        where = f"{'; '.join(words)}."
         parts = [f"# {self.name}", f"```bash\n{self.command}\n```", where, *text]
         parts += [f"**{table.title}**\n\n{table.markdown()}" for table in tables.values()]
         folder = self.scale.out / self.name
         with sparing(folder / DATA):
-            write_json(folder / DATA, data)
+            files.write_json(folder / DATA, data)
         with sparing(folder / PAGE):
-            replace_text(folder / PAGE, "\n\n".join(parts) + "\n")
+            files.replace_text(folder / PAGE, "\n\n".join(parts) + "\n")
         return data
 
 
@@ -276,7 +266,7 @@ def start(main: Callable[[Lab], Any], scale: type[_Scale], module: str) -> NoRet
     chosen = tyro.cli(scale, description=sys.modules["__main__"].__doc__)
     command = shlex.join(["python", "-m", f"train.experiments.{name}", *sys.argv[1:]])
     try:
-        with locked(chosen.out), interrupts("what is finished is kept"):
+        with files.locked(chosen.out), interrupts("what is finished is kept"):
             main(Lab(name, chosen, command, progress=True))
     except UsageError as error:
         print(f"error: {error}", file=sys.stderr)
@@ -351,4 +341,4 @@ def weights_of(fields: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _plain(value: Any) -> Any:
-    return json.loads(json.dumps(plain_data(value), default=str))
+    return json.loads(json.dumps(files.plain_data(value), default=str))

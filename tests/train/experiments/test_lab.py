@@ -46,7 +46,7 @@ def test_a_full_disk_costs_no_result(tmp_path, monkeypatch):
     def fail(path, line):
         raise OSError(errno.ENOSPC, "No space left on device", str(path))
 
-    monkeypatch.setattr(lab, "append_line", fail)
+    monkeypatch.setattr(files, "append_line", fail)
     assert work_in(tmp_path).keep("kind", {}, lambda: 1) == 1
     assert files.read_json_lines(tmp_path / "kind.jsonl") == []
 

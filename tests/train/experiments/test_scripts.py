@@ -37,7 +37,8 @@ TINY: dict[str, dict[str, Any]] = {
     "doublings": {"simulations": (1, 2), "games": 2},
     "exact": {"node_limit": 10},
     "features": TRAININGS | {"planes": ("B", "BT"), "blocks": ("R",)},
-    "mixed": {"seeds": 1, "games": 2, "simulations": 2, "minutes": 0.01, "opponents": ("random",)},
+    "mixed": {"seeds": 1, "games": 2, "simulations": 2, "minutes": 0.01, "presets": ()}
+    | {"opponents": ("random",)},
     "mobility": {"simulations": 1, "games": 2, "searched_games": 2, "search_simulations": 2},
     "ppo": {"seeds": 1, "games": 2, "simulations": 2, "opening_plies": 0, "iterations": 3}
     | {"searching_iterations": 2, "pool_every": 1, "middle_plies": 4},
