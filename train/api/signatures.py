@@ -136,6 +136,16 @@ def _checked_by(call: Callable[..., Any], named: Mapping[str, Any]) -> Any:
     return found
 
 
+def words_of(call: Callable[..., Any], options: Mapping[str, Any]) -> list[str]:
+    """Options of a verb as words of its command, those by default left out."""
+    words: list[str] = []
+    for name, value in options.items():
+        if value != inspect.signature(call).parameters[name].default:
+            several = value if isinstance(value, tuple) else () if value is True else (value,)
+            words += [f"--{name.replace('_', '-')}", *map(str, several)]
+    return words
+
+
 @functools.cache
 def arguments_of(call: Callable[..., Any]) -> type:
     """The arguments of a verb as a record that checks them, all of which may be missing: Python

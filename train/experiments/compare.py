@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from train.api.arguments import Flag, Progress, ReadFile, WrittenFolder, arg
-from train.api.signatures import verb
+from train.api.signatures import verb, words_of
 from train.runtime.fields import AtLeastOne, Count, Positive
 from train.runtime.results import Result
 
@@ -100,7 +101,10 @@ def ablation(
     how = comparing.validated(comparing.AblationOptions, options, where="ablation")
     listed = comparing.read_changes(Path(changes), only)
     folder = Path(out)
-    command = f"train.ablation({str(changes)!r}, out={str(out)!r})"
+    asked = {"out": out, "only": only, "screening": screening, **options}
+    asked |= {"minutes": minutes, "seeds": seeds}
+    words = ["python", "-m", "train", "ablation", str(changes), *words_of(ablation, asked)]
+    command = shlex.join(words)
     work = lab.Lab(Path(changes).stem, lab.Options(folder), command)
     display = progress if isinstance(progress, Display) else Display(is_quiet=not progress)
     with interrupts("what is finished is kept; the same command goes on"):
