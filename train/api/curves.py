@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from train.api.arguments import Progress, Source, WrittenFile, arg
+from train.api.arguments import File, Progress, Source, WrittenFile, arg
 from train.api.signatures import verb
 from train.runtime.fields import AtLeastOne, Positive
 
@@ -20,7 +20,7 @@ Part = Literal["env", "search", "selfplay", "learn", "table1"]
 
 @verb
 def curves(
-    *runs: Annotated[Path, arg("RUN ...", "(required)")],
+    *runs: Annotated[File, arg("RUN ...", "(required)")],
     axis: Axis = "iteration",
     out: Annotated[WrittenFile | None, arg("FILE", "(default: RUN/curves.png)")] = None,
     csv: WrittenFile | None = None,

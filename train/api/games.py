@@ -209,13 +209,13 @@ def tournament(
     move_seconds: MoveSeconds = 60.0,
     progress: Progress = False,
 ) -> TournamentResult:
-    """Play a tournament of any players, and show its table.
+    """Play a tournament of any players, and rank them.
 
     Args:
       players: at least as many as the rules have seats, named as in docs/players.md; in an
         elimination without heats the strongest first.
-      form: each player meets each, or is out after two losses; with more than two at a table, all
-        tables meet.
+      form: each player meets each, or is out after two losses; with three or four
+        seats each group of players meets.
       games: games of a meeting at least, so that each opening is played in every order of the
         players.
       heats: players of a heat before an elimination (its last start behind); 0 for no heats.

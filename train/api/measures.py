@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from pydantic import Field
+
 from train.api.arguments import (
     GROWN,
     SOLVED_RULES,
@@ -108,7 +110,7 @@ def accuracy(
 
 @verb
 def prove(
-    games: Annotated[Files, arg("FILE ...", "")],
+    games: Annotated[Files, Field(min_length=1), arg("FILE ...", "(required)")],
     *,
     late: Annotated[File, GROWN, arg("FILE")],
     positions: AtLeastOne = 2000,
@@ -184,7 +186,7 @@ def describe(
       target: TOML file or trained player, named as in docs/players.md; Python also takes a config
         and tables of one.
       batch: boards of an evaluation whose speed is measured.
-      measure: whether its speed is measured, which takes some seconds.
+      measure: by default its speed is measured, too, which takes some seconds.
 
     Raises:
       UsageError: the target cannot be read.

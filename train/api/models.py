@@ -13,6 +13,7 @@ from train.config import SHIPPED
 from train.runtime.errors import UsageError, usage_errors
 from train.runtime.fields import AtLeastOne, Count, Seed
 from train.runtime.results import Result
+from wallgo_jax.formats.option_names import argument
 
 _OF_A_MATCH = ("first", "second", "wins", "draws", "losses", "win_rate", "interval_95")
 
@@ -76,7 +77,7 @@ def export(
     from train.api.players import network_of
 
     if folder is None and web is None:
-        raise UsageError("export: name a folder, or one for a page (web)")
+        raise UsageError(f"export: name a folder, or one for a page after {argument('web')}")
     trained = network_of(player)
     written = dict[Path, str]()
     if folder is not None:

@@ -379,7 +379,9 @@ def _token_of(act: MoveFunction) -> str:
 
 
 def _player_of_function(act: MoveFunction) -> basic.Player:
-    valid(Callable[..., Any], player=act)
+    if not callable(act):
+        kind = type(act).__name__
+        raise UsageError(f"player: must be a name, a run, a player or callable, not a {kind}")
     name = getattr(act, "__name__", "player")
 
     @jax.jit

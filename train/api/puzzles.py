@@ -62,8 +62,8 @@ def find_puzzles(
         their own.
       rules: preset's name, JSON object, or file (JSON or TOML).
       count: puzzles to keep, spread over difficulties.
-      shallow: simulations of the search that says level.
-      deep: simulations of the search that says that one move wins; 16 times as many confirm it.
+      shallow: simulations of the search to which a puzzle looks level.
+      deep: simulations of the search to which one move wins; 16 times as many confirm it.
       level: how far from an even chance a level position may be.
       wins: least win chance of the solution.
       others: most win chance of the best other move.
@@ -88,8 +88,10 @@ def find_puzzles(
     from train.runtime.files import check_writable
     from train.runtime.interrupts import follow
 
-    with usage_errors():
-        how = PuzzleOptions(shallow, deep, level, wins, others, skipped)
+    with usage_errors("find_puzzles"):
+        how = PuzzleOptions(
+            shallow=shallow, deep=deep, level=level, wins=wins, others=others, skipped=skipped
+        )
     file = None if out is None else Path(out)
     if file is not None:
         check_writable(file)
@@ -159,7 +161,7 @@ def check_puzzles(
     progress: Progress = False,
 ) -> CheckedPuzzles:
     """Check puzzles: by exact play on solved boards, else by a search of 16 times the simulations
-    that found them. The exit code is 1 where less than 95 % are confirmed.
+    that found them. They pass where at least 95 % are confirmed; else the command's exit code is 1.
 
     Args:
       file: file of puzzles.
@@ -180,8 +182,8 @@ def check_puzzles(
     from train.review.puzzle_results import CheckedPuzzles
     from train.runtime.interrupts import follow
 
-    with usage_errors():
-        how = puzzle_check.PuzzleOptions(1, deep, wins=wins, others=others)
+    with usage_errors("check_puzzles"):
+        how = puzzle_check.PuzzleOptions(shallow=1, deep=deep, wins=wins, others=others)
     puzzles = read_puzzles(Path(file))
     if not puzzles:
         raise UsageError(f"{file}: holds no puzzle")

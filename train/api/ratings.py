@@ -6,9 +6,10 @@ import functools
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
+from pydantic_core import PydanticCustomError
 
 from train.api.arguments import (
     AnyRules,
@@ -23,8 +24,9 @@ from train.api.arguments import (
 )
 from train.api.signatures import verb, without
 from train.runtime.errors import UsageError
-from train.runtime.fields import AtLeastOne, Count, Real, Seed, Whole
+from train.runtime.fields import AtLeastOne, Count, Real, Seed
 from train.search.config import Simulations
+from wallgo_jax.formats.option_names import argument
 
 if TYPE_CHECKING:
     from train.ratings.pool import Entrant
@@ -32,6 +34,12 @@ if TYPE_CHECKING:
 
 MEAN = ""
 """The `zero` of a pool whose mean rating is 0."""
+
+
+def _not_one(count: int) -> int:
+    if count == 1:
+        raise PydanticCustomError("not_one", "Input should be 0, or 2 or more")
+    return count
 
 
 @verb
@@ -44,7 +52,7 @@ def elo(
         AtLeastOne | None, arg("INT", "(default: as many as the minutes have room for)")
     ] = None,
     simulations: Simulations = 64,
-    checkpoints: Annotated[Literal[0] | Annotated[Whole, Field(ge=2)], arg("INT")] = 0,
+    checkpoints: Annotated[Count, AfterValidator(_not_one), arg("INT")] = 0,
     zero: Annotated[str | None, arg("PLAYER")] = None,
     cache: File | None = None,
     opening_plies: Count = 2,
@@ -64,8 +72,7 @@ def elo(
       games: games each time that a pairing is chosen, at least, so that each opening is played in
         every order of the players.
       minutes: minutes to play for, but at least the games that connect all players: one pairing for
-        each player but one. Once the first is played, a line says how long they take. Each call
-        plays on for as long.
+        each player but one. Once the first is played, a line says how long they take.
       budget: games in all, kept ones included, however long they take.
       simulations: simulations a move of checkpoints and exported folders; 0 for their raw policy.
       checkpoints: most checkpoints of a run to rate, evenly spread; 0 for all.
@@ -174,7 +181,7 @@ def _zero_of(entrants: Sequence[Entrant], zero: str | None) -> str:
         return next((entrant.name for entrant in entrants if entrant.run is None), MEAN)
     names = [entrant.name for entrant in entrants]
     if zero and zero not in names:
-        raise UsageError(f"elo: zero {zero!r} is not one of {', '.join(names)}")
+        raise UsageError(f"elo: {argument('zero', zero)} is not one of {', '.join(names)}")
     return zero
 
 

@@ -147,6 +147,7 @@ def calibrate(
     progress: Progress = False,
 ) -> Reliability:
     """Measure whether a player's win chances come true, before and after search, and fit them.
+    Reviews take the fit from a model's card, or from a file of these figures as JSON.
 
     Args:
       player: player that searches, named as in docs/players.md.

@@ -4,6 +4,7 @@ An argument's type checks it, its line in the docstring is its help. `import tra
 functions as they are, and the command line is made from them (`train.cli.commands`).
 """
 
+import ast
 import dataclasses
 import functools
 import inspect
@@ -39,9 +40,10 @@ def verb(call: Callable[Options, Returned]) -> Callable[Options, Returned]:
       UsageError: when called, in pydantic's words, an argument is unknown or is not allowed.
     """
 
+    signature = inspect.signature(call)
     places = [
         name
-        for name, each in inspect.signature(call).parameters.items()
+        for name, each in signature.parameters.items()
         if each.kind == each.POSITIONAL_OR_KEYWORD
     ]
 
@@ -56,7 +58,27 @@ def verb(call: Callable[Options, Returned]) -> Callable[Options, Returned]:
         with callback_errors():
             return call(*first, *given[len(places) :], **values)  # type: ignore[arg-type]
 
+    # `help` shows this one: what only a shell and a check need would hide the types.
+    plain = [each.replace(annotation=_plain(each)) for each in signature.parameters.values()]
+    enter.__signature__ = signature.replace(parameters=plain)  # type: ignore[attr-defined]
     return enter
+
+
+def _plain(parameter: inspect.Parameter) -> Any:
+    """The type of a parameter as it is written, without what stands beside it."""
+    if not isinstance(parameter.annotation, str):
+        return parameter.annotation
+    return ast.unparse(_WithoutNotes().visit(ast.parse(parameter.annotation, mode="eval")))
+
+
+class _WithoutNotes(ast.NodeTransformer):
+    """Turns `Annotated[X, ...]` into `X`."""
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        """The first part of an `Annotated`, and other types as they are."""
+        self.generic_visit(node)
+        is_noted = isinstance(node.value, ast.Name) and node.value.id == "Annotated"
+        return node.slice.elts[0] if is_noted and isinstance(node.slice, ast.Tuple) else node
 
 
 class Rule(NamedTuple):

@@ -97,7 +97,8 @@ def choose_opening(
     if path is None:
         return OpeningOptions(plies, players_place)
     if players_place:
-        raise UsageError("match: openings and players_place exclude one another")
+        both = f"{argument('openings')} and {argument('players_place')}"
+        raise UsageError(f"match: {both} exclude one another")
     chosen = path if isinstance(path, Positions) else read_openings(path, rules)
     return OpeningOptions(positions=chosen)
 

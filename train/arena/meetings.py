@@ -183,7 +183,6 @@ def play_tournament(
         total=each * expected,
     )
     stop: BaseException | None = None
-    written: Mapping[Path, str] = dataclasses.field(default_factory=dict)
     answer = "the meetings that are over are kept"
     with follow(progress, how.form, result.total, answer=answer) as work:
         meetings = _Meetings(players, rules, how, work)

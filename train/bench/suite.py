@@ -20,6 +20,7 @@ from train.config import RunConfig
 from train.runtime.devices import Devices, all_devices
 from train.runtime.errors import UsageError, usage_errors
 from train.runtime.memory import out_of_memory_message
+from wallgo_jax.formats.option_names import argument
 from wallgo_jax.game.rules import Rules
 
 
@@ -135,10 +136,12 @@ class Request:
         with usage_errors("bench"):
             for name, part in ((name, AGAINST[name]) for name in self.against):
                 if part not in self.parts:
-                    raise ValueError(f"--against {name!r} is for --what {part}")
+                    raise ValueError(f"{argument('against', name)} is for the part {part}")
             is_capped = self.config.selfplay.full_search_prob is not None
             if SHARES in self.against and is_capped:
-                raise ValueError(f"--against {SHARES} needs --selfplay.full_search_prob 1")
+                raise ValueError(
+                    f"{argument('against', SHARES)} needs selfplay.full_search_prob at 1"
+                )
 
     def batches_of(self, part: str) -> tuple[int, ...]:
         """The batches of a part, in rising order."""

@@ -103,8 +103,16 @@ def _run(arguments: Sequence[str], set_up: Callable[[], None]) -> tuple[int, boo
         complaint = _complaint_of(error)
         if complaint is None:
             raise
-        tell(f"error: {in_options(complaint)}")
+        tell(f"error: {in_options(_as_typed(complaint, arguments))}")
         return options.EXIT_USAGE, isinstance(error, RuntimeError | MemoryError | AssertionError)
+
+
+def _as_typed(complaint: str, arguments: Sequence[str]) -> str:
+    """A complaint that begins with the word that was typed, not with its function's name."""
+    word = next(iter(arguments), "")
+    start = f"{VERBS[word].name}: " if word in VERBS else ""
+    is_named = bool(start) and complaint.startswith(start)
+    return f"{word}: {complaint.removeprefix(start)}" if is_named else complaint
 
 
 def _complaint_of(error: Exception) -> str | None:

@@ -31,12 +31,12 @@ _Accuracy: Any = made_from(accuracy, "accuracy")
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Match(_Match):
     """Play a match between two players, or between three or four where the rules have so many
-    seats. Players are named as in docs/players.md. In place of players, record files: the matches
-    that they keep are told, and none is played."""
+    seats. Players are named as in docs/players.md. With record files in place of players it
+    prints the matches that they hold, and plays none."""
 
     gate: Flag = False
     """Test that PLAYER is not weaker than OPPONENT. The exit code is 0 if it is not, and 1 if it is
-    weaker or the games do not tell."""
+    weaker or the test is undecided."""
     games: Annotated[Games | None, arg("INT", "(default: 400, with --gate 20000)")] = None
     """Games at least, so that each opening is played in every order of the players: half of them
     with each colour."""

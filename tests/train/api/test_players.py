@@ -178,6 +178,10 @@ BOTH, TRIO = ["random", "greedy"], "playwallgo-3p"
     [
         (lambda: train.make_player("wxj"), "wjx"),
         (lambda: train.make_player(3), "callable"),
+        (lambda: train.match("random", ["greedy"]), "a name, a run, a player or callable"),
+        (lambda: train.match("random", "greedy", sprt="x,20"), "^sprt: elo0"),
+        (lambda: train.find_puzzles(level=2), "^find_puzzles: level: "),
+        (lambda: train.bench_speed(parts=["learn"], against=["pgx"]), "^bench: `against='pgx'` "),
         (lambda: train.make_player("random", "hkio"), "hkio"),
         (lambda: train.make_player("random", tiny.RULES).search(states()[0]), "evaluate"),
         (lambda: train.make_player(first_legal, tiny.RULES).search(states()[0]), "evaluate"),

@@ -131,6 +131,11 @@ def test_an_argument_has_its_line_and_a_type(name):
     assert not re.search(r"\bAny\b", ast.unparse(tree.body[0].returns))
 
 
+@pytest.mark.parametrize("name", SHOWN)
+def test_help_shows_types_alone(name):
+    assert "Annotated" not in str(inspect.signature(getattr(train, name)))
+
+
 def test_keys_of_a_search_are_those_of_the_config():
     kinds = {name: field.type for name, field in SearchConfig.__dataclass_fields__.items()}
     assert set(SearchKeys.__annotations__) == set(kinds) - {"simulations", "custom"}
