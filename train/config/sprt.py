@@ -1,7 +1,7 @@
 """A sequential test's hypotheses and error rates, read from text."""
 
 import math
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
@@ -54,7 +54,8 @@ def parse_sprt(text: str) -> Sprt:
       UsageError: in one line, what is wrong.
     """
     with usage_errors("sprt"):
-        numbers = text.split(",")
-        if len(numbers) not in (2, 4):
+        words = text.split(",")
+        if len(words) not in (2, 4):
             raise ValueError(f"{text!r} is not ELO0,ELO1 or ELO0,ELO1,ALPHA,BETA, such as 0,20")
-        return Sprt(**dict(zip(("elo0", "elo1", "alpha", "beta"), numbers, strict=False)))
+        numbers: dict[str, Any] = dict(zip(("elo0", "elo1", "alpha", "beta"), words, strict=False))
+        return Sprt(**numbers)
