@@ -103,12 +103,18 @@ class TournamentResult(Result):
         """The error that ended it."""
         return self.stop if isinstance(self.stop, UsageError) else None
 
+    @property
+    def caption(self) -> str:
+        """How the games were played, in words."""
+        settings = self.settings
+        each = f"{settings['games_a_meeting']} games a meeting"
+        played = f"stopped after {self.games} of {self.total} games" if self.stop else each
+        seed, plies = settings["seed"], settings["opening_plies"]
+        return f"{played} · seed {seed} · {plies} random opening plies"
+
     def shown(self) -> list[Any]:
         """What `tournament` prints, as tables and trees of rich."""
-        table, rules, settings = report.standings_table, name_of(self.rules), self.settings
-        each = f"{settings['games_a_meeting']} games a meeting"
-        caption = f"stopped after {self.games} of {self.total} games" if self.stop else each
-        caption += f" · seed {settings['seed']} · {settings['opening_plies']} random opening plies"
+        table, rules, caption = report.standings_table, name_of(self.rules), self.caption
         in_heats = [meeting for meeting in self.meetings if meeting.bracket.startswith("heat")]
         heats = [
             table(rows, in_heats, title=f"Heat {n} on {rules}, by territory", caption=caption)

@@ -50,6 +50,8 @@ class Match(_Match):
         """Returns the exit code."""
         names = [self.first, *filter(None, (self.second, *self.others))]
         if Path(self.first).is_file() and ".jsonl" in Path(self.first).suffixes:
+            if self.plot is not None:
+                raise UsageError("match: --plot has no effect with record files; leave it out")
             return self.finish(series(names))
         if self.gate and self.sprt == "":
             raise UsageError("match: --gate needs a test: leave --sprt out, or name ELO0,ELO1")
@@ -160,15 +162,17 @@ class Accuracy(_Accuracy):
 
         if len(self.player) > 1 and self.late is None:
             raise UsageError("accuracy: more than one player needs --late")
+        if len(self.player) > 1 and self.plot is not None:
+            raise UsageError("accuracy: --plot is for one player, not several; leave it out")
         late = None if self.late is None else load_late(self.late)
-        results, code = [], 0
+        results = []
+        code = 0
         for name in self.player:
             result = self.call(player=name, late=late)
             results.append(result)
-            is_last = len(results) == len(self.player)
             one = self if len(self.player) == 1 else dataclasses.replace(self, json=None)
             code = one.finish(result)
-            if len(self.player) > 1 and (code or is_last):
+            if len(self.player) > 1:
                 options.write_json(self.json, [each.summary() for each in results])
         if len(results) > 1:
             Display().console.print(players_table(results))

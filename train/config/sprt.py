@@ -54,7 +54,8 @@ def parse_sprt(text: str) -> Sprt:
       UsageError: in one line, what is wrong.
     """
     with usage_errors("sprt"):
-        numbers: list[Any] = text.split(",")  # which the fields read
-        if len(numbers) not in (2, 4):
+        words = text.split(",")
+        if len(words) not in (2, 4):
             raise ValueError(f"{text!r} is not ELO0,ELO1 or ELO0,ELO1,ALPHA,BETA, such as 0,20")
-        return Sprt(**dict(zip(("elo0", "elo1", "alpha", "beta"), numbers, strict=False)))
+        numbers: dict[str, Any] = dict(zip(("elo0", "elo1", "alpha", "beta"), words, strict=False))
+        return Sprt(**numbers)

@@ -11,7 +11,7 @@ import jax
 import numpy as np
 import pytest
 
-from tests.support.learner.commands import command
+from tests.support.learner.commands import command, complaint
 from tests.support.reference.games import random_game
 from tests.support.refusals import refusal
 from tests.train.solver.test_solver import game_after
@@ -266,7 +266,14 @@ def test_a_player_is_measured_in_a_file(late_file, tmp_path):
     assert "plies left" in said.out
 
 
-def test_positions_are_proven_by_an_option_of_accuracy(recorded, tmp_path):
+def test_what_is_measured_of_several_players_is_written_after_each(late_file, tmp_path):
+    words = ["--late", late_file, "--json", tmp_path / "a.json"]
+    assert "rnd" in complaint(command("accuracy", "random", "rnd", *words))
+    (figures,) = json.loads((tmp_path / "a.json").read_text())
+    assert figures["player"] == "random"
+
+
+def test_positions_are_proven(recorded, tmp_path):
     games, out = tmp_path / "games.jsonl", tmp_path / "late.jsonl"
     records.write(games, recorded.records)
     words = ["--positions", "1", "--max-plies-left", "2"]

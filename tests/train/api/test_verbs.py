@@ -50,7 +50,7 @@ BOTH_DOORS: dict[str, Callable[[Path], Door]] = {
         lambda: train.series([at / "games.jsonl"]),
     ),
     "tournament": lambda at: (
-        ["tournament", "random", "greedy", *WORDS],
+        ["tournament", "random", "greedy", *WORDS, "--plot", at / "table.png"],
         lambda: train.tournament(["random", "greedy"], **SMALL),
     ),
     "elo": lambda at: (
