@@ -9,7 +9,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -129,26 +129,38 @@ def serve_engine(
             keeps_trees=not fresh,
             seed=seed,
         )
-    signal.signal(signal.SIGTERM, lambda signum, frame: leave(0))
-    # Whatever else is printed must not stand between the responses.
-    responses = os.dup(sys.stdout.fileno())
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    from train.api.players import rules_for
-    from train.players.registry import make_evaluating_player
+    with _answering() as responses:
+        from train.api.players import rules_for
+        from train.engine.protocol import Protocol
+        from train.engine.server import serve
+        from train.players.registry import make_evaluating_player
 
-    answering = make_evaluating_player(
-        player, heuristics=read_config(config).heuristics, transfer=transfer
-    )
-    engines = _compiled(answering, [rules_for((player,), each) for each in rules or ("",)], sizes)
-
-    from train.engine.protocol import Protocol
-    from train.engine.server import serve
-
-    source = sys.stdin.fileno()
-    asyncio.run(serve(Protocol(engines), read_from=source, write_to=responses))
-    if any(engine.programs.is_compiling for engine in engines):
-        leave(0)
+        answering = make_evaluating_player(
+            player, heuristics=read_config(config).heuristics, transfer=transfer
+        )
+        played = [rules_for((player,), each) for each in rules or ("",)]
+        engines = _compiled(answering, played, sizes)
+        source = sys.stdin.fileno()
+        asyncio.run(serve(Protocol(engines), read_from=source, write_to=responses))
+        if any(engine.programs.is_compiling for engine in engines):
+            leave(0)
     return 0
+
+
+@contextlib.contextmanager
+def _answering() -> Iterator[int]:
+    """A descriptor for responses alone: whatever else is printed goes to standard error. SIGTERM
+    ends the process with 0, also while it imports and compiles. Both are undone in the end."""
+    before = signal.signal(signal.SIGTERM, lambda signum, frame: leave(0))
+    output = sys.stdout.fileno()
+    responses = os.dup(output)
+    os.dup2(sys.stderr.fileno(), output)
+    try:
+        yield responses
+    finally:
+        os.dup2(responses, output)
+        os.close(responses)
+        signal.signal(signal.SIGTERM, before)
 
 
 def _compiled(player: Player, played: Sequence[Rules], sizes: EngineOptions) -> list[Sessions]:

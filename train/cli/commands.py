@@ -62,7 +62,7 @@ class Command:
             figure: Any = result
             with sparing(self.plot, "the figures stand"):
                 save_figure(self.figure_of(figure), self.plot, caption=figure.caption)
-            options.say_written(self.plot, "curves")
+            options.say_written(self.plot, "picture")
         options.write_json(self.json, result.summary())
         if result.failure is not None:
             raise result.failure
