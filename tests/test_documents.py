@@ -17,7 +17,7 @@ from train import game
 from train.checkpoints import pretrained
 from train.cli import command_line as train_program
 from train.cli.commands import Command
-from train.cli.run import Run
+from train.cli.run import RunCommand
 from train.config import read_config
 from wallgo_jax.cli import command_line as game_program
 from wallgo_jax.cli.commands import Convert, Replay, Show
@@ -94,7 +94,7 @@ def _read_config_only(command: Any, overrides: Sequence[str] = ()) -> int:
     if not isinstance(path, Path | None) or not hasattr(command, "config"):
         return 0
     config = read_config(path if path and path.exists() else None, overrides)
-    if isinstance(command, Run) and command.resume is None:
+    if isinstance(command, RunCommand) and command.resume is None:
         for opponent in (*config.evaluation.opponents, *config.evaluation.anchors):
             kind, _, model = opponent.partition(":")
             if kind == "pretrained":

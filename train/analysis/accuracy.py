@@ -282,7 +282,7 @@ def _compare(
 # Sampled positions.
 
 
-class Sample(NamedTuple):
+class SampleOptions(NamedTuple):
     """The sampled positions; see `train.solver.positions.sample_positions`."""
 
     positions: int  # number of positions
@@ -313,7 +313,7 @@ def solve_each(search: AlphaBeta, states: State) -> Iterator[SolvedPosition]:
 def sampled_accuracy(
     player: Player,
     rules: Rules,
-    sample: Sample,
+    sample: SampleOptions,
     *,
     batch: int,
     on_progress: OnProgress = lambda done: None,

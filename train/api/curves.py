@@ -41,13 +41,14 @@ def curves(
     """
     from train.metrics.curves import Curves
     from train.metrics.rows import metrics_of, write_csv
-    from train.runtime.errors import UsageError, distinct
+    from train.runtime.errors import UsageError, distinct, usage_errors
     from train.runtime.files import names_of_runs
 
     paths = tuple(map(Path, runs))
     if not paths:
         raise UsageError("curves: runs: name a run's directory")
-    distinct(paths)
+    with usage_errors("curves"):
+        distinct(paths)
     names = names_of_runs(paths)
     rows = {name: metrics_of(run) for run, name in zip(paths, names, strict=True)}
     found = Curves(rows, axis)

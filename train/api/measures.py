@@ -100,7 +100,7 @@ def accuracy(
         sampled = measuring.sampled_accuracy(
             made.registered,
             played,
-            measuring.Sample(positions, min_walls, seed),
+            measuring.SampleOptions(positions, min_walls, seed),
             batch=batch,
             on_progress=work,
             should_stop=work.should_stop,

@@ -32,7 +32,7 @@ VERBS: dict[str, Verb] = {
     "run": Verb(
         "train",
         "run",
-        "train.cli.run:Run",
+        "train.cli.run:RunCommand",
         (
             "run configs/cpu.toml --seed 1 --network.width 64",
             "run --resume runs/cpu --iterations 200",
@@ -42,7 +42,7 @@ VERBS: dict[str, Verb] = {
     "fit": Verb(
         "train",
         "fit",
-        "train.cli.run:Fit",
+        "train.cli.run:FitCommand",
         (
             "fit configs/quickstart.toml --records out/games.jsonl.gz",
             "fit --resume runs/quickstart --iterations 80",
@@ -51,7 +51,7 @@ VERBS: dict[str, Verb] = {
     "config": Verb(
         "train",
         "make_config",
-        "train.cli.run:Config",
+        "train.cli.run:ConfigCommand",
         (
             "config configs/cpu.toml --learner.steps 64",
             "config --only search",
@@ -70,14 +70,14 @@ VERBS: dict[str, Verb] = {
     "curves": Verb(
         "measure",
         "curves",
-        "train.cli.run:Curves",
+        "train.cli.run:CurvesCommand",
         ("curves runs/quickstart", "curves runs/a runs/b --axis hours --out out/ab.svg"),
         has_json=False,
     ),
     "match": Verb(
         "measure",
         "match",
-        "train.cli.games:Match",
+        "train.cli.games:MatchCommand",
         (
             "match runs/quickstart",
             "match search:runs/quickstart@64 wjx --games 400",
@@ -93,7 +93,7 @@ VERBS: dict[str, Verb] = {
     "elo": Verb(
         "measure",
         "elo",
-        "train.cli.games:Elo",
+        "train.cli.games:EloCommand",
         (
             "elo runs/quickstart --out out/elo",
             "elo runs/a runs/b --budget 8000 --zero wjx --plot out/curve.png",
@@ -114,7 +114,7 @@ VERBS: dict[str, Verb] = {
     "accuracy": Verb(
         "measure",
         "accuracy",
-        "train.cli.games:Accuracy",
+        "train.cli.games:AccuracyCommand",
         (
             "accuracy search:runs/tiny@64",
             "accuracy search:runs/tiny_4x4@64 --positions 5000",
@@ -152,7 +152,7 @@ VERBS: dict[str, Verb] = {
     "bench": Verb(
         "measure",
         "bench_speed",
-        "train.cli.bench:Bench",
+        "train.cli.bench:BenchCommand",
         (
             "bench --what env --batch 256,1024 --against pgx",
             "bench configs/gpu.toml --report out/bench",
@@ -174,7 +174,7 @@ VERBS: dict[str, Verb] = {
     "review": Verb(
         "analyse",
         "review_game",
-        "train.cli.review:Review",
+        "train.cli.review:ReviewCommand",
         (
             "review out/games.jsonl --game 2",
             "review out/games.jsonl --player pretrained:wallzero-4stone@1024 --siblings 21",
@@ -204,13 +204,13 @@ VERBS: dict[str, Verb] = {
     "attention": Verb(
         "analyse",
         "attention",
-        "train.cli.inspect:Attention",
+        "train.cli.inspect:AttentionCommand",
         ("attention RUN game.jsonl --ply 20 --cell C3 --out out/attention.svg",),
     ),
     "ownership": Verb(
         "analyse",
         "ownership",
-        "train.cli.inspect:Ownership",
+        "train.cli.inspect:OwnershipCommand",
         (
             "ownership runs/quickstart game.jsonl --ply 20 --out out/ownership.svg",
             "ownership wjx game.jsonl --ply 20 --out out/wjx.svg",

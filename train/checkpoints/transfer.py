@@ -29,7 +29,7 @@ _IDENTITY = {
 scale where it has no norms; the last projections of a T block."""
 
 
-class Part(NamedTuple):
+class CarriedPart(NamedTuple):
     """Numbers of parameters and running statistics of a part of the networks: the stem, a block or
     a head."""
 
@@ -46,7 +46,7 @@ def carry_over(
     before: NetworkConfig,
     after: NetworkConfig,
     players: int,
-) -> tuple[Variables, tuple[Part, ...]]:
+) -> tuple[Variables, tuple[CarriedPart, ...]]:
     """Put what fits of a network's weights into a new network's.
 
     Args:
@@ -92,7 +92,7 @@ def carry_over(
             _count(counts, name, 2, leaf.size)
     if not any(taken for taken, _, _ in counts.values()):
         raise UsageError("nothing of it fits the run's network")
-    parts = tuple(Part(name, *counts[name]) for name in sorted(counts, key=_place))
+    parts = tuple(CarriedPart(name, *counts[name]) for name in sorted(counts, key=_place))
     return Variables(*carried), parts
 
 

@@ -30,7 +30,7 @@ _TIMED = without(*(f"what={each}" for each in ALONE))
 
 
 @dataclasses.dataclass(frozen=True)
-class Bench:
+class BenchCommand:
     """Measure the speed of the game, the search, self-play and the learner on this machine. Any key
     of the config can be changed: --some.key value."""
 

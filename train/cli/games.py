@@ -29,7 +29,7 @@ _Accuracy: Any = made_from(accuracy, "accuracy")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Match(_Match):
+class MatchCommand(_Match):
     """Play a match between two players, or between three or four where the rules have so many
     seats. Players are named as in docs/players.md. With record files in place of players it
     prints the matches that they hold, and plays none."""
@@ -77,7 +77,7 @@ def _tell_gate(result: Any) -> int:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Elo(_Elo):
+class EloCommand(_Elo):
     """Rate the checkpoints of runs, other players and some anchors in one pool, with 95 %
     intervals. Games are kept: the same command plays on for as long, a larger budget adds only new
     games."""
@@ -144,7 +144,7 @@ class Elo(_Elo):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Accuracy(_Accuracy):
+class AccuracyCommand(_Accuracy):
     """Measure how often players keep the value of the game: over all positions of a solved board,
     over sampled ones of a larger board, or over proven late positions of games."""
 

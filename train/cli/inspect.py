@@ -45,7 +45,7 @@ class _Drawing:
 
         if not 1 <= len(self.words) <= 2:
             raise UsageError(
-                f"{type(self).__name__.lower()}: takes a game or position, and before it a "
+                f"{options.word_of(type(self))}: takes a game or position, and before it a "
                 f"player in place of {SHIPPED}"
             )
         player, source = (SHIPPED, *self.words)[-2:]
@@ -53,7 +53,7 @@ class _Drawing:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Attention(_Drawing):
+class AttentionCommand(_Drawing):
     """Draw what a cell attends to, in each T block and head of a player's network."""
 
     cell: Annotated[str, arg("CELL")]
@@ -72,7 +72,7 @@ class Attention(_Drawing):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Ownership(_Drawing):
+class OwnershipCommand(_Drawing):
     """Draw who will own each cell, as a player's network predicts, or a heuristic (`wjx`, `ethen`),
     beside how the game ended."""
 

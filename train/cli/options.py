@@ -73,14 +73,14 @@ def check(command: Any) -> None:
     every = typing.get_type_hints(kind, include_extras=True)
     hints = {name: every[name] for name in values}
     if not hasattr(kind, "verb"):  # A verb checks its arguments itself.
-        name = kind.__name__.lower()
+        name = word_of(kind)
         try:
             checked(kind, values)
         except UsageError as error:
             option, _, wrong = str(error).partition(":")
             raise UsageError(f"{name}: {_spelled(option, hints)}:{wrong}") from None
     defaults = {field.name: field.default for field in fields}
-    with usage_errors(kind.__name__.lower()):
+    with usage_errors(word_of(kind)):
         check_effects(values, defaults, hints, lambda option: _spelled(option, hints))
     uses: dict[FileUse, list[Any]] = {use: [] for use in FileUse}
     for name, value in values.items():
@@ -95,6 +95,11 @@ def check(command: Any) -> None:
     check_files(*outputs, inputs=uses[READ])
     # A file that grows loses nothing where it is read, too.
     check_files(*outputs, *uses[GROWN])
+
+
+def word_of(kind: type) -> str:
+    """The word of a command's class."""
+    return kind.__name__.removesuffix("Command").lower()
 
 
 def _spelled(option: str, hints: dict[str, Any]) -> str:

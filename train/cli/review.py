@@ -20,7 +20,7 @@ _Review: Any = made_from(review_game, "review")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Review(_Review):
+class ReviewCommand(_Review):
     """Review a game: search every position, grade every move, write a page and figures."""
 
     out: Annotated[Path, arg("FILE"), WRITTEN] = Path("out/review.html")

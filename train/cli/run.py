@@ -38,7 +38,7 @@ _Runs = Annotated[Path, arg("FOLDER"), without("resume")]
 
 
 @dataclasses.dataclass(frozen=True)
-class Run:
+class RunCommand:
     """Train by self-play, evaluate, and print the table. Any key of the config can be changed:
     --some.key value; `python -m train config` lists them with their meanings. A run that goes on
     (--resume) may change iterations, deterministic and keys of evaluation, checkpoint, heuristics,
@@ -80,7 +80,7 @@ class Run:
 
 
 @dataclasses.dataclass(frozen=True)
-class Fit:
+class FitCommand:
     """Train on the games of record files, without self-play, and report losses on held-out games.
     Any key of the config can be changed: --some.key value; `python -m train config` lists them."""
 
@@ -113,7 +113,9 @@ class Fit:
         return 0 if finished else EXIT_INTERRUPTED
 
 
-def _config_and_runs(command: Run | Fit, overrides: Sequence[str]) -> tuple[RunConfig, Path]:
+def _config_and_runs(
+    command: RunCommand | FitCommand, overrides: Sequence[str]
+) -> tuple[RunConfig, Path]:
     """The config of a run that starts or goes on, and the directory of all runs that it is in."""
     if command.resume is None:
         return read_config(command.config, overrides), command.runs
@@ -124,7 +126,7 @@ def _config_and_runs(command: Run | Fit, overrides: Sequence[str]) -> tuple[RunC
 
 
 @dataclasses.dataclass(frozen=True)
-class Config:
+class ConfigCommand:
     """Print every key of a config: value, default, unit and meaning. Any key can be changed:
     --some.key value."""
 
@@ -198,7 +200,7 @@ _Curves: Any = made_from(curves, "curves")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Curves(_Curves):
+class CurvesCommand(_Curves):
     """Draw loss, win rate and games a second of runs, finished or not, into one picture. That of
     one run lies in its directory, that of several beside the first one's; with --csv a picture is
     drawn only for --out."""

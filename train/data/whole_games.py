@@ -36,7 +36,7 @@ class WholeGames(NamedTuple):
     values: Any  # float32[N, T], the search's, for the player to move; None likewise
 
 
-class _Plies(NamedTuple):
+class _WholePlies(NamedTuple):
     """Plies of all boards [T, N], of their first games and of later ones."""
 
     action: Any
@@ -76,9 +76,9 @@ def make_whole_games(
     @jax.jit
     def play(
         variables: Any, variant: Variant, boards: Boards, key: jax.Array
-    ) -> tuple[Boards, _Plies]:
+    ) -> tuple[Boards, _WholePlies]:
         boards, plies, _ = selfplay(variables, variant, boards, key)
-        return boards, _Plies(
+        return boards, _WholePlies(
             action=_public_actions(State(variant, plies.position), plies.slot),
             mover=plies.position.player,
             terminated=plies.terminated,
@@ -118,7 +118,7 @@ def _with_opening(search: Search, plies: int) -> Search:
     return choose if plies else search
 
 
-def _first_games(plies: _Plies) -> WholeGames:
+def _first_games(plies: _WholePlies) -> WholeGames:
     """The plies [T, N] of each board up to its first end, by games."""
     ends = plies.terminated.cumsum(axis=0)
     is_first = ends - plies.terminated == 0  # [T, N]

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import jax
 
-from train.checkpoints.transfer import Part, carry_over
+from train.checkpoints.transfer import CarriedPart, carry_over
 from train.checkpoints.weights import TrainedNetwork
 from train.config import RunConfig, config_to_dict, rule_sets_in_words
 from train.loop.history import provenance
@@ -24,7 +24,7 @@ class Start(NamedTuple):
     variables: Variables
     source: str  # where they are from, in words
     stages: list[dict[str, Any]]  # the runs that made them, oldest first, JSON-ready
-    parts: tuple[Part, ...]  # what `init_from` took; empty for `start_weights`, which takes all
+    parts: tuple[CarriedPart, ...]  # that `init_from` took; `start_weights` takes all and has none
 
     @property
     def files(self) -> dict[str, Any]:

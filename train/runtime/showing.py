@@ -56,13 +56,14 @@ def is_unwritten(what: object = None) -> bool:
 
 
 @contextlib.contextmanager
-def sparing_output() -> Iterator["Output"]:
-    """Within a command its output is an `Output`, which is yielded, and so is that for errors."""
+def sparing_output() -> Iterator["SparedOutput"]:
+    """Within a command its output is a `SparedOutput`, which is yielded; that for errors is one,
+    too."""
     global _unwritten
     out, err, before = sys.stdout, sys.stderr, _unwritten
     _unwritten = set()
     shown = spared(out)
-    sys.stdout, sys.stderr = shown, Output(err, is_last=True)
+    sys.stdout, sys.stderr = shown, SparedOutput(err, is_last=True)
     try:
         yield shown
     finally:
@@ -70,8 +71,8 @@ def sparing_output() -> Iterator["Output"]:
 
 
 def spared(stream: Any) -> Any:
-    """A stream as an `Output`, which it may be already."""
-    return stream if isinstance(stream, Output) else Output(stream)
+    """A stream as a `SparedOutput`, which it may be already."""
+    return stream if isinstance(stream, SparedOutput) else SparedOutput(stream)
 
 
 def drop_unwritten(stream: Any) -> None:
@@ -85,7 +86,7 @@ def drop_unwritten(stream: Any) -> None:
         os.close(nowhere)
 
 
-class Output:
+class SparedOutput:
     """A stream of text, whose errors do not end the work: what it does not take goes to standard
     error. A pipe whose reader has left raises BrokenPipeError, as it does elsewhere.
 

@@ -33,7 +33,7 @@ class ReviewRequest(BaseModel):
     players: tuple[str, ...] | None = None
 
 
-class Review(NamedTuple):
+class KeptReview(NamedTuple):
     """A finished review."""
 
     page: str  # HTML that needs nothing else
@@ -51,7 +51,7 @@ class Reviewer:
           simulations: of each position.
         """
         self._machine, self._simulations = machine, simulations
-        self._reviews: dict[str, Review] = {}
+        self._reviews: dict[str, KeptReview] = {}
         self._turn = asyncio.Lock()
         self._running = 0
 
@@ -60,7 +60,7 @@ class Reviewer:
         """Whether a thread searches a game, which nothing stops."""
         return self._running > 0
 
-    def find(self, name: str) -> Review | None:
+    def find(self, name: str) -> KeptReview | None:
         """A finished review by its name."""
         return self._reviews.get(name)
 
@@ -89,7 +89,7 @@ class Reviewer:
         finally:
             self._running -= 1
         name = secrets.token_urlsafe(9)
-        self._reviews[name] = Review(page, json.dumps(review.to_dict()) + "\n")
+        self._reviews[name] = KeptReview(page, json.dumps(review.to_dict()) + "\n")
         while len(self._reviews) > MAX_REVIEWS:
             del self._reviews[next(iter(self._reviews))]
         return {

@@ -35,7 +35,7 @@ def _wait_for(work: Coroutine[Any, Any, Any]) -> Any:
     return asyncio.run_coroutine_threadsafe(work, _loop()).result()
 
 
-class _Line(NamedTuple):
+class _BoardLine(NamedTuple):
     """The game of a copy: rules, and the position at its end."""
 
     rules: Rules
@@ -151,7 +151,7 @@ class PlayWidget(anywidget.AnyWidget):
         self._own = self._own | fields | {"revision": self._own["revision"] + 1}
         self.copy = self._own
 
-    def _line(self) -> _Line:
+    def _line(self) -> _BoardLine:
         """The game of the copy; its plies are played again."""
         if self._is_closed:
             raise UsageError("play: the board is closed; train.play() opens another")
@@ -164,7 +164,7 @@ class PlayWidget(anywidget.AnyWidget):
         for action in reversed(actions):
             position = position.play(action)
         is_over = position.result is not None or given.get("forfeit") is not None
-        return _Line(rules, position, given["seats"], is_over)
+        return _BoardLine(rules, position, given["seats"], is_over)
 
     def _move(self, move: str | int) -> None:
         line = self._line()
@@ -190,7 +190,7 @@ class PlayWidget(anywidget.AnyWidget):
         while (line := self._line()).is_machines_turn:
             self._move(_wait_for(self._search(line)))
 
-    async def _search(self, line: _Line) -> int:
+    async def _search(self, line: _BoardLine) -> int:
         level = LEVELS[line.seats[line.tip.player]]
         sessions = await self._machine.prepare(line.rules, lambda done, total: None)
         name = sessions.open(line.rules, position=line.tip)

@@ -16,7 +16,7 @@ from tests.support.refusals import refusal
 from tests.train.solver.test_solver import keys_of
 from train.analysis.accuracy import (
     Accuracy,
-    Sample,
+    SampleOptions,
     sampled_accuracy,
     value_accuracy,
     value_kept,
@@ -107,7 +107,7 @@ def test_board_that_is_not_solved_is_refused():
     assert "3x3 with at most 2" in message
 
 
-SAMPLE = Sample(positions=150, min_walls=2, seed=3)
+SAMPLE = SampleOptions(positions=150, min_walls=2, seed=3)
 RULES_WORD = json.dumps(RULES.to_dict())
 
 

@@ -13,7 +13,7 @@ from tests.support.learner.counting_game import counting_game
 from train.__main__ import main
 from train.bench import games, search, suite
 from train.bench import trainer as bench_training
-from train.cli.bench import Bench
+from train.cli.bench import BenchCommand
 from train.cli.options import check
 from train.loop.iterations import Iteration
 from train.runtime.devices import all_devices
@@ -61,7 +61,7 @@ def counted(monkeypatch):
     ],
 )
 def test_wrong_options_are_one_line(options, word):
-    bench = Bench(**options)
+    bench = BenchCommand(**options)
     with pytest.raises(UsageError, match=word) as refused:
         check(bench)
         bench.run([])
@@ -70,11 +70,13 @@ def test_wrong_options_are_one_line(options, word):
 
 def test_a_board_in_a_larger_grid_is_refused():
     with pytest.raises(UsageError, match="rules must be one rule set, on a grid of its"):
-        Bench(tiny.PATH, what="search").run(["--grid", "5", "--network.playable", "true"])
+        BenchCommand(tiny.PATH, what="search").run(["--grid", "5", "--network.playable", "true"])
 
 
 def test_command_writes_json_and_plot(counted, tmp_path, capsys):
-    bench = Bench(tiny.PATH, what="env", json=tmp_path / "a" / "b.json", plot=tmp_path / "p.png")
+    bench = BenchCommand(
+        tiny.PATH, what="env", json=tmp_path / "a" / "b.json", plot=tmp_path / "p.png"
+    )
     assert dataclasses.replace(bench, **QUICK).run(["--seed", "3"]) == 0
     record = json.loads((tmp_path / "a" / "b.json").read_text())
     assert [(x["part"], x["name"], x["batch"]) for x in record["rows"]] == [
@@ -119,7 +121,7 @@ def test_hours_of_a_million_games_are_those_of_the_stage():
 
 
 def test_the_report_names_the_command_that_made_it(monkeypatch, tmp_path):
-    bench = Bench(
+    bench = BenchCommand(
         tiny.PATH,
         batch="4,8",
         against="pgx",
@@ -130,7 +132,7 @@ def test_the_report_names_the_command_that_made_it(monkeypatch, tmp_path):
     )
     overrides = ["--search.prior_boost", '["stay=2"]', "--seed=3"]
     found = []
-    monkeypatch.setattr(Bench, "run", lambda self, words: found.append((self, words)) or 0)
+    monkeypatch.setattr(BenchCommand, "run", lambda self, words: found.append((self, words)) or 0)
     assert main(["bench", *shlex.split(shlex.join(bench._words(overrides)))]) == 0
     assert found == [(bench, overrides)]
 
@@ -138,7 +140,7 @@ def test_the_report_names_the_command_that_made_it(monkeypatch, tmp_path):
 def test_report_is_written(counted, monkeypatch, tmp_path):
     lines = bench_training.training_lines(wave((0, 224)))
     monkeypatch.setattr(bench_training, "train_a_little", lambda config, out, minutes: lines)
-    bench = Bench(tiny.PATH, report=tmp_path / "out")
+    bench = BenchCommand(tiny.PATH, report=tmp_path / "out")
     assert dataclasses.replace(bench, **ONE_BATCH).run([]) == 0
     text = (tmp_path / "out" / "report.md").read_text()
     assert text.startswith("# Speed report")
@@ -154,7 +156,7 @@ def test_an_interrupted_report_keeps_what_was_measured(counted, monkeypatch, tmp
         raise KeyboardInterrupt
 
     monkeypatch.setitem(suite.PARTS, "search", stop)
-    bench = Bench(tiny.PATH, report=tmp_path / "out")
+    bench = BenchCommand(tiny.PATH, report=tmp_path / "out")
     with pytest.raises(KeyboardInterrupt):
         dataclasses.replace(bench, **ONE_BATCH).run([])
     text = (tmp_path / "out" / "report.md").read_text()

@@ -18,7 +18,7 @@ from tests.support.compiling import ROOT
 from tests.support.learner import tiny
 from train.bench import compile_report, hlo
 from train.bench.compile_report import Target, absent_devices
-from train.cli.bench import Bench
+from train.cli.bench import BenchCommand
 from train.runtime.devices import all_devices, tracing_for
 from train.runtime.errors import UsageError
 
@@ -137,7 +137,7 @@ def test_learning_is_traced_as_the_target_runs_it():
     for platform in ("cpu", "gpu"):
         with tracing_for(platform):
             traces = compile_report.make_traces(tiny.config(), all_devices(1), simulations=2)
-            assert ",".join(traces) == ",".join(compile_report.PROGRAMS) == Bench.programs
+            assert ",".join(traces) == ",".join(compile_report.PROGRAMS) == BenchCommand.programs
             equations = traces["learn"]().jaxpr.eqns
         loops[platform] = sum(each.primitive.name == "while" for each in equations)
     assert loops == {"cpu": 0, "gpu": 1}
