@@ -70,7 +70,7 @@ VERBS: dict[str, Verb] = {
     "curves": Verb(
         "measure",
         "curves",
-        "train.cli.run:CurvesCommand",
+        "train.cli.curves:CurvesCommand",
         ("curves runs/quickstart", "curves runs/a runs/b --axis hours --out out/ab.svg"),
         has_json=False,
     ),

@@ -1,5 +1,5 @@
-"""The commands of runs: they train from self-play (`run`) and from records (`fit`), show what a
-config says (`config`), and draw what was measured (`curves`).
+"""The commands of runs: they train from self-play (`run`) and from records (`fit`), and show what a
+config says (`config`).
 """
 
 from __future__ import annotations
@@ -8,15 +8,12 @@ import dataclasses
 import itertools
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
 from train.api.arguments import arg
-from train.api.curves import curves
 from train.api.signatures import without
-from train.cli import options
-from train.cli.commands import made_from
 from train.cli.options import ConfigFile, Positional
 from train.config import CONFIG_FILE, RunConfig, change_config, read_config, read_saved_config
 from train.runtime.errors import UsageError
@@ -194,28 +191,3 @@ def _table(keys: Sequence[Key], *, width: int, is_full: bool) -> Table:
                 Text(mark + key.name, style=style), value, Text(key.meaning + unit + more)
             )
     return table
-
-
-_Curves: Any = made_from(curves, "curves")
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class CurvesCommand(_Curves):
-    """Draw loss, win rate and games a second of runs, finished or not, into one picture. That of
-    one run lies in its directory, that of several beside the first one's; with --csv a picture is
-    drawn only for --out."""
-
-    def run(self) -> int:
-        """Returns the exit code."""
-        from train.metrics.rows import METRICS_FILE
-
-        out = self.out
-        if not self.runs:
-            raise UsageError("curves: RUNS: name a run's directory")
-        if self.csv is None:
-            first = self.runs[0]
-            out = out or (first if len(self.runs) == 1 else first.parent) / "curves.png"
-        elif out is None and self.axis != "iteration":
-            raise UsageError("curves: --axis has no effect with --csv and without --out")
-        options.check_files(self.csv, out, inputs=[run / METRICS_FILE for run in self.runs])
-        return self.finish(self.call(out=out))
