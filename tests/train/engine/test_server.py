@@ -159,8 +159,8 @@ def test_an_engine_survives_bad_lines_and_ends_at_ctrl_c():
 
 @pytest.mark.slow
 def test_an_engine_that_still_compiles_ends_at_once():
-    sizes = ",".join(map(str, range(1, 60)))
-    with engine("--batch", sizes, "--trees", "64", JAX_ENABLE_COMPILATION_CACHE="0") as process:
+    sizes = map(str, range(1, 60))
+    with engine("--batch", *sizes, "--trees", "64", JAX_ENABLE_COMPILATION_CACHE="0") as process:
         while b"engine: ready" not in process.stderr.readline():
             assert process.poll() is None
         began = time.monotonic()

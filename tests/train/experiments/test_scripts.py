@@ -61,6 +61,8 @@ TINY: dict[str, dict[str, Any]] = {
 }
 FAST = ("exact", "supervised")
 """Those that compile little."""
+BY_HAND = ("blocks", "mixed", "transfer")
+"""Those that compile for minutes; what they share with the others is tried there."""
 HELPERS = {"ablation", "lab", "openings", "pace", "pages", "plays", "selfplay_games", "strength"}
 HELPERS |= {"tables", "compare", "exact_proofs"}
 """Modules that are no experiments; `exact_proofs` writes files that a test of its own checks."""
@@ -79,7 +81,11 @@ def test_every_script_is_tried_and_named_by_a_page():
 
 @pytest.mark.parametrize(
     "name",
-    [name if name in FAST else pytest.param(name, marks=pytest.mark.slow) for name in TINY],
+    [
+        name if name in FAST else pytest.param(name, marks=pytest.mark.slow)
+        for name in TINY
+        if name not in BY_HAND
+    ],
 )
 def test_it_goes_through_and_is_reused(name, tmp_path):
     module, options = importlib.import_module(f"train.experiments.{name}"), dict(TINY[name])

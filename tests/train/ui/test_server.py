@@ -15,7 +15,7 @@ from tests.support.play import PlainMachine
 from train.engine.protocol import MAX_MESSAGE
 from train.review import player as review_player
 from train.ui import assets, server
-from train.ui.reviewing import Review
+from train.ui.reviewing import KeptReview
 from wallgo_jax.drawing.theme import DARK, LIGHT
 from wallgo_jax.game.rules import PRESETS, Rules
 
@@ -130,7 +130,7 @@ async def test_what_is_no_request_is_told_and_long_ones_are_refused(client):
 
 @served
 async def test_reviews_are_shown_in_a_sandbox_and_only_by_name(client):
-    client.app[server.REVIEWER]._reviews["a-name_1"] = Review("<p>review", "{}")
+    client.app[server.REVIEWER]._reviews["a-name_1"] = KeptReview("<p>review", "{}")
     found = {}
     for path in ("a-name_1.html", "a-name_1.json", "other.html", "..%2fx.html"):
         answer = await client.get(f"/reviews/{path}")
