@@ -111,7 +111,8 @@ class Accuracy(Result):
         """The share kept in each group where one can err, as a figure of matplotlib."""
         shown = []
         for row in self.rows():
-            total, kept = row["total_where_one_can_err"], row["kept_where_one_can_err"]
+            total = row["total_where_one_can_err"]
+            kept = row["kept_where_one_can_err"]
             if total:
                 spread = row.get("interval_95_where_one_can_err", (kept, kept))
                 shown.append(Interval(f"{row['positions']} ({total:,})", kept, *spread))

@@ -181,7 +181,8 @@ class OwnershipMap(NamedTuple):
 
     def svg(self, *, theme: str = "light") -> str:
         """The board with player 0's evaluation as heat."""
-        heat, label = self.evaluation[0].ravel(), "Red's share less the others'"
+        heat = self.evaluation[0].ravel()
+        label = "Red's share less the others'"
         return render.svg(self.state, heat=heat, heat_label=label, theme=theme)
 
     def _repr_html_(self) -> str:

@@ -74,7 +74,8 @@ class MatchFigures:
     @property
     def places(self) -> np.ndarray:
         """int[G, P] from 1: by reward, then by territory; equal seats share the better place."""
-        one, other = self.rewards[:, :, None], self.rewards[:, None]
+        one = self.rewards[:, :, None]
+        other = self.rewards[:, None]
         more = self.cells[:, None] > self.cells[:, :, None]
         return 1 + ((other > one) | ((other == one) & more)).sum(axis=2)
 
@@ -196,13 +197,15 @@ class MatchFigures:
     @property
     def mean_territory(self) -> tuple[float, float]:
         """Mean cells of one of its seats at the end, and of one of the others'."""
-        of_each, other = self.cells[self.is_own], self.cells[~self.is_own]
+        of_each = self.cells[self.is_own]
+        other = self.cells[~self.is_own]
         return float(of_each.mean()), float(other.mean()) if other.size else 0.0
 
     @property
     def territory_ratio(self) -> float | None:
         """Cells of one of its seats over those of one of the others'; None if they had none."""
-        cells, other = self.cells[self.is_own], self.cells[~self.is_own]
+        cells = self.cells[self.is_own]
+        other = self.cells[~self.is_own]
         total = int(other.sum()) * cells.size
         return int(cells.sum()) * other.size / total if total else None
 
@@ -241,7 +244,8 @@ class Counts(NamedTuple):
 
     def plus(self, more: "Counts") -> "Counts":
         """Further games of the same players in the same order, as one result of all openings."""
-        wins, openings = np.array([self.wins, more.wins]), np.array([self.openings, more.openings])
+        wins = np.array([self.wins, more.wins])
+        openings = np.array([self.openings, more.openings])
         spread = np.array(self.spread) + np.array(more.spread)
         if openings.all():
             # Openings of both differ from the mean of all by more than from those of each.

@@ -109,12 +109,15 @@ class TournamentResult(Result):
         settings = self.settings
         each = f"{settings['games_a_meeting']} games a meeting"
         played = f"stopped after {self.games} of {self.total} games" if self.stop else each
-        seed, plies = settings["seed"], settings["opening_plies"]
+        seed = settings["seed"]
+        plies = settings["opening_plies"]
         return f"{played} · seed {seed} · {plies} random opening plies"
 
     def shown(self) -> list[Any]:
         """What `tournament` prints, as tables and trees of rich."""
-        table, rules, caption = report.standings_table, name_of(self.rules), self.caption
+        table = report.standings_table
+        rules = name_of(self.rules)
+        caption = self.caption
         in_heats = [meeting for meeting in self.meetings if meeting.bracket.startswith("heat")]
         heats = [
             table(rows, in_heats, title=f"Heat {n} on {rules}, by territory", caption=caption)
@@ -172,7 +175,9 @@ def play_tournament(
         meetings that are over.
       UsageError: likewise, a player failed.
     """
-    names, seats, size = list(players), rules.players, how.heats
+    names = list(players)
+    seats = rules.players
+    size = how.heats
     each = games_of([*players.values()][:seats], how.games)
     expected = math.comb(len(names), seats)
     if how.form == ELIMINATION:
@@ -219,10 +224,12 @@ class _Meetings:
 
     def play(self, names: tuple[str, ...], openings: int) -> tuple[Score, ...]:
         """Play a match; KeyboardInterrupt if it is stopped."""
-        work, games = self.work, openings * math.factorial(len(names))
+        work = self.work
+        games = openings * math.factorial(len(names))
         if work.should_stop():
             raise KeyboardInterrupt
-        began, done = work.task.seconds, sum(len(result.games) for result in self.results)
+        began = work.task.seconds
+        done = sum(len(result.games) for result in self.results)
         work.task.compile()
         opening = OpeningOptions(self.how.opening_plies)
         played = play_meeting(
@@ -253,11 +260,15 @@ def _play_form(
     how: TournamentOptions, names: list[str], openings: int, meetings: _Meetings
 ) -> dict[str, Any]:
     """Play all meetings of a form; returns what its result says of them."""
-    rules, play = meetings.rules, meetings.play
+    rules = meetings.rules
+    play = meetings.play
     if how.form == ROUND_ROBIN:
         met = tournament.round_robin(names, play, openings=openings, seats=rules.players)
         return {"standings": tournament.standings(names, met), "meetings": tuple(met)}
-    groups, met, seeds, behind = [], [], names, []
+    groups = []
+    met = []
+    seeds = names
+    behind = []
     if how.heats:
         groups, met = tournament.heats(names, play, size=how.heats, openings=openings)
         seeds, behind = tournament.seeds_of(groups)

@@ -83,14 +83,16 @@ class MatchResult(Result, MatchFigures):
 
     def summary(self) -> dict[str, Any]:
         """What `match --json` writes: win rates with intervals, territory, lengths."""
-        test, verdict = self.test, self.verdict
+        test = self.test
+        verdict = self.verdict
         tested = {"sprt": sprt.verdict_record(test, verdict) if test and verdict else None}
         return {**self.settings, **(tested if self.settings else {}), **report.match_record(self)}
 
     def table(self, *, caption: str | None = None) -> Table:
         """Its figures as a table of rich."""
         if caption is None:
-            caption, verdict = self.caption, self.verdict
+            caption = self.caption
+            verdict = self.verdict
             if self.test is not None:
                 caption += f" · SPRT {self.test.elo0:g},{self.test.elo1:g}"
             is_decided = verdict is not None and verdict.decision != sprt.UNDECIDED
@@ -100,7 +102,8 @@ class MatchResult(Result, MatchFigures):
 
     def shown(self) -> list[Any]:
         """What `match` prints: the table, games that were lost without the rules, the test."""
-        test, verdict = self.test, self.verdict
+        test = self.test
+        verdict = self.verdict
         lines = [Text(line) for line in report.forfeit_lines(self)]
         said = [sprt.in_words(test, verdict)] if test and verdict else []
         return [self.table(), *lines, *said]
@@ -119,14 +122,16 @@ class MatchResult(Result, MatchFigures):
         that it had, at more than two seats each player's."""
         from train.metrics.intervals import Interval, rates_figure
 
-        games, players = len(self.games), self.rules.players
+        games = len(self.games)
+        players = self.rules.players
         if players > 2:
             of_each = [self.of(number) for number in range(len(self.names))]
             rows = [Interval(of.name, of.win_rate, *of.interval) for of in of_each]
             return rates_figure(rows, players, f"{games} games at one table")
         rows = [Interval("all games", self.win_rate, *self.interval)]
         for seat, name in enumerate(("as Red", "as Blue")):
-            rate, games_at = self.of(0).win_rate_at(seat), int((self.seats[:, seat] == 0).sum())
+            rate = self.of(0).win_rate_at(seat)
+            games_at = int((self.seats[:, seat] == 0).sum())
             if rate is not None:
                 rows.append(Interval(name, rate, *wilson_interval(rate, games_at)))
         title = f"{self.first} against {self.second}"

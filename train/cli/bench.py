@@ -85,7 +85,8 @@ class BenchCommand:
         """Returns the exit code."""
         from train.runtime.devices import set_gpu_flags
 
-        config, names = read_config(self.config, overrides), names_in(self.what)
+        config = read_config(self.config, overrides)
+        names = names_in(self.what)
         set_gpu_flags(deterministic=config.deterministic)
         for name, measure in zip(ALONE, (self._strength, self._engine, self._compile), strict=True):
             if name in names:

@@ -58,7 +58,8 @@ class RunCommand:
         from train.runtime.devices import initialize_distributed
 
         if self.resume == _AUTO:
-            config, runs = read_config(self.config, overrides), self.runs
+            config = read_config(self.config, overrides)
+            runs = self.runs
             is_resumed = (runs / config.name / CONFIG_FILE).is_file()
         else:
             for option, is_given in (("CONFIG", self.config), ("--runs", self.runs != _RUNS)):

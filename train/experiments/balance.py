@@ -90,14 +90,17 @@ class Scale(lab.Options):
 
 def main(work: lab.Lab) -> dict[str, Any]:
     """Play the games and describe them."""
-    scale, rows, tables = work.scale, [], {}
+    scale = work.scale
+    rows = []
+    tables = {}
     for player in scale.players:
         lab.check_network(player)
     for player, simulations in itertools.product(scale.players, scale.simulations):
         games = selfplay(work, player, simulations=simulations, games=scale.games)
         presets = [preset for preset in PRESETS if named(preset) == games.rules]
         rules = (*presets, f"{games.rules.size}×{games.rules.size}")[0]
-        name, tree = f"{player}@{simulations}", tree_of(games, depth=scale.opening_depth)
+        name = f"{player}@{simulations}"
+        tree = tree_of(games, depth=scale.opening_depth)
         owned = jnp.asarray(games.examples().outcome.owned)
         areas = np.asarray(fetch(bitboard.to_mask(owned, games.rules.size))).sum(axis=-1)
         row = {"player": f"`{name}`", "rules": f"`{rules}`", "paper": PAPER.get(rules, "")}

@@ -33,7 +33,9 @@ class Scale(lab.Options):
 
 def main(work: lab.Lab) -> dict[str, Any]:
     """Play the matches."""
-    scale, rows, lines = work.scale, [], {}
+    scale = work.scale
+    rows = []
+    lines = {}
     for player in scale.players:
         lab.check_network(player)
     options = {"games": scale.games, "opening_plies": scale.opening_plies, "seed": scale.seed}

@@ -27,7 +27,9 @@ class Scale(lab.Options):
 
 def main(work: lab.Lab) -> dict[str, Any]:
     """Play the matches."""
-    scale, rows, points = work.scale, [], {}
+    scale = work.scale
+    rows = []
+    points = {}
     lab.check_network(scale.player)
     options = {"games": scale.games, "opening_plies": scale.opening_plies, "seed": scale.seed}
     for less, more in itertools.pairwise(scale.simulations):

@@ -57,7 +57,8 @@ class Scale(lab.Options):
 
 def main(work: lab.Lab) -> dict[str, Any]:
     """Solve the boards."""
-    scale, rows = work.scale, []
+    scale = work.scale
+    rows = []
     if scale.large:
         for rules in LARGE:
             check_solvable(rules, BY_PROOF_NUMBERS)
@@ -89,7 +90,8 @@ def _ask(work: lab.Lab, rules: Rules, result: str) -> dict[str, Any]:
 
 def _search(work: lab.Lab, rules: Rules, player: int, target: int) -> dict[str, Any]:
     """Search for a claim until it is decided, its minutes are over, or Ctrl-C."""
-    minutes, entries = work.scale.minutes, work.scale.entries
+    minutes = work.scale.minutes
+    entries = work.scale.entries
     settings = {"rules": rules.to_dict(), "player": player, "target": target, "entries": entries}
     decided = work.find("claim", settings)
     if decided is not None:

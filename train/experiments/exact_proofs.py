@@ -105,7 +105,8 @@ class _Prover:
 
     def holds(self, board: Board) -> bool:
         """Whether the side reaches its value from here on."""
-        side, value = self.claim.side, self.claim.value
+        side = self.claim.side
+        value = self.claim.value
         if not self.in_setup(board):
             if board.player == side:
                 return not self.search.keeps(board, 1 - value)

@@ -39,7 +39,9 @@ class Scale(lab.Options):
 
 def main(work: lab.Lab) -> dict[str, Any]:
     """Train every plane set with every block string, and match those of equal blocks."""
-    scale, tables, played = work.scale, {}, {}
+    scale = work.scale
+    tables = {}
+    played = {}
     for blocks in scale.blocks:
         configs = {
             f"{planes}-{blocks}": train.make_config(

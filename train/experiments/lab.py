@@ -37,7 +37,8 @@ from train.runtime.interrupts import EXIT_INTERRUPTED, interrupts
 from train.runtime.showing import sparing
 from wallgo_jax._version import __version__
 
-DATA, PAGE = "data.json", "README.md"
+DATA = "data.json"
+PAGE = "README.md"
 NO_MATCHES = EvaluationConfig(every=0, opponents=(), anchors=())
 _USAGE_ERROR = 2
 _CHECKPOINTS = 4
@@ -209,7 +210,8 @@ class Lab:
 
     def finish(self, tables: Mapping[str, Table], **counts: Any) -> dict[str, Any]:
         """Print the tables and `write` them."""
-        data, console = self.write(tables, **counts), display.Display().console
+        data = self.write(tables, **counts)
+        console = display.Display().console
         for table in tables.values():
             console.print(table.shown())
         print(f"written: {self.scale.out / self.name}")

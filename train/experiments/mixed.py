@@ -108,7 +108,8 @@ def _lengths(work: lab.Lab, mixed: RunConfig, alone: Mapping[str, RunConfig]) ->
 
     def measure() -> dict[str, int]:
         first = next(iter(alone.values()))
-        base, lengths = measure_pace(first).seconds, {}
+        base = measure_pace(first).seconds
+        lengths = {}
         for name, config in {AS_ONE: mixed, **alone}.items():
             pace = measure_pace(config, first, base).seconds
             lengths[name] = iterations_within(config, pace, seconds)

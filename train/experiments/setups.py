@@ -47,7 +47,9 @@ from wallgo_jax.view.snapshot import take_snapshot
 BOOK = "book.jsonl"
 RAW = 0
 """Simulations of a value without a search."""
-_BATCH, _SEARCH_BATCH, _MATCH = 256, 64, 200
+_BATCH = 256
+_SEARCH_BATCH = 64
+_MATCH = 200
 _PIECE = 1 << 16  # positions that are cached together
 _CANDIDATES = 4  # setups that are searched for each of the book
 _PLACED = "#f3e3a9"  # tiles of the placed stones
@@ -102,7 +104,8 @@ class Networks(NamedTuple):
         Returns:
           float[K, R], Red's points, from 0 to 1, of R pairs of games, and int[K], distinct games.
         """
-        scale, count = self.work.scale, 1 if cells is None else len(cells)
+        scale = self.work.scale
+        count = 1 if cells is None else len(cells)
         pairs = list(itertools.combinations(self.names, 2)) or [(self.names[0],) * 2]
         openings_each = -(-games // (2 * len(pairs)))
 
@@ -206,7 +209,8 @@ def main(work: lab.Lab) -> dict[str, Any]:
     for name, cells, count in ((f"book of {len(book)} setups", book, scale.book_games), others):
         points, distinct = networks.games(cells, count)
         starts.append((name, points.ravel(), int(distinct.sum())))
-    rows, shown = [], []
+    rows = []
+    shown = []
     for name, points, distinct in starts:
         found = over_games(points)
         kept = {"games": 2 * len(points), "distinct": distinct, "red": found._asdict()}
@@ -235,7 +239,8 @@ def positions_of(rules: Rules, cells: np.ndarray) -> Positions:
 
 def _minimax(networks: Networks) -> Minimax:
     """Value all setups, and search those that decide, until none without a search does."""
-    scale, rules = networks.work.scale, networks.rules
+    scale = networks.work.scale
+    rules = networks.rules
     turns = len(openings.turns_of(rules))
     if not len(scale.beam) + 1 == len(scale.frontier) == turns:
         raise UsageError(
@@ -265,7 +270,8 @@ def choose_book(
     """Setups int32[K, D] that every network finds balanced, raw and searched, no two turned copies
     of one another, and their searched values float[K]; candidates are equally many for each first
     choice."""
-    scale, cells = networks.work.scale, tree[-1].cells
+    scale = networks.work.scale
+    cells = tree[-1].cells
     first = np.arange(len(cells))
     for turn in tree[:0:-1]:
         first = turn.parent[first]

@@ -125,7 +125,9 @@ def main(work: lab.Lab) -> dict[str, Any]:
 
 
 def _random_size(work: lab.Lab, name: str) -> TreeSize:
-    rules, games, seed = named(name), work.scale.random_games, work.scale.seed
+    rules = named(name)
+    games = work.scale.random_games
+    seed = work.scale.seed
 
     def make() -> dict[str, Any]:
         firsts = range(0, games, _BATCH)

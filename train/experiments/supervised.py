@@ -78,7 +78,8 @@ class Scale(lab.Options):
 
 def main(work: lab.Lab) -> dict[str, Any]:
     """Solve positions, teach networks, and ask all of them."""
-    scale, seed = work.scale, work.scale.seed
+    scale = work.scale
+    seed = work.scale.seed
     for name in scale.players:
         lab.check_network(name)
     networks = {name: load_network(name) for name in scale.players}
@@ -133,7 +134,8 @@ def _teach(work: lab.Lab, player: TrainedNetwork, solved: Solved, count: int) ->
     folder = work.scale.out / "supervised" / f"network-{count}-{work.scale.steps}"
     if is_model(folder):
         return load_network(str(folder))
-    config, steps = player.config, work.scale.steps
+    config = player.config
+    steps = work.scale.steps
     network = network_for(config.network, 2, size=config.rules.size)
     weights = dataclasses.replace(config.learner.weights, ownership=0.0, margin=0.0)
     options = dataclasses.replace(config.learner, weights=weights, value_mix=None, freeze=())
@@ -187,7 +189,8 @@ def _ask(
         make = functools.partial(network_player, network.name, network.variables, config)
         player = make(config.rules, search=search, simulations=simulations)
         assert player.report is not None
-        choose, key = jax.jit(player.report), jax.random.key(work.scale.seed)
+        choose = jax.jit(player.report)
+        key = jax.random.key(work.scale.seed)
 
         def answer(states: State) -> tuple[jax.Array, jax.Array]:
             found = choose(player.variables, states, key)

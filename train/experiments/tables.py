@@ -58,7 +58,8 @@ def cell(value: Any, view: str = "") -> str:
         return f"{value:,}" if isinstance(value, int) else str(value)
     if view == "counts":
         return ", ".join(str(int(np.sum(value[key]))) for key in ("won", "drawn", "lost"))
-    found, digits = estimate_of(value), value.get("digits", 1)
+    found = estimate_of(value)
+    digits = value.get("digits", 1)
     if math.isnan(found.mean):
         return ""
     if view == "elo":

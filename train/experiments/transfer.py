@@ -53,7 +53,9 @@ class Scale(lab.Options):
 
 def main(work: lab.Lab) -> dict[str, Any]:
     """Train each case in all ways, draw the curves, and match the players of a seed."""
-    scale, tables, counts = work.scale, {}, {}
+    scale = work.scale
+    tables = {}
+    counts = {}
     train.make_player(scale.opponent, scale.rules)  # refused now, not after the trainings
     base = train.make_config(scale.config, iterations=scale.iterations)
     for case in scale.cases:
@@ -61,10 +63,12 @@ def main(work: lab.Lab) -> dict[str, Any]:
         if case == "5x5":
             source = dataclasses.replace(base, rules=FIVE)
             runs = work.train_all({"source": source}, scale.seeds)["source"]
-            sources, config = [run["run"] for run in runs], base
+            sources = [run["run"] for run in runs]
+            config = base
         else:
             network = train.make_player(case).trained.config.network
-            sources, config = [case] * scale.seeds, dataclasses.replace(base, network=network)
+            sources = [case] * scale.seeds
+            config = dataclasses.replace(base, network=network)
         config = train.make_config(config, rules=scale.rules)
         trained = _train(work, name, config, sources)
         options = {"games": scale.games, "opening_plies": scale.opening_plies}

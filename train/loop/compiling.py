@@ -150,14 +150,16 @@ def traces_of_run(
     done: int,
 ) -> dict[str, list[Traced]]:
     """The functions that the iterations after the first `done` call, traced for their shapes."""
-    play, place = tables.play, tables.learn.place
+    play = tables.play
+    place = tables.learn.place
     assert play is not None
     plies = plies_like(variant, play.selfplay, has_root_value=play.has_root_value)
     plies = shapes_of(plies, place.shardings(ROWS_BY_BOARD))
     boards = place.devices.like(variant, BY_BOARD)
     key = place.devices.like(jax.eval_shape(jax.random.key, 0), EVERYWHERE)
     keys = _keys_like(tables)
-    weights, source = like.learner.weights, like.replay_state
+    weights = like.learner.weights
+    source = like.replay_state
     variables = variables_of(config, weights, 0, opponent)
     budgets = (simulations_of(config, number) for number in range(done, config.iterations))
     traced = {
@@ -202,7 +204,8 @@ def _compiled_bytes(traced: Traced) -> int:
 
 def _keys_like(tables: Tables) -> Any:
     """Shapes of the keys [S] of an iteration's steps, and where they lie."""
-    steps, devices = tables.learn.learner.steps, tables.learn.place.devices
+    steps = tables.learn.learner.steps
+    devices = tables.learn.place.devices
     keys = jax.eval_shape(lambda: jax.random.split(jax.random.key(0), steps))
     return devices.like(keys, EVERYWHERE)
 

@@ -59,7 +59,8 @@ def keep_opponent(directory: Path, opponent: Player) -> None:
     Raises:
       UsageError: they cannot be written.
     """
-    folder, trained = directory / FOLDER, opponent.trained
+    folder = directory / FOLDER
+    trained = opponent.trained
     if trained.source != str(folder):
         with writing(folder):
             write_model(folder, trained.variables, trained.config, provenance(trained))

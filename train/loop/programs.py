@@ -170,7 +170,8 @@ def _empty_replay(place: ReplayPlace, rows: int, plies: Trajectory) -> ReplaySta
 def state_like(tables: Tables, variant: Variant | None) -> TrainState:
     """Shapes of a state, and where its arrays lie; nothing is computed."""
     seed = jax.eval_shape(lambda: jax.random.key_data(jax.random.key(0)))
-    play, place = tables.play, tables.learn.place
+    play = tables.play
+    place = tables.learn.place
     like = jax.eval_shape(_first_state, play, tables.learn, variant, seed, None)
     replay: Any = None
     if play is not None and variant is not None:

@@ -69,7 +69,8 @@ class GamesToLearn(NamedTuple):
 
     def traces(self, tables: LearnTables, learner: LearnerState, keys: jax.Array) -> list[Traced]:
         """What `learn` and `losses` call, traced for the shapes of a learner and of keys [S]."""
-        weights, first = learner.weights, np.int32(0)
+        weights = learner.weights
+        first = np.int32(0)
         return [
             trace_learning(tables, learner, self.positions, None, keys),
             _held_back_losses.trace(tables, weights, self.positions, first),

@@ -46,7 +46,8 @@ def variables_of(config: RunConfig, weights: Any, iteration: int, opponent: Any 
 def selfplay_of(tables: PlayTables, simulations: int) -> Callable[..., Any]:
     """An iteration of self-play, as `make_selfplay` makes it, by the teacher or by a search of that
     budget."""
-    options, opponent = tables.selfplay, tables.opponent
+    options = tables.selfplay
+    opponent = tables.opponent
     if simulations == BOOTSTRAP:
         search = _teacher_of(tables)
         # Its policies are all learned alike.
@@ -79,7 +80,8 @@ def _teacher_of(tables: PlayTables) -> Search:
 
 def _search_of(tables: PlayTables, simulations: int) -> Search | PlayoutCapSearch:
     """The search by the network that learns, full on all plies or on some."""
-    selfplay, opponent = tables.selfplay, tables.opponent
+    selfplay = tables.selfplay
+    opponent = tables.opponent
     evaluate = evaluator_for(tables.network, tables.rules)
     options = dataclasses.replace(tables.search, simulations=simulations, first_simulations=0)
     model = None if opponent is None else opponent.evaluate

@@ -92,12 +92,14 @@ def finish(run: OpenRun, state: TrainState) -> bool:
 def write_game(run: OpenRun, state: TrainState) -> None:
     """A game of self-play, as a record for commands and as text for people; an error costs the
     game alone."""
-    config, path = run.config, run.directory / GAME_FILE
+    config = run.config
+    path = run.directory / GAME_FILE
     with sparing(path):
         newest = replay.newest_games(state.replay_state, variants_of(config), 1)
         for board, actions in newest:
             rules = rules_of_board(config, board)
-            game, players = replay_actions(rules, actions), (config.name,) * rules.players
+            game = replay_actions(rules, actions)
+            players = (config.name,) * rules.players
             text = render.game_file(game, players=players)
             records.write(path, [records.of_game(game, players=players)])
             replace_text(run.directory / GAME_TEXT_FILE, text)

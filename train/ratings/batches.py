@@ -42,7 +42,9 @@ class Batches:
 
     def begin(self, progress: PoolProgress) -> None:
         """Show the state before a batch."""
-        games, task, say = progress.games, self._work.task, self._work.display.say
+        games = progress.games
+        task = self._work.task
+        say = self._work.display.say
         self._before = games
         task(games)
         figures = _newest(progress) if progress.ratings else "connecting all players"
@@ -78,7 +80,8 @@ class Batches:
 
     def _paces(self) -> tuple[float, float]:
         """Mean seconds of a batch's games, and of compiling before them."""
-        took, playing = time.monotonic() - self._began, self._work.task.seconds
+        took = time.monotonic() - self._began
+        playing = self._work.task.seconds
         return playing / max(1, self._played), (took - playing) / max(1, self._played)
 
     def _rest(self, progress: PoolProgress) -> tuple[float, int]:

@@ -55,7 +55,8 @@ class RatedPool(Result):
     @property
     def rows(self) -> list[dict[str, Any]]:
         """A dict for each player, the strongest first; `low` to `high` is the 95 % interval."""
-        ratings, figures = self.ratings, ("elo", "low", "high", "games", "score")
+        ratings = self.ratings
+        figures = ("elo", "low", "high", "games", "score")
         rows = [
             {"player": entrant.name, "run": entrant.run, "iteration": entrant.iteration}
             | {key: getattr(ratings, key)[place].item() for key in figures}
@@ -96,7 +97,9 @@ class RatedPool(Result):
     @property
     def caption(self) -> str:
         """What was played, in words."""
-        settings, measured, budget = self.settings, self.measured, self.settings["simulations"]
+        settings = self.settings
+        measured = self.measured
+        budget = self.settings["simulations"]
         searchers = (
             row["run"] or row["player"].startswith("search:")
             for row in self.rows
@@ -127,8 +130,12 @@ class RatedPool(Result):
             rated = [Interval(r["player"], r["elo"], r["low"], r["high"]) for r in self.rows]
             title = f"Elo, {self.zero}"
             return intervals_figure(rated, title=title, x_label="Elo points, 95 % intervals")
-        x_label, x_of = "iteration", lambda run, iterations: iterations
         if axis == "positions":
-            x_label, x_of = "training positions", positions_after
-        labels = {"title": self.title, "x_label": x_label}
-        return ratings_figure(self.rows, runs, x_of=x_of, **labels)
+            return ratings_figure(
+                self.rows,
+                runs,
+                title=self.title,
+                x_label="training positions",
+                x_of=positions_after,
+            )
+        return ratings_figure(self.rows, runs, title=self.title, x_label="iteration")

@@ -33,7 +33,8 @@ from train.solver.symmetry import Turns, canonical, make_turns
 from wallgo_jax.game.rules import Rules
 
 NODE_LIMIT = 3_000_000
-_OTHER, _AGAIN = WIN + 1, WIN + 2
+_OTHER = WIN + 1
+_AGAIN = WIN + 2
 """Who moves after a play, where a game that is over has its value: the other player, or the same
 again."""
 _LEVELS = WIN - LOSS + 1
@@ -219,8 +220,12 @@ def _turn_after(solver: _Solver, down: int, right: int, own: int, other: int) ->
     """Who moves after a play that led to this board, _OTHER or _AGAIN, or where the game is over
     its value for the player who made it, whose stone is `own`."""
     geometry = solver.geometry
-    size, everywhere = geometry.size, geometry.everywhere
-    lead, most_own, most_other, is_contested = 0, 0, 0, False
+    size = geometry.size
+    everywhere = geometry.everywhere
+    lead = 0
+    most_own = 0
+    most_other = 0
+    is_contested = False
     left = own | other
     while left:
         part = flood(down, right, left & -left, everywhere, size)
@@ -253,7 +258,9 @@ def _can_walk(down: int, right: int, own: int, other: int, size: int) -> bool:
 def _ordered(solver: _Solver, down: int, right: int, own: int, other: int) -> list[int]:
     """The boards after each play, as `_unpack` reads them, the largest lead in `nearer` cells
     first."""
-    cells, size, boards = solver.turns.cells, solver.geometry.size, [0 for _ in range(0)]
+    cells = solver.turns.cells
+    size = solver.geometry.size
+    boards = [0 for _ in range(0)]
     if not solver.needs_room or _can_walk(down, right, own, other, size):
         for moved, row, column in turns(down, right, own, own | other, size):
             after_down, after_right = down & ~row, right & ~column

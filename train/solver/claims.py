@@ -150,7 +150,8 @@ class Claim:
         target = self._claim.target + FAR
         table = np.reshape(np.asarray(self._claim.table, np.int64), (-1, _FIELDS))
         table = table[(table[:, 0] > 0) & (table[:, 1] & 63 == 0) & (table[:, 2] & 63 == 0)]
-        low, high = table[:, 5] >> 2 * _SCORE, table[:, 5] >> _SCORE & (1 << _SCORE) - 1
+        low = table[:, 5] >> 2 * _SCORE
+        high = table[:, 5] >> _SCORE & (1 << _SCORE) - 1
         table = table[(low >= target) | (high < target)]
         openings = np.bitwise_count(table[:, 0] >> 14) + np.bitwise_count(table[:, 1] >> 13)
         every = self._claim.down.bit_count() + self._claim.right.bit_count()
@@ -197,7 +198,8 @@ def _make_ask(compile_function: Callable[[Any], Any]) -> Callable[..., tuple[int
     ) -> tuple[int, int]:
         """The proof and disproof number of an open position, searched until one of them reaches
         its limit or the nodes are used up."""
-        before, is_own = claim.counts[0], contest.player == claim.claimant
+        before = claim.counts[0]
+        is_own = contest.player == claim.claimant
         after, keys, efforts, others = _expand(claim, contest)
         # What follows a position counts again only where the table forgot the position.
         claim.counts[0] += 1 if _look_up(claim.table, key) >= 0 else 1 + len(after)
@@ -207,10 +209,8 @@ def _make_ask(compile_function: Callable[[Any], Any]) -> Callable[..., tuple[int
             effort, second, other, num_open, chosen = _choose(efforts, others)
             if effort >= most_proof or other >= most_disproof or claim.counts[0] >= claim.counts[1]:
                 break
-            most_effort, most_other = (
-                min(most_proof, second + second // 4 + 1),
-                min(most_disproof - num_open + 1, NEVER),
-            )
+            most_effort = min(most_proof, second + second // 4 + 1)
+            most_other = min(most_disproof - num_open + 1, NEVER)
             if is_own:
                 numbers = search(claim, after[chosen], keys[chosen], most_effort, most_other)
                 efforts[chosen], others[chosen] = numbers
@@ -258,7 +258,9 @@ def _choose(efforts: list[int], others: list[int]) -> tuple[int, int, int, int, 
     """The least effort of a child, the second least, the number of the node's other side, how many
     children are open, and the child of the least effort."""
     effort = second = NEVER
-    hardest, num_open, chosen = 0, 0, 0
+    hardest = 0
+    num_open = 0
+    chosen = 0
     for child in range(len(efforts)):
         if efforts[child] < effort:
             effort, second, chosen = efforts[child], effort, child
@@ -276,9 +278,12 @@ def _expand(
 ) -> tuple[list[Contest], list[Key], list[int], list[int]]:
     """The distinct open positions after each ply, their keys, and their numbers: for the player to
     move first. One that decides for that player stands alone, with the number 0."""
-    is_own, plies = contest.player == claim.claimant, _plies(claim, contest)
-    after, keys = plies[:0], [(0, 0, 0, 0) for _ in plies[:0]]
-    efforts, others = [0 for _ in plies[:0]], [0 for _ in plies[:0]]
+    is_own = contest.player == claim.claimant
+    plies = _plies(claim, contest)
+    after = plies[:0]
+    keys = [(0, 0, 0, 0) for _ in plies[:0]]
+    efforts = [0 for _ in plies[:0]]
+    others = [0 for _ in plies[:0]]
     for ply in plies:
         low, high = _bounds(claim, ply)
         if low >= claim.target if is_own else high < claim.target:
@@ -311,10 +316,13 @@ def _bounds(claim: _Claim, contest: Contest) -> tuple[int, int]:
 
 def _plies(claim: _Claim, contest: Contest) -> list[Contest]:
     """The positions after each ply: a placement while no wall stands and stones are left."""
-    stones, first, second = contest.first | contest.second, contest.first, contest.second
+    stones = contest.first | contest.second
+    first = contest.first
+    second = contest.second
     if _has_walls(claim, contest) or popcount(stones) + 1 >= len(claim.order):
         return children(contest, claim.claimant, claim.geometry)
-    plies, mover = [contest], claim.order[popcount(stones) + 1]
+    plies = [contest]
+    mover = claim.order[popcount(stones) + 1]
     for cell in range(claim.turns.cells):
         stone = 1 << cell
         if not stones & stone:
@@ -339,8 +347,11 @@ def children(contest: Contest, claimant: int, geometry: Geometry) -> list[Contes
 
 def _numbers(claim: _Claim, contest: Contest, key: Key) -> tuple[int, int]:
     """A position's proof and disproof number: known, else a guess by its lag."""
-    target, table = claim.target, claim.table
-    place, low, high = _look_up(table, key), -FAR, FAR
+    target = claim.target
+    table = claim.table
+    place = _look_up(table, key)
+    low = -FAR
+    high = FAR
     if place >= 0:
         low, high, known_target = _known(table, place)
         if low >= target:
@@ -392,14 +403,19 @@ def _look_up(table: Any, key: Key) -> int:
 
 def _known(table: Any, place: int) -> tuple[int, int, int]:
     """The bounds of an entry's score, and the target of its numbers."""
-    number, mask = table[place + _KEY + 1], (1 << _SCORE) - 1
+    number = table[place + _KEY + 1]
+    mask = (1 << _SCORE) - 1
     return (number >> 2 * _SCORE) - FAR, (number >> _SCORE & mask) - FAR, (number & mask) - FAR
 
 
 def _store(claim: _Claim, key: Key, proof: int, disproof: int, nodes: int) -> None:
     """Keep a position's numbers in place of the entry of its bucket that took the least work."""
-    table, low, high, work = claim.table, -FAR, FAR, 0
-    place, first = _look_up(table, key), _place(table, key)
+    table = claim.table
+    low = -FAR
+    high = FAR
+    work = 0
+    place = _look_up(table, key)
+    first = _place(table, key)
     if place >= 0:
         low, high, _ = _known(table, place)
     else:

@@ -103,7 +103,8 @@ class _Plays:
         node_limit: int,
         is_compiled: bool | None,
     ) -> None:
-        players, geometry = (board.player, 1 - board.player), geometry_of(rules)
+        players = (board.player, 1 - board.player)
+        geometry = geometry_of(rules)
         entries = node_limit // _LOOKED_AT + _MOST_PLAYS
         options = {"entries": entries, "is_compiled": is_compiled}
         self._claims = [Claim(rules, player, WIN, **options) for player in players]

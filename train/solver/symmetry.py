@@ -32,7 +32,11 @@ def canonical(
     """Openings and two sets of stones, equal for a board and its symmetries."""
     least = -1, 0, 0, 0
     for turn in range(len(turns.swaps)):
-        below, beside, chunk, left, more = 0, 0, 0, down, right
+        below = 0
+        beside = 0
+        chunk = 0
+        left = down
+        more = right
         while left | more:
             last = (1 << CHUNK) - 1
             below |= turns.down[turn][chunk][left & last]
@@ -42,7 +46,8 @@ def canonical(
             below, beside = beside, below
         if 0 <= least[0] < below or (least[0] == below and least[1] < beside):
             continue
-        one, two = _turned(turns.cell[turn], first), _turned(turns.cell[turn], second)
+        one = _turned(turns.cell[turn], first)
+        two = _turned(turns.cell[turn], second)
         turned = below, beside, one, two
         if least[0] < 0 or turned < least:
             least = turned
@@ -63,7 +68,10 @@ def make_turns(size: int, *, is_compiled: bool, symmetries: int = NUM_SYMMETRIES
     """The tables of the first symmetries, as arrays for compiled code or as lists."""
     cells = size**2
     chunks = range(0, cells, CHUNK)
-    downs, rights, swaps, places = [], [], [], []
+    downs = []
+    rights = []
+    swaps = []
+    places = []
     for symmetry in range(symmetries):
         place = [
             row * size + column
