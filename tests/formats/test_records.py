@@ -9,7 +9,7 @@ import pytest
 from tests.support.game.small import SMALL
 from wallgo_jax import env
 from wallgo_jax.formats import records
-from wallgo_jax.formats.records import Record
+from wallgo_jax.formats.records import Record, Searched
 from wallgo_jax.game.rules import PRESETS
 
 DATA = Path(__file__).parents[1] / "data" / "conformance.jsonl.gz"
@@ -36,6 +36,7 @@ def test_a_line_of_custom_rules_in_a_larger_grid():
         players=["net@32", "random"],
         result=[1, -1],
         values=[None],
+        searches=[Searched([2548, 2549], [0.75, 0.2], [3, 1])],
     )
     assert json.loads(records.to_json(record)) == {
         "variant": "custom",
@@ -54,6 +55,7 @@ def test_a_line_of_custom_rules_in_a_larger_grid():
         "players": ["net@32", "random"],
         "result": [1, -1],
         "values": [None],
+        "searches": [{"actions": [2548, 2549], "shares": [0.75, 0.2], "visits": [3, 1]}],
         "env_version": env.VERSION,
     }
     assert records.from_json(records.to_json(record)) == record
@@ -168,6 +170,12 @@ def test_files_of_other_tools_are_read(conformance):
 GOOD = {"variant": "custom", "rules": SMALL.to_dict(), "actions": FINISHED}
 
 
+def searched(**fields) -> dict:
+    """A change of a record of five plies: its second ply has a search with some wrong fields."""
+    whole = {"actions": [1, 2], "shares": [0.5, 0.25], "visits": None}
+    return {"searches": [None, whole | fields, None, None, None]}
+
+
 @pytest.mark.parametrize(
     ("change", "word"),
     [
@@ -191,6 +199,17 @@ GOOD = {"variant": "custom", "rules": SMALL.to_dict(), "actions": FINISHED}
         ({"values": ["x"] * 5}, "'x'"),
         ({"values": [1, -1.01, 0, 0, 0]}, "entry 2"),
         ({"values": [float("nan")] * 5}, "nan"),
+        ({"searches": [None]}, "not 5"),
+        ({"searches": "x"}, "list"),
+        ({"searches": [None, 3, None, None, None]}, "entry 2 is 3"),
+        (searched(values=[1]), "object of actions, shares, visits"),
+        (searched(actions=[1]), "2 shares, not 1"),
+        (searched(actions=[1, 1]), "twice"),
+        (searched(actions=[1, -1]), "actions: -1"),
+        (searched(shares=[0.5, 1.5]), "shares: 1.5"),
+        (searched(shares=[0.8, 0.8]), "more than 1"),
+        (searched(visits=[1, 2.5]), "visits: 2.5"),
+        (searched(visits="12"), "list"),
         ({"grid": 2}, "grid"),
         ({"grid": "7"}, "grid"),
         ({"env_version": "0\n1"}, "env_version"),

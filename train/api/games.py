@@ -48,6 +48,7 @@ def match(
     players_place: Flag = False,
     openings: Openings | None = None,
     records: WrittenFile | None = None,
+    searches: Flag = False,
     rules: AnyRules | None = None,
     seed: Seed = 0,
     config: ReadFile | None = None,
@@ -72,6 +73,8 @@ def match(
       openings: file of positions to start from in place of random plies: the ends of recorded
         games, or diagrams; each is played in every seating.
       records: file to write the games to, a JSON object a line; compressed if it ends in .gz.
+      searches: search each position once more as its player does, and write what the search says
+        into the records: the best actions with their shares and visits, and the value.
       rules: preset's name, JSON object, or file (JSON or TOML); Python also takes `Rules` and their
         fields.
       seed: random seed.
@@ -92,11 +95,14 @@ def match(
     from train.api.players import make_players, shipped_like
     from train.arena.match import MatchOptions, fill_seats, games_of, play_in_rounds
     from train.arena.match_openings import choose_opening
+    from train.arena.report import game_records
     from train.config import read_config
     from train.config.sprt import parse_sprt
-    from train.runtime.files import check_writable
+    from train.data.record_searches import Searcher, add_searches
+    from train.runtime.files import check_writable, writing
     from train.runtime.interrupts import follow
     from train.runtime.showing import sparing
+    from wallgo_jax.formats.records import write as write_records
 
     given = [first, *((second,) if second is not None else ()), *others]
     if len(given) == 1:
@@ -120,6 +126,15 @@ def match(
         is_drawn = opening.positions is not None and not opening.positions.has_games
         if records is not None and is_drawn:
             raise ValueError("match: records need openings of games: a diagram has no plies")
+        searchers = {
+            each.name: Searcher(each.report, each.variables)
+            for each in seated
+            if searches and each.report is not None and each.simulations != 0
+        }
+        if searches and (records is None or not searchers):
+            raise ValueError(
+                "match: searches are written into records: name a file and a player that searches"
+            )
     if test is not None:
         check_two_players(played, "match: sprt")
     if played.players > 2:
@@ -151,8 +166,13 @@ def match(
         is_interrupted=work.should_stop(),
     )
     if records is not None:
-        with sparing(records, "the result stands"):
-            result.write(records)
+        games_played = list(game_records(result))
+        if searches:
+            positions = sum(len(record.actions) for record in games_played)
+            with follow(progress, "searches", positions) as work:
+                games_played = add_searches(games_played, searchers, seed=seed, on_progress=work)
+        with sparing(records, "the result stands"), writing(Path(records)):
+            write_records(Path(records), games_played)
         written = {Path(records): f"{len(result.games)} games"}
         result = dataclasses.replace(result, written=written)
     return result

@@ -12,6 +12,7 @@ from pydantic import Field
 from train.api.configs import AnyRules
 from train.api.players import AnyPlayer, Player, make_player
 from train.api.signatures import valid
+from train.data.record_searches import Searcher, add_searches
 from train.data.whole_games import make_whole_games
 from train.players.basic import make_move_search
 from train.runtime.display import to_dataframe
@@ -49,6 +50,7 @@ class SelfPlay:
       policies: float32[N, T, A] over slots, what the search would teach, in the precision that
         self-play keeps; zeros behind the end. None where only moves were asked for.
       values: float32[N, T], the search's, for the player to move; None likewise.
+      searched: the games as records that say what a search said; None where that was not asked.
     """
 
     player: str
@@ -59,6 +61,7 @@ class SelfPlay:
     rewards: np.ndarray
     policies: np.ndarray | None
     values: np.ndarray | None
+    searched: tuple[Record, ...] | None = None
 
     def __repr__(self) -> str:
         plies = self.lengths.mean()
@@ -78,7 +81,10 @@ class SelfPlay:
         return tuple(self.game(number) for number in range(len(self)))
 
     def records(self) -> list[Record]:
-        """The games as records, with the values of the plies where there are some."""
+        """The games as records, with the values of the plies and the searches where there are
+        some."""
+        if self.searched is not None:
+            return list(self.searched)
         seats = (self.player,) * self.rules.players
         kept = [None] * len(self) if self.values is None else self.values
         return [
@@ -124,6 +130,7 @@ def selfplay(
     explores: bool = False,
     simulations: int | None = None,
     opening_plies: int = 0,
+    searches: bool = False,
     seed: int = 0,
     progress: Shown = False,
 ) -> SelfPlay:
@@ -137,6 +144,8 @@ def selfplay(
         values; the player must be one that searches.
       simulations: of a search, only where `explores`; by default those of the player's name.
       opening_plies: random plies that each game begins with.
+      searches: search each position once more, as the games were played, and keep in the records
+        what the search says: the best actions with their shares and visits, and the value.
       seed: random seed.
       progress: show a bar.
 
@@ -155,12 +164,21 @@ def selfplay(
     search = make_move_search(player.registered.act)
     if explores:
         search = _exploring(player, simulations)
+    asked = search if explores else player.registered.report
+    if searches and (asked is None or player.registered.simulations == 0):
+        raise UsageError(f"selfplay: searches: {player.name} does not search")
     play = make_whole_games(
         search, player.rules, games=games, opening_plies=opening_plies, has_policies=explores
     )
     with follow(progress, f"self-play of {player.name}", games) as work:
         played = play(player.registered.variables, key, work)
-    return SelfPlay(player.name, player.rules, *played)
+    found = SelfPlay(player.name, player.rules, *played)
+    if not searches or asked is None:
+        return found
+    searchers = {player.name: Searcher(asked, player.registered.variables)}
+    with follow(progress, "searches", int(found.lengths.sum())) as work:
+        searched = add_searches(found.records(), searchers, seed=seed, on_progress=work)
+    return dataclasses.replace(found, searched=tuple(searched))
 
 
 def _exploring(player: Player, simulations: int | None) -> Search:

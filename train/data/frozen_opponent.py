@@ -85,7 +85,9 @@ def search_some(
         # Near the end the slice begins earlier: some boards are searched again.
         chosen = jax.lax.dynamic_slice_in_dim(order, jnp.minimum(done, boards - part), part)
         some = jax.tree.map(lambda x: x[chosen], states)
-        return chosen, search(variables, some, jax.random.fold_in(key, done))
+        found = search(variables, some, jax.random.fold_in(key, done))
+        # Not every search has visits, and nothing here reads them.
+        return chosen, found._replace(visits=None)
 
     def go_on(carry: tuple[jax.Array, SearchResult]) -> tuple[jax.Array, SearchResult]:
         done, results = carry

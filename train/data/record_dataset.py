@@ -5,12 +5,13 @@ G games, L plies of the longest, N positions, A slots.
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from train.data.best_slots import KEPT, BestSlots, all_on
 from train.data.outcomes import Outcome
 from train.data.replay import NextPly, Sample
 from train.game import (
@@ -30,11 +31,12 @@ from train.game import (
 )
 from train.runtime.errors import UsageError, usage_errors
 from train.runtime.files import reading
-from train.runtime.host import fetch
+from train.runtime.host import fetch, in_batches
 from wallgo_jax.formats import records
 from wallgo_jax.formats.records import Record
 
 _GAMES_AT_ONCE = 256
+_POSITIONS_AT_ONCE = 4096
 
 
 class Examples(NamedTuple):
@@ -45,6 +47,8 @@ class Examples(NamedTuple):
     position: Position  # [N], before each ply
     slot: jax.Array  # int16[N], what was played
     game: jax.Array  # int32[N]
+    policy: BestSlots  # [N], to learn: what a search said, else all on the slot that was played
+    value: jax.Array  # float32[N], the search's, for the player to move; NaN where it said none
 
 
 class RecordedPositions(NamedTuple):
@@ -54,11 +58,11 @@ class RecordedPositions(NamedTuple):
     learned: jax.Array  # int32[M]
     held_back: jax.Array  # int32[C, n], whole batches of those to check on
 
-    def sample(self, key: jax.Array, size: int, *, has_reply: bool) -> Sample:
+    def sample(self, key: jax.Array, size: int, *, has_reply: bool, td_steps: int = 0) -> Sample:
         """Draw positions to learn with replacement; the key is consumed."""
         count = self.learned.shape[0]
         index = self.learned[jax.random.randint(key, (size,), 0, count, jnp.int32)]
-        return take(self.examples, index, has_reply=has_reply)
+        return take(self.examples, index, has_reply=has_reply, td_steps=td_steps)
 
 
 class RecordedGames(NamedTuple):
@@ -124,8 +128,56 @@ def make_examples(recorded: RecordedGames) -> Examples:
     for first in range(0, len(recorded.records), _GAMES_AT_ONCE):
         chosen = np.arange(first, min(first + _GAMES_AT_ONCE, len(recorded.records)))
         parts.append(_replayed(recorded, variant, chosen, plies=plies))
-    joined = jax.tree.map(lambda *x: np.concatenate(x), *parts)
-    return jax.tree.map(jnp.asarray, Examples(variant, *joined))
+    outcome, position, slot, game = jax.tree.map(lambda *x: np.concatenate(x), *parts)
+    policy, value = _searched(recorded, State(variant, position), slot, game)
+    examples = Examples(variant, outcome, position, slot, game, policy, value)
+    return jax.tree.map(jnp.asarray, examples)
+
+
+def _searched(
+    recorded: RecordedGames, states: State, slot: np.ndarray, game: np.ndarray
+) -> tuple[BestSlots, jax.Array]:
+    """The policies and values of positions [N] of variants [G], as the fields of `Examples`."""
+    first = np.searchsorted(game, np.arange(len(recorded.records)))
+    value = np.full(len(game), np.nan, np.float32)
+    for start, record in zip(first, recorded.records, strict=True):
+        if record.values is not None:
+            value[start : start + len(record.values)] = np.array(record.values, np.float32)
+    if not any(record.searches for record in recorded.records):
+        return all_on(jnp.asarray(slot)), jnp.asarray(value)
+    table = np.full((len(game), KEPT), NO_ACTION, np.int32)
+    share = np.zeros((len(game), KEPT), np.float16)
+    for start, record in zip(first, recorded.records, strict=True):
+        searches = record.searches or (None,) * len(record.actions)
+        for place, (action, found) in enumerate(zip(record.actions, searches, strict=True), start):
+            best = [(1.0, action)]
+            if found is not None and found.actions:
+                best = sorted(zip(found.shares, found.actions, strict=True), reverse=True)[:KEPT]
+            share[place, : len(best)] = [share for share, _ in best]
+            table[place, : len(best)] = [
+                in_int32(action, grid=record.rules.size) for _, action in best
+            ]
+    of_positions = State(jax.tree.map(lambda x: x[game], states.variant), states.position)
+    slots, allowed = in_batches(_slots_of, (of_positions, table), _POSITIONS_AT_ONCE)
+    is_wrong = ~(allowed | (table == NO_ACTION)).all(axis=1)
+    if is_wrong.any():
+        place = int(is_wrong.argmax())
+        number = int(game[place])
+        raise UsageError(
+            f"{recorded.places[number]}: searches: entry {place - int(first[number]) + 1} has an "
+            "action that is not allowed"
+        )
+    slots = np.where(table == NO_ACTION, 0, slots).astype(np.int16)
+    rest = np.maximum(1 - share.sum(axis=1, dtype=np.float32), 0).astype(np.float16)
+    return BestSlots(*map(jnp.asarray, (slots, share, rest))), jnp.asarray(value)
+
+
+@jax.jit
+def _slots_of(asked: tuple[State, jax.Array]) -> tuple[jax.Array, jax.Array]:
+    """The slots int32[N, K] of public actions, and bool[N, K], whether they are allowed."""
+    states, actions = asked
+    slots = jax.vmap(jax.vmap(slot_of_action, (None, 0)))(states, actions)
+    return slots, jax.vmap(jax.vmap(is_legal, (None, 0)))(states, slots)
 
 
 def _replayed(
@@ -223,26 +275,33 @@ def split(examples: Examples, *, share: float, seed: int) -> tuple[np.ndarray, n
     return np.flatnonzero(~is_held[game]), np.flatnonzero(is_held[game])
 
 
-def take(examples: Examples, index: jax.Array, *, has_reply: bool) -> Sample:
-    """Make samples of positions int[n]; the policy is all on the slot that was played."""
-    position = jax.tree.map(lambda x: x[index], examples.position)
-    game = examples.game[index]
-    slots = State(examples.variant, examples.position).num_slots
+def take(examples: Examples, index: jax.Array, *, has_reply: bool, td_steps: int = 0) -> Sample:
+    """Make samples of positions int[n]; `td_steps` is as in `replay.sample`."""
+    game, last = examples.game[index], examples.game.shape[0] - 1
+
+    def at(place: jax.Array, field: Any) -> Any:
+        return jax.tree.map(lambda x: x[place], field)
+
     reply = None
     if has_reply:
-        after = jnp.minimum(index + 1, examples.game.shape[0] - 1)
+        after = jnp.minimum(index + 1, last)
         reply = NextPly(
-            position=jax.tree.map(lambda x: x[after], examples.position),
-            policy=jax.nn.one_hot(examples.slot[after], slots),
+            position=at(after, examples.position),
+            policy=at(after, examples.policy),
             policy_weight=jnp.ones(index.shape, jnp.float32),
             exists=(examples.game[after] == game) & (after != index),
         )
+    position = at(index, examples.position)
+    later = jnp.minimum(index + td_steps, last)
+    value = examples.value[later]
+    value = jnp.where(examples.position.player[later] == position.player, value, -value)
+    goes_on = (examples.game[later] == game) & (later == index + td_steps)
     return Sample(
-        variant=jax.tree.map(lambda x: x[game], examples.variant),
+        variant=at(game, examples.variant),
         position=position,
-        policy=jax.nn.one_hot(examples.slot[index], slots),
+        policy=at(index, examples.policy),
         policy_weight=jnp.ones(index.shape, jnp.float32),
-        root_value=None,
-        outcome=jax.tree.map(lambda x: x[game], examples.outcome),
+        root_value=jnp.where(goes_on, value, jnp.nan),
+        outcome=at(game, examples.outcome),
         reply=reply,
     )

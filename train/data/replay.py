@@ -1,9 +1,9 @@
 """A ring buffer of plies: one row for each ply of all boards, in the order of play.
 
-A ply is stored as a position and a policy over slots, never as planes. A game that is not over when
-an iteration ends goes on in the next rows, so no ply is lost. A ply is sampled as soon as its game
-is over, each as likely as any other. The games of a board follow one another, so its plies that can
-be sampled are its oldest ones, and their number for each board is all the index there is.
+A ply is stored as a position and the best slots of its policy, never as planes. A game that is not
+over when an iteration ends goes on in the next rows, so no ply is lost. A ply is sampled as soon as
+its game is over, each as likely as any other. The games of a board follow one another, so its plies
+that can be sampled are its oldest ones, and their number for each board is all the index there is.
 
 Plies of a long game wait longer for its end. That is little against the time that a ply stays in a
 replay of many games' length, so over a run plies of long games are drawn about as often.
@@ -19,13 +19,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from train.data.best_slots import BestSlots, keep_best
 from train.data.outcomes import Outcome, backfill_outcomes
 from train.game import Position, State, Variant, action_of_slot, in_own_grid
 from train.runtime.host import fetch
 
 
 class Trajectory(NamedTuple):
-    """Plies as self-play makes them: leading axes [T, B], [R, B] in the replay."""
+    """Plies as self-play makes them: leading axes [T, B]."""
 
     position: Position  # before the ply
     slot: jax.Array  # int16[...], the slot that was played
@@ -34,16 +35,28 @@ class Trajectory(NamedTuple):
     root_value: jax.Array | None
     """float32[...], the value that the search found, for the player to move; NaN where it found
     none. None where values are learned from outcomes alone."""
-    step_outcome: Outcome  # of the game where the ply ended it, else zeros
+    outcome: Outcome  # of the game where the ply ended it, else zeros
     terminated: jax.Array  # bool[...], whether the ply ended its game
+
+
+class StoredPlies(NamedTuple):
+    """Plies as the replay keeps them: leading axes [R, B], [T, B] before they are written. The
+    fields are those of `Trajectory` but for these."""
+
+    position: Position
+    slot: jax.Array
+    policy: BestSlots
+    policy_weight: jax.Array
+    root_value: jax.Array | None
+    outcome: Outcome  # of the ply's game; junk where the game is not over
+    terminated: jax.Array
 
 
 class ReplayState(NamedTuple):
     """The newest R rows. The oldest row has age 0; it stands at row `written` modulo R. Before R
     rows are written, the oldest are empty."""
 
-    plies: Trajectory  # [R, B]
-    outcome: Outcome  # [R, B], of the ply's game; junk where the game is not over
+    plies: StoredPlies  # [R, B]
     written: jax.Array  # int32, rows ever written
     finished: jax.Array  # int32[B], plies of finished games: the oldest ones of each board
 
@@ -52,7 +65,7 @@ class NextPly(NamedTuple):
     """The ply after a sample's: leading axis [N]."""
 
     position: Position
-    policy: jax.Array  # float16[N, A]
+    policy: BestSlots
     policy_weight: jax.Array  # float32[N]
     exists: jax.Array  # bool[N]; where False, the game was over and the other fields are junk
 
@@ -62,7 +75,7 @@ class Sample(NamedTuple):
 
     variant: Variant
     position: Position
-    policy: jax.Array  # float16[N, A]
+    policy: BestSlots
     policy_weight: jax.Array  # float32[N]
     root_value: jax.Array | None
     """float32[N], as in `Trajectory`, for the player to move here, found so many plies later as
@@ -71,21 +84,34 @@ class Sample(NamedTuple):
     reply: NextPly | None  # None unless asked for
 
 
-def init(rows: int, like: Trajectory) -> ReplayState:
+def stored(plies: Trajectory) -> StoredPlies:
+    """Plies as the replay keeps them."""
+    return StoredPlies(
+        position=plies.position,
+        slot=plies.slot,
+        policy=keep_best(plies.policy),
+        policy_weight=plies.policy_weight,
+        root_value=plies.root_value,
+        outcome=plies.outcome,
+        terminated=plies.terminated,
+    )
+
+
+def init(rows: int, like: StoredPlies) -> ReplayState:
     """Make an empty replay of R rows for plies like the given ones, [T, B] arrays or shapes."""
     plies = jax.tree.map(lambda x: jnp.zeros((rows, *x.shape[1:]), x.dtype), like)
-    outcome = jax.tree.map(jnp.copy, plies.step_outcome)
     finished = jnp.zeros(like.terminated.shape[1], jnp.int32)
-    return ReplayState(plies, outcome, jnp.zeros((), jnp.int32), finished)
+    return ReplayState(plies, jnp.zeros((), jnp.int32), finished)
 
 
 def position_bytes(replay_state: ReplayState) -> int:
     """Bytes of one ply in the replay."""
-    arrays = jax.tree.leaves((replay_state.plies, replay_state.outcome))
-    return sum(x.dtype.itemsize * math.prod(x.shape[2:]) for x in arrays)
+    return sum(
+        x.dtype.itemsize * math.prod(x.shape[2:]) for x in jax.tree.leaves(replay_state.plies)
+    )
 
 
-def add(replay_state: ReplayState, plies: Trajectory) -> ReplayState:
+def add(replay_state: ReplayState, plies: StoredPlies) -> ReplayState:
     """Write T rows over the oldest ones, backfill the outcomes of all games that are over and
     count their plies anew.
 
@@ -99,7 +125,7 @@ def add(replay_state: ReplayState, plies: Trajectory) -> ReplayState:
     chex.assert_trees_all_equal_dtypes(plies, replay_state.plies)
     chex.assert_is_divisible(rows, length)
     place = replay_state.written % rows
-    stored = jax.tree.map(
+    rows_now = jax.tree.map(
         lambda old, new: jax.lax.dynamic_update_slice_in_dim(old, new, place, axis=0),
         replay_state.plies,
         plies,
@@ -107,14 +133,14 @@ def add(replay_state: ReplayState, plies: Trajectory) -> ReplayState:
     written = replay_state.written + length
     oldest = written % rows
     in_order = jax.tree.map(
-        lambda x: jnp.roll(x, -oldest, axis=0), (stored.step_outcome, stored.terminated)
+        lambda x: jnp.roll(x, -oldest, axis=0), (rows_now.outcome, rows_now.terminated)
     )
     outcome, known = backfill_outcomes(*in_order)
     # Empty rows are older than all others, so they count where a board has a finished game.
     empty = rows - jnp.minimum(written, rows)
+    outcome = jax.tree.map(lambda x: jnp.roll(x, oldest, axis=0), outcome)
     return ReplayState(
-        plies=stored,
-        outcome=jax.tree.map(lambda x: jnp.roll(x, oldest, axis=0), outcome),
+        plies=rows_now._replace(outcome=outcome),
         written=written,
         finished=jnp.maximum(known.sum(axis=0, dtype=jnp.int32) - empty, 0),
     )
@@ -156,13 +182,14 @@ def sample(
     # The newest plies of finished games come last among them.
     age = empty + place - (ends - replay_state.finished)[board]
     row = (replay_state.written + age) % rows
+    ply = jax.tree.map(lambda x: x[row, board], replay_state.plies)
     return Sample(
         variant=jax.tree.map(lambda x: x[board], variant),
-        position=jax.tree.map(lambda x: x[row, board], replay_state.plies.position),
-        policy=replay_state.plies.policy[row, board],
-        policy_weight=replay_state.plies.policy_weight[row, board],
+        position=ply.position,
+        policy=ply.policy,
+        policy_weight=ply.policy_weight,
         root_value=_root_value(replay_state.plies, row, board, td_steps),
-        outcome=jax.tree.map(lambda x: x[row, board], replay_state.outcome),
+        outcome=ply.outcome,
         reply=_reply(replay_state.plies, row, board) if has_reply else None,
     )
 
@@ -178,7 +205,7 @@ def newly_finished(replay_state: ReplayState, newest: int) -> jax.Array:
 
 
 def _root_value(
-    plies: Trajectory, row: jax.Array, board: jax.Array, steps: int
+    plies: StoredPlies, row: jax.Array, board: jax.Array, steps: int
 ) -> jax.Array | None:
     """float32[N]: the search's value `steps` plies after those of the given rows and boards, for
     the player to move at these; NaN where the game ends in between."""
@@ -192,14 +219,15 @@ def _root_value(
     return jnp.where(plies.terminated[between, board[:, None]].any(axis=1), jnp.nan, value)
 
 
-def _reply(plies: Trajectory, row: jax.Array, board: jax.Array) -> NextPly:
+def _reply(plies: StoredPlies, row: jax.Array, board: jax.Array) -> NextPly:
     """The plies after those of the given rows and boards."""
     # The newest row of a finished game ends it: before the end the next row goes on.
     after = (row + 1) % plies.terminated.shape[0]
+    ply = jax.tree.map(lambda x: x[after, board], plies)
     return NextPly(
-        position=jax.tree.map(lambda x: x[after, board], plies.position),
-        policy=plies.policy[after, board],
-        policy_weight=plies.policy_weight[after, board],
+        position=ply.position,
+        policy=ply.policy,
+        policy_weight=ply.policy_weight,
         exists=~plies.terminated[row, board],
     )
 

@@ -15,7 +15,7 @@ from train.data.config import SelfPlayConfig
 from train.data.diversity import Mean, policy_figures
 from train.data.exploration import Opening, draw_legal, explore, no_opening, open_games
 from train.data.outcomes import Outcome
-from train.data.replay import Trajectory
+from train.data.replay import StoredPlies, Trajectory, stored
 from train.game import (
     Position,
     State,
@@ -183,9 +183,9 @@ def make_selfplay(
 
 def plies_like(
     variant: Variant, options: SelfPlayConfig, *, has_root_value: bool = False
-) -> Trajectory:
-    """Shapes of the plies [T, B] of an iteration, which are the same whoever plays; the number of
-    plies alone is read of the options."""
+) -> StoredPlies:
+    """Shapes of the plies [T, B] of an iteration as the replay keeps them, which are the same
+    whoever plays; the number of plies alone is read of the options."""
 
     def search(variables: Any, states: State, key: jax.Array) -> SearchResult:
         del variables, key
@@ -196,7 +196,8 @@ def plies_like(
     plain = SelfPlayConfig(plies=options.plies)
     selfplay = make_selfplay(search, plain, has_root_value=has_root_value)
     boards = jax.eval_shape(first_boards, variant)
-    return jax.eval_shape(selfplay, (), variant, boards, jax.eval_shape(jax.random.key, 0))[1]
+    played = jax.eval_shape(selfplay, (), variant, boards, jax.eval_shape(jax.random.key, 0))[1]
+    return jax.eval_shape(stored, played)
 
 
 def toss_coins(key: jax.Array, options: SelfPlayConfig) -> jax.Array:
@@ -245,7 +246,7 @@ def _play_ply(
         policy=result.policy.astype(POLICY_DTYPE),
         policy_weight=_policy_weight(is_full, is_left_out, options.cheap_policy_weight),
         root_value=result.value if has_root_value else None,
-        step_outcome=Outcome(rewards, jnp.where(over[:, None, None], territory, jnp.uint32(0))),
+        outcome=Outcome(rewards, jnp.where(over[:, None, None], territory, jnp.uint32(0))),
         terminated=over,
     )
     played = _Plies(
@@ -285,7 +286,7 @@ def _sum_up(played: _Plies, is_full: jax.Array) -> SelfPlaySums:
 
 def _sum_seats(plies: Trajectory, seat: jax.Array) -> SeatSums:
     """Count the games that ended by the learner's player int8[T, B]."""
-    rewards = plies.step_outcome.rewards
+    rewards = plies.outcome.rewards
     players = rewards.shape[-1]
     is_draw = (rewards == 0).all(axis=-1, keepdims=True)
     points = jnp.where(is_draw, 1 / players, (rewards > 0).astype(jnp.float32))
@@ -298,7 +299,7 @@ def _sum_seats(plies: Trajectory, seat: jax.Array) -> SeatSums:
 
 def sum_by_board(plies: Trajectory) -> BoardSums:
     """Sum the games that ended within plies [T, B] by board."""
-    rewards = plies.step_outcome.rewards
+    rewards = plies.outcome.rewards
     ended = plies.terminated
     length = jnp.where(ended, plies.position.ply + 1, 0)
     draws = ended & (rewards == 0).all(axis=-1)

@@ -82,7 +82,7 @@ def make_whole_games(
             action=_public_actions(State(variant, plies.position), plies.slot),
             mover=plies.position.player,
             terminated=plies.terminated,
-            rewards=plies.step_outcome.rewards,
+            rewards=plies.outcome.rewards,
             policy=plies.policy if has_policies else None,
             value=plies.root_value if has_policies else None,
         )

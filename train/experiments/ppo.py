@@ -27,6 +27,7 @@ import numpy as np
 import train
 from train.checkpoints.exported import write_model
 from train.config import RunConfig, config_to_dict
+from train.data.best_slots import all_on
 from train.data.replay import Sample, Trajectory
 from train.data.selfplay import Boards, first_boards, make_selfplay, stagger
 from train.experiments import lab
@@ -254,15 +255,17 @@ class Programs:
         boards, plies, _ = self._selfplay(both, variant, boards, key)
         last = self._evaluate(variables, State(variant, boards.position)).value[:, 0]
         returns = lambda_returns(plies, last, boards.position.player, self.options.trace)
+        place = plies.slot[..., None].astype(jnp.int32)
+        chance = jnp.take_along_axis(plies.policy, place, axis=-1)
         # A slot may be drawn whose chance is below float16's least.
-        chances = jnp.maximum(plies.policy, jnp.finfo(plies.policy.dtype).smallest_subnormal)
+        chance = jnp.maximum(chance, jnp.finfo(chance.dtype).smallest_subnormal)
         sample = Sample(
             variant=jax.tree.map(lambda x: jnp.broadcast_to(x, (len(returns), *x.shape)), variant),
             position=plies.position,
-            policy=chances * jax.nn.one_hot(plies.slot, chances.shape[-1], dtype=chances.dtype),
+            policy=all_on(plies.slot)._replace(share=chance),
             policy_weight=advantages(plies, returns),
             root_value=returns,
-            outcome=plies.step_outcome,
+            outcome=plies.outcome,
             reply=None,
         )
         flat = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), sample)
@@ -303,7 +306,7 @@ def lambda_returns(
     player, values = plies.position.player, plies.root_value
     assert values is not None
     place = player[..., None].astype(jnp.int32)
-    reward = jnp.take_along_axis(plies.step_outcome.rewards, place, axis=-1)[..., 0]
+    reward = jnp.take_along_axis(plies.outcome.rewards, place, axis=-1)[..., 0]
     next_player = jnp.concatenate([player[1:], last_player[None]])
     next_value = jnp.concatenate([values[1:], last_value[None]])
     sign = jnp.where(next_player == player, 1.0, -1.0)

@@ -25,6 +25,7 @@ from train.analysis.accuracy import solve_each
 from train.checkpoints.exported import is_model, write_model
 from train.checkpoints.weights import TrainedNetwork
 from train.config import written_values
+from train.data.best_slots import keep_best
 from train.data.outcomes import Outcome
 from train.data.replay import Sample
 from train.experiments import lab
@@ -146,7 +147,7 @@ def _teach(work: lab.Lab, player: TrainedNetwork, solved: Solved, count: int) ->
     @jax.jit
     def learn(state: LearnerState, samples: Sample, key: jax.Array) -> LearnerState:
         draw_key, turn_key = jax.random.split(key)
-        count = len(samples.policy)
+        count = len(samples.policy_weight)
         place = jax.random.randint(draw_key, (options.batch,), 0, count, jnp.int32)
         return learner.update(state, jax.tree.map(lambda x: x[place], samples), turn_key)[0]
 
@@ -154,7 +155,7 @@ def _teach(work: lab.Lab, player: TrainedNetwork, solved: Solved, count: int) ->
     state = learner.init(network.init(first_key))
     for step in range(steps):
         state = learn(state, samples, jax.random.fold_in(key, step))
-    about = {"steps": steps, "positions": len(samples.policy), "supervised": "by the solver"}
+    about = {"steps": steps, "positions": len(samples.policy_weight), "supervised": "by the solver"}
     write_model(folder, state.weights, config, about)
     return load_network(str(folder))
 
@@ -163,10 +164,11 @@ def _samples(solved: Solved) -> Sample:
     """The positions as samples [N]; their games' territories are not known."""
     position = solved.states.position
     red = jnp.asarray(np.where(position.player == 0, solved.value, -solved.value), jnp.float32)
+    best = jnp.asarray(solved.best / solved.best.sum(axis=1, keepdims=True), jnp.float32)
     return Sample(
         variant=solved.states.variant,
         position=position,
-        policy=jnp.asarray(solved.best / solved.best.sum(axis=1, keepdims=True), jnp.float16),
+        policy=keep_best(best, kept=best.shape[1]),
         policy_weight=jnp.ones_like(red),
         root_value=None,
         outcome=Outcome(jnp.stack([red, -red], axis=1), jnp.zeros_like(position.walls[:, :, 0])),

@@ -86,10 +86,10 @@ class Learner:
         Returns:
           The state one step later, and the figures of the step.
         """
-        chex.assert_rank((sample.policy, sample.policy_weight), (2, 1))
+        chex.assert_rank((sample.policy.share, sample.policy_weight), (2, 1))
         chex.assert_tree_shape_prefix(sample, sample.policy_weight.shape)
         turns = NUM_SYMMETRIES if self.config.symmetry else 1
-        turn = jax.random.randint(key, sample.policy.shape[:1], 0, turns, jnp.int32)
+        turn = jax.random.randint(key, sample.policy_weight.shape, 0, turns, jnp.int32)
         targets, shown = self.per_device(self._prepare)(sample, turn)
         params, stats = state.variables
         (_, (stats, seen)), gradient = jax.value_and_grad(self._loss, has_aux=True)(
@@ -111,7 +111,7 @@ class Learner:
 
     def validation_losses(self, variables: Variables, sample: Sample) -> Losses:
         """Losses of samples [N], not turned, with running batch statistics; nothing is learned."""
-        no_turn = jnp.zeros(sample.policy.shape[:1], jnp.int32)
+        no_turn = jnp.zeros(sample.policy_weight.shape, jnp.int32)
         targets, shown = self.per_device(self._prepare)(sample, no_turn)
         output = self.network.evaluate(variables, shown)
         return self._with_custom(losses(output, targets, self.config.weights), output, targets)

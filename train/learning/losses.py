@@ -10,10 +10,30 @@ import jax
 import jax.numpy as jnp
 
 from train.data import outcomes
-from train.data.replay import NextPly, Sample
-from train.game import State, in_setup, legal_slots, to_mask, turn_masks, turn_policy, turn_state
+from train.data.best_slots import BestSlots, spread_out
+from train.data.replay import Sample
+from train.game import (
+    Position,
+    State,
+    in_setup,
+    legal_slots,
+    to_mask,
+    turn_masks,
+    turn_policy,
+    turn_state,
+)
 from train.learning.config import LossWeights
 from train.network import Output, reply_logits, slot_logits
+
+
+class ReplyTargets(NamedTuple):
+    """The plies after samples [N], turned as these are; junk where `exists` is False."""
+
+    position: Position
+    policy: jax.Array  # float32[N, A], and the rest, as in `TrainingTargets`
+    policy_rest: jax.Array  # float32[N]
+    policy_weight: jax.Array  # float32[N]
+    exists: jax.Array  # bool[N], whether the game went on
 
 
 class TrainingTargets(NamedTuple):
@@ -24,7 +44,8 @@ class TrainingTargets(NamedTuple):
     Attributes:
       states: the positions.
       legal: bool[N, A], the legal slots.
-      policy: float32[N, A], the search's, over slots.
+      policy: float32[N, A], the search's, over slots; 0 where the replay keeps a sum alone.
+      policy_rest: float32[N], that sum, the share of the legal slots that have 0 in `policy`.
       policy_weight: float32[N], 0 where the policy is not learned.
       outcome: float32[N, P], final rewards.
       root_value: float32[N], the search's, for the mover; NaN where it has none.
@@ -37,13 +58,14 @@ class TrainingTargets(NamedTuple):
     states: State
     legal: jax.Array
     policy: jax.Array
+    policy_rest: jax.Array
     policy_weight: jax.Array
     outcome: jax.Array
     root_value: jax.Array | None
     owner: jax.Array
     on_board: jax.Array
     margin: jax.Array
-    reply: NextPly | None
+    reply: ReplyTargets | None
 
 
 class Losses(NamedTuple):
@@ -73,21 +95,22 @@ def make_targets(sample: Sample, turn: jax.Array) -> TrainingTargets:
 
 
 def _targets_of(sample: Sample, turn: jax.Array) -> TrainingTargets:
-    chex.assert_rank(sample.policy, 1)
+    chex.assert_rank(sample.policy.share, 1)
     variant, player = sample.variant, sample.position.player
     grid = variant.grid.side
     board = to_mask(variant.playable, grid)
     owned = turn_masks(to_mask(sample.outcome.owned, grid), turn, variant)
     owned = outcomes.from_mover(owned, player)
-    reply = sample.reply
-    if reply is not None:
-        after, policy = _turn(State(sample.variant, reply.position), reply.policy, turn)
-        reply = reply._replace(position=after.position, policy=policy)
-    state, policy = _turn(State(sample.variant, sample.position), sample.policy, turn)
+    reply, next_ply = None, sample.reply
+    if next_ply is not None:
+        after, policy, rest = _turn(State(variant, next_ply.position), next_ply.policy, turn)
+        reply = ReplyTargets(after.position, policy, rest, next_ply.policy_weight, next_ply.exists)
+    state, policy, rest = _turn(State(variant, sample.position), sample.policy, turn)
     return TrainingTargets(
         states=state,
         legal=legal_slots(state),
         policy=policy,
+        policy_rest=rest,
         policy_weight=sample.policy_weight,
         outcome=outcomes.from_mover(sample.outcome.rewards, player),
         root_value=sample.root_value,
@@ -98,11 +121,11 @@ def _targets_of(sample: Sample, turn: jax.Array) -> TrainingTargets:
     )
 
 
-def _turn(state: State, policy: jax.Array, turn: jax.Array) -> tuple[State, jax.Array]:
-    is_setup = in_setup(*state)
-    policy = policy.astype(jnp.float32)
-    turned = turn_policy(policy, turn, is_setup, state.variant)
-    return turn_state(state, turn), turned
+def _turn(state: State, policy: BestSlots, turn: jax.Array) -> tuple[State, jax.Array, jax.Array]:
+    """The turned state, policy float32[A] and its rest float32[]."""
+    spread = spread_out(policy, state.num_slots).astype(jnp.float32)
+    turned = turn_policy(spread, turn, in_setup(*state), state.variant)
+    return turn_state(state, turn), turned, policy.rest.astype(jnp.float32)
 
 
 def losses(
@@ -122,7 +145,8 @@ def losses(
     """
     logits = jax.vmap(slot_logits)(output.policy, targets.states, targets.legal)
     weight = targets.policy_weight
-    policy_loss = weighted_mean(cross_entropy(logits, targets.policy), weight)
+    nats = policy_cross_entropy(logits, targets.policy, targets.policy_rest, targets.legal)
+    policy_loss = weighted_mean(nats, weight)
     value_loss = _value_loss(output, targets, value_mix)
     agrees = logits.argmax(axis=-1) == targets.policy.argmax(axis=-1)
     accuracy = weighted_mean(agrees, weight > 0)
@@ -148,6 +172,35 @@ def cross_entropy(logits: jax.Array, target: jax.Array) -> jax.Array:
     A target of 0 costs nothing, even where the logit is MASKED.
     """
     return -(target * jax.nn.log_softmax(logits, axis=-1)).sum(axis=-1)
+
+
+def policy_cross_entropy(
+    logits: jax.Array, policy: jax.Array, rest: jax.Array, legal: jax.Array
+) -> jax.Array:
+    """float32[N], nats of policies of which some slots are known, and of the others their sum.
+
+    The slots of the sum count as one: -sum_s p(s) log q(s) - rest log sum_o q(o), over slots s
+    that are known and legal slots o that have 0 in `policy`. So the loss teaches how likely they
+    are together, and leaves to the network how they share that. A Gumbel search gives the actions
+    that it did not visit shares in proportion to the network's own (Danihelka et al., "Policy
+    improvement by planning with Gumbel", section 4), of which there is nothing to learn. It equals
+    the cross-entropy of the whole policy where `rest` is 0, and in its gradient where the network
+    shares as the search did.
+
+    Args:
+      logits: float32[N, A], MASKED at illegal slots.
+      policy: float32[N, A].
+      rest: float32[N].
+      legal: bool[N, A].
+    """
+    log_chances = jax.nn.log_softmax(logits, axis=-1)
+    known = -(policy * log_chances).sum(axis=-1)
+    others = legal & (policy == 0)
+    has_rest = (rest > 0) & others.any(axis=-1)
+    # Where nothing is left, the logarithm of nothing must not reach the gradient.
+    others = others | ~has_rest[:, None]
+    together = jax.nn.logsumexp(log_chances, axis=-1, where=others)
+    return known - jnp.where(has_rest, rest * together, 0.0)
 
 
 def weighted_mean(x: jax.Array, weight: jax.Array) -> jax.Array:
@@ -233,7 +286,9 @@ def _signed(owners: jax.Array) -> jax.Array:
     return 2 * owners[..., 0] - owners[..., :-1].sum(axis=-1)
 
 
-def _reply_loss(planes: jax.Array, states: State, reply: NextPly) -> jax.Array:
+def _reply_loss(planes: jax.Array, states: State, reply: ReplyTargets) -> jax.Array:
     after = State(states.variant, reply.position)
-    nats = cross_entropy(jax.vmap(reply_logits)(planes, after), reply.policy)
+    logits = jax.vmap(reply_logits)(planes, after)
+    legal = jax.vmap(legal_slots)(after)
+    nats = policy_cross_entropy(logits, reply.policy, reply.policy_rest, legal)
     return weighted_mean(jnp.where(reply.exists, nats, 0.0), reply.exists * reply.policy_weight)

@@ -28,7 +28,8 @@ def sample(
     """
     place, batch, has_reply = tables.place, tables.learner.batch, tables.network.reply
     if not isinstance(source, ReplayState):
-        drawn = source.sample(key, batch, has_reply=has_reply)
+        td_steps = tables.learner.td_steps
+        drawn = source.sample(key, batch, has_reply=has_reply, td_steps=td_steps)
         return constrained(drawn, place.devices.sharding(BY_BOARD))
     draw = functools.partial(
         replay_lib.sample,

@@ -17,7 +17,7 @@ from jax.stages import Traced
 
 from train.data import replay as replay_lib
 from train.data.diversity import OpeningDiversity, opening_diversity
-from train.data.replay import ReplayState, Sample, Trajectory
+from train.data.replay import ReplayState, Sample, StoredPlies, stored
 from train.data.selfplay import (
     Boards,
     BoardSums,
@@ -162,7 +162,7 @@ def _first_state(
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1, 2))
-def _empty_replay(place: ReplayPlace, rows: int, plies: Trajectory) -> ReplayState:
+def _empty_replay(place: ReplayPlace, rows: int, plies: StoredPlies) -> ReplayState:
     # Made in parts, each on its device: one device may be too small for the whole.
     return constrained(replay_lib.init(rows, plies), place.shardings(REPLAY_SPECS))
 
@@ -194,7 +194,7 @@ def play(
     variant: Variant,
     boards: Boards,
     key: jax.Array,
-) -> tuple[Boards, Trajectory, IterationFigures]:
+) -> tuple[Boards, StoredPlies, IterationFigures]:
     """Play T plies on boards [B], each device for itself, with one coin for all of them.
 
     Args:
@@ -211,7 +211,7 @@ def play(
 
     def on_device(
         tables: PlayTables, variables: Any, variant: Variant, boards: Boards, key: jax.Array
-    ) -> tuple[Boards, Trajectory, IterationFigures]:
+    ) -> tuple[Boards, StoredPlies, IterationFigures]:
         key, coin_key = split_coin_key(key)
         selfplay = selfplay_of(tables, simulations)
         variables = cast_own_weights(variables, tables.network) if simulations else variables
@@ -220,7 +220,7 @@ def play(
         setups, openings = opening_diversity(variant, plies.position, gather)
         by_board = jax.tree.map(functools.partial(gather, tiled=True), sum_by_board(plies))
         sums = jax.lax.psum(sums, AXIS)
-        return boards, plies, IterationFigures(sums, setups, openings, by_board)
+        return boards, stored(plies), IterationFigures(sums, setups, openings, by_board)
 
     on_devices = tables.devices.per_device(
         on_device,
@@ -231,7 +231,7 @@ def play(
 
 
 def write(
-    place: ReplayPlace, replay_state: ReplayState, plies: Trajectory
+    place: ReplayPlace, replay_state: ReplayState, plies: StoredPlies
 ) -> tuple[ReplayState, FinishedPlies]:
     """Write plies [T, B] to the replay, which is consumed.
 
@@ -243,7 +243,7 @@ def write(
 
 @functools.partial(jax.jit, static_argnames="place", donate_argnames="replay_state")
 def write_rows(
-    place: ReplayPlace, replay_state: ReplayState, plies: Trajectory
+    place: ReplayPlace, replay_state: ReplayState, plies: StoredPlies
 ) -> tuple[ReplayState, FinishedPlies]:
     """`write`, of plies that lie where the replay does."""
     written = replay_lib.add(replay_state, plies)

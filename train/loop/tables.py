@@ -28,7 +28,7 @@ Table = TypeVar("Table")
 
 HOST = "host"
 """The `replay.memory` that is not the devices'."""
-REPLAY_SPECS: Any = ReplayState._make((ROWS_BY_BOARD, ROWS_BY_BOARD, EVERYWHERE, BY_BOARD))
+REPLAY_SPECS: Any = ReplayState._make((ROWS_BY_BOARD, EVERYWHERE, BY_BOARD))
 """Rows lie with the boards that played them, so writing and sampling transfer nothing."""
 
 

@@ -109,7 +109,7 @@ def make_gumbel(
             grown = simulate(tree, None, at_root=at_root, below=below, play=play, count=count)
         searched = root_view(grown)
         slot, policy = selection.result(searched, 0)
-        return Choice(slot, policy, searched.value, grown)
+        return Choice(slot, policy, searched.value, grown, searched.slot_visits)
 
     return choose
 

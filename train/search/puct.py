@@ -116,7 +116,8 @@ def make_puct_choice(config: SearchConfig, grow: Grow, budgets: Sequence[Budget]
             explored = jnp.where(is_late, slot, drawn)
             slot = where_explored(budgets, root.budget, explored, slot)
         counts = visits.astype(jnp.float32)
-        return Choice(slot, counts / counts.sum(axis=1, keepdims=True), value, tree)
+        policy = counts / counts.sum(axis=1, keepdims=True)
+        return Choice(slot, policy, value, tree, visits)
 
     return choose
 

@@ -48,6 +48,7 @@ class SearchResult(NamedTuple):
     value: jax.Array  # float32[B], of the root after search, for the player to move
     surprise: jax.Array  # float32[B], nats: divergence of the policy from the evaluator's
     prior: jax.Array  # float32[B, A], the evaluator's logits, MASKED at illegal slots
+    visits: jax.Array | None = None  # int32[B, A], of the root's actions; None without a tree
 
 
 class PriorBoost(NamedTuple):
@@ -156,7 +157,9 @@ def make_search(
             free = _log(policy) + (evaluation.logits - logits)
             policy = jax.nn.softmax(free, axis=1, where=legal)
         surprise = divergence(policy, evaluation.logits)
-        return SearchResult(choice.slot, policy, choice.value, surprise, evaluation.logits)
+        return SearchResult(
+            choice.slot, policy, choice.value, surprise, evaluation.logits, choice.visits
+        )
 
     return search
 

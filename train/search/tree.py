@@ -119,6 +119,7 @@ class Choice(NamedTuple):
     policy: jax.Array  # float32[B, A], 0 at illegal slots
     value: jax.Array  # float32[B], of the root after search, for the player to move
     tree: Any  # as the engine keeps it: `Tree` or `mctx.Tree`
+    visits: jax.Array | None = None  # int32[B, A], of the root's slots; None where there are none
 
 
 Choose = Callable[[jax.Array, Root, Play], Choice]

@@ -9,7 +9,16 @@
 | `players` | printable names of the players in the order of play, or null |
 | `result` | each player's reward (1 for a sole winner), or null for an unfinished game |
 | `values` | the search's value of each ply for its mover, -1 to 1, or null; only if there are any |
+| `searches` | what a search said at each ply, or null; only if there are any |
 | `env_version` | the version of the environment that the game was played in |
+
+A search is an object of three lists of equal length, the likeliest action first:
+
+| key | value |
+|---|---|
+| `actions` | public action ids, each once: those that the search holds likely |
+| `shares` | their shares of its improved policy, 0 to 1; the others' shares are what is left of 1 |
+| `visits` | how often it visited them; null where it does not say |
 
 Other keys are kept as they are. A path that ends in `.gz` is read and written compressed.
 """
@@ -18,10 +27,11 @@ import contextlib
 import dataclasses
 import gzip
 import json
+import math
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any, NamedTuple, cast
 
 from wallgo_jax import env
 from wallgo_jax.board.geometry import MAX_GRID
@@ -33,6 +43,15 @@ from wallgo_jax.view.game_replay import Game, replay_actions
 _CUSTOM = "custom"
 _TEXT = "utf-8-sig"  # Some editors open a file with a byte order mark.
 _CHUNK = 2**20
+_ROUNDING = 0.01  # of up to dozens of shares in half precision
+
+
+class Searched(NamedTuple):
+    """What a search said of the actions that it holds likely, the likeliest first."""
+
+    actions: tuple[int, ...]  # public
+    shares: tuple[float, ...]  # of its improved policy
+    visits: tuple[int, ...] | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,6 +70,7 @@ class Record:
     players: tuple[str, ...] | None = None
     result: tuple[float, ...] | None = None
     values: tuple[float | None, ...] | None = None
+    searches: tuple[Searched | None, ...] | None = None
     env_version: str | None = env.VERSION
     extra: Mapping[str, Any] = dataclasses.field(default_factory=dict, hash=False)
 
@@ -66,6 +86,8 @@ class Record:
                 if not is_kind or not _IS_ALLOWED[key](entry):
                     raise ValueError(f"{key}: entry {place} is {entry!r}, not {_WORDS[key]}")
             object.__setattr__(self, key, tuple(value))
+        if self.searches is not None:
+            object.__setattr__(self, "searches", _searches(self.searches))
         self._check_lengths()
         if taken := sorted(_KEYS & self.extra.keys()):
             raise ValueError(f"extra: {taken[0]!r} is a key of records")
@@ -84,6 +106,7 @@ class Record:
             "players": self.rules.players,
             "result": self.rules.players,
             "values": len(self.actions),
+            "searches": len(self.actions),
         }
         for key, length in wanted.items():
             value = getattr(self, key)
@@ -111,6 +134,39 @@ _WORDS = {
     "result": "a number from -1 to 1",
     "values": "a number from -1 to 1, or null",
 }
+
+
+def _searches(given: Any) -> tuple[Searched | None, ...]:
+    """The searches of a record, checked; JSON has each as an object."""
+    if isinstance(given, str) or not isinstance(given, Sequence):
+        raise ValueError(f"searches: {given!r} is not a list")
+    return tuple(
+        None if each is None else _searched(each, place)
+        for place, each in enumerate(given, start=1)
+    )
+
+
+def _searched(given: Any, place: int) -> Searched:
+    fields = given._asdict() if isinstance(given, Searched) else given
+    names, where = Searched._fields, f"searches: entry {place}"
+    if not isinstance(fields, Mapping) or not {"actions", "shares"} <= fields.keys() <= {*names}:
+        raise ValueError(f"{where} is {given!r}, not null or an object of {', '.join(names)}")
+    lists = {name: value for name, value in fields.items() if value is not None}
+    for name, values in lists.items():
+        kind, most = (_NUMBER, 1) if name == "shares" else (int, math.inf)
+        if isinstance(values, str) or not isinstance(values, Sequence):
+            raise ValueError(f"{where}: {name}: {values!r} is not a list")
+        for value in values:
+            if isinstance(value, bool) or not isinstance(value, kind) or not 0 <= value <= most:
+                allowed = "a number from 0 to 1" if most == 1 else "a whole number from 0 on"
+                raise ValueError(f"{where}: {name}: {value!r} is not {allowed}")
+        if len(values) != len(lists["actions"]):
+            raise ValueError(f"{where}: {len(values)} {name}, not {len(lists['actions'])}")
+    if len({*lists["actions"]}) < len(lists["actions"]):
+        raise ValueError(f"{where}: an action stands there twice")
+    if sum(lists["shares"]) > 1 + _ROUNDING:
+        raise ValueError(f"{where}: the shares are more than 1 in all")
+    return Searched(**{name: tuple(values) for name, values in lists.items()})
 
 
 def of_game(
@@ -180,6 +236,8 @@ def to_json(record: Record) -> str:
     fields["result"] = None if record.result is None else list(record.result)
     if record.values is not None:
         fields["values"] = list(record.values)
+    if record.searches is not None:
+        fields["searches"] = [each and each._asdict() for each in record.searches]
     fields["env_version"] = record.env_version
     try:
         return json.dumps(fields | dict(record.extra), allow_nan=False)

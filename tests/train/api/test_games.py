@@ -279,6 +279,37 @@ def games():
         return train.selfplay("heuristic-search:wjx@4", games=4, rules=tiny.RULES, **how)
 
 
+def test_games_keep_what_the_search_of_each_player_says(tmp_path):
+    """The search of a player's name, asked about each position, and nothing of others."""
+    path, player = tmp_path / "games.jsonl", "heuristic-search:wjx@4"
+    how = {"games": 2, "rules": tiny.RULES, "opening_plies": 2}
+    train.match(player, "greedy", **how, records=path, searches=True)
+    one, _ = records.read(path)
+    game = replay_actions(tiny.RULES, one.actions)
+    own = (one.players or ()).index(player)
+    assert one.searches is not None and one.values is not None
+    for ply, mover in enumerate(game.movers):
+        said, value = one.searches[ply], one.values[ply]
+        if mover != own:
+            assert (said, value) == (None, None)
+            continue
+        assert said is not None and said.visits is not None
+        assert sum(said.visits) <= 4 and sum(said.shares) == pytest.approx(1, abs=1e-2)
+        assert list(said.shares) == sorted(said.shares, reverse=True)
+    ply = game.movers.index(own)
+    found = train.make_player(player, tiny.RULES).search(game.states[ply])
+    said = one.searches[ply]
+    assert said is not None
+    assert said.actions[0] == int(found.actions[np.argmax(found.policy)])
+    assert one.values[ply] == pytest.approx(float(found.value), abs=1e-4)
+    alike = train.selfplay(player, games=2, rules=tiny.RULES, searches=True).records()
+    assert all(each is not None for record in alike for each in record.searches or (None,))
+    with pytest.raises(train.UsageError, match="a player that searches"):
+        train.match("greedy", "wjx", **how, records=path, searches=True)
+    with pytest.raises(train.UsageError, match="greedy does not search"):
+        train.selfplay("greedy", games=2, rules=tiny.RULES, searches=True)
+
+
 def test_self_play_is_whole_games_of_the_referee(games, tmp_path):
     assert len(games) == 4
     for number in range(4):

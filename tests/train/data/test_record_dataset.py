@@ -1,5 +1,6 @@
 """Positions of record files are those played; bad records are refused in one line."""
 
+import dataclasses
 import gzip
 import json
 
@@ -11,6 +12,7 @@ import pytest
 from tests.support.reference.referee import Game
 from tests.support.refusals import refusal
 from train.data import record_dataset as examples_lib
+from train.data.best_slots import KEPT
 from train.data.record_dataset import (
     RecordedGames,
     make_examples,
@@ -21,7 +23,7 @@ from train.data.record_dataset import (
 from train.runtime.errors import UsageError
 from wallgo_jax.board import bitboard
 from wallgo_jax.formats import records
-from wallgo_jax.formats.records import Record
+from wallgo_jax.formats.records import Record, Searched
 from wallgo_jax.game import actions
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import State
@@ -116,14 +118,75 @@ def test_samples_learn_what_was_played(found):
     taken = jax.jit(take, static_argnames="has_reply")
     sample = jax.device_get(taken(found, index, has_reply=True))
     found = jax.device_get(found)
-    np.testing.assert_array_equal(sample.policy.argmax(axis=1), found.slot)
-    np.testing.assert_array_equal(sample.policy.sum(axis=1), 1.0)
+    np.testing.assert_array_equal(sample.policy.slot[:, 0], found.slot)
+    np.testing.assert_array_equal(sample.policy.share[:, 0], 1.0)
     np.testing.assert_array_equal(sample.outcome.rewards, found.outcome.rewards[found.game])
     last = np.append(np.diff(found.game) > 0, True)
     np.testing.assert_array_equal(sample.reply.exists, ~last)
     following = np.asarray(found.slot)[1:][~last[:-1]]
-    np.testing.assert_array_equal(sample.reply.policy.argmax(axis=1)[~last], following)
+    np.testing.assert_array_equal(sample.reply.policy.slot[~last, 0], following)
     assert taken(found, index, has_reply=False).reply is None
+
+
+def searched_game() -> Record:
+    """A game whose even plies have a search over the legal actions, of the second most likely the
+    action that was played."""
+    rng = np.random.default_rng(5)
+    game, chosen, searches, values, rewards = Game(RULES.to_dict()), [], [], [], None
+    while not game.over:
+        legal = [int(action) for action in rng.permutation(game.legal())]
+        chosen.append(legal[min(1, len(legal) - 1)])
+        shares = rng.dirichlet(np.ones(len(legal))) * 0.9
+        said = Searched(tuple(legal), tuple(np.sort(shares)[::-1].round(4).tolist()))
+        searches.append(None if len(chosen) % 2 else said)
+        values.append(None if len(chosen) % 2 else len(chosen) / 100)
+        rewards = game.act(chosen[-1])
+    return Record(
+        rules=RULES,
+        actions=tuple(chosen),
+        result=tuple(rewards),
+        values=tuple(values),
+        searches=tuple(searches),
+    )
+
+
+def test_samples_learn_what_a_search_said():
+    """Its policy and its value in place of the slot that was played, the value so many plies later
+    for the player to move."""
+    record = searched_game()
+    found = make_examples(RecordedGames((record, played(RULES, 1)), ("first", "second")))
+    action_of_slot = jax.jit(jax.vmap(jax.vmap(actions.action_of_slot, (None, 0))))
+    taken = jax.jit(take, static_argnames=("has_reply", "td_steps"))
+    index = jnp.arange(found.game.shape[0], dtype=jnp.int32)
+    sample = jax.device_get(taken(found, index, has_reply=True))
+    states = State(sample.variant, sample.position)
+    public = np.asarray(action_of_slot(states, sample.policy.slot.astype(np.int32)))
+    for ply, said in enumerate(record.searches or ()):
+        shares = sample.policy.share[ply]
+        if said is None:
+            assert (public[ply, 0], shares[0], shares[1:].sum()) == (record.actions[ply], 1, 0)
+            continue
+        count = min(KEPT, len(said.actions))
+        assert public[ply, :count].tolist() == list(said.actions[:count])
+        np.testing.assert_allclose(shares[:count], said.shares[:count], atol=1e-3)
+        assert (shares[count:] == 0).all()
+        assert sample.policy.rest[ply] == pytest.approx(1 - sum(said.shares[:count]), abs=2e-3)
+    plies, player = len(record.actions), sample.position.player
+    values = np.array([np.nan if value is None else value for value in record.values or ()])
+    np.testing.assert_allclose(sample.root_value[:plies], values, rtol=1e-6)
+    assert np.isnan(sample.root_value[plies:]).all()
+    later = np.asarray(taken(found, index, has_reply=False, td_steps=3).root_value)
+    sign = np.where(player[3:plies] == player[: plies - 3], 1, -1)
+    np.testing.assert_allclose(later[: plies - 3], values[3:] * sign, rtol=1e-6)
+    assert np.isnan(later[plies - 3 : plies]).all()
+
+
+def test_a_search_of_an_action_that_is_not_allowed_is_refused():
+    record = searched_game()
+    wrong = Searched((record.actions[0],), (1.0,))
+    searches = (None, None, wrong, *(record.searches or ())[3:])
+    with pytest.raises(UsageError, match="game 7: searches: entry 3 has an action"):
+        make_examples(RecordedGames((dataclasses.replace(record, searches=searches),), ("game 7",)))
 
 
 def test_games_are_held_back_whole(found):

@@ -16,9 +16,10 @@ from tests.support.learner.random_search import random_search
 from tests.support.reference.referee import Game
 from train.config import read_config
 from train.data import replay
+from train.data.best_slots import BestSlots
 from train.data.config import SelfPlayConfig
 from train.data.outcomes import Outcome, from_mover
-from train.data.replay import Trajectory
+from train.data.replay import StoredPlies
 from train.data.selfplay import first_boards, make_selfplay
 from train.loop.iteration_row import steps_due
 from train.loop.programs import FinishedPlies
@@ -44,7 +45,7 @@ def array(values: np.ndarray, dtype) -> jax.Array:
     return jnp.asarray(values.astype(dtype))
 
 
-def fake_plies(first: int, terminated, *, player=None, rewards=None) -> Trajectory:
+def fake_plies(first: int, terminated, *, player=None, rewards=None) -> StoredPlies:
     """Plies [T, B] of which the rows are numbered from `first` on."""
     ended = np.asarray(terminated, bool)
     rows, boards = ended.shape
@@ -52,7 +53,8 @@ def fake_plies(first: int, terminated, *, player=None, rewards=None) -> Trajecto
     player = np.zeros_like(ended) if player is None else np.asarray(player)
     rewards = np.zeros((rows, boards, 2)) if rewards is None else np.asarray(rewards)
     nothing = np.zeros(ended.shape)
-    return Trajectory(
+    share = array(number.sum(axis=-1, keepdims=True) % 1000, np.float16)
+    return StoredPlies(
         position=Position(
             stones=array(number, np.int32),
             walls=array(nothing, np.int8),
@@ -63,10 +65,10 @@ def fake_plies(first: int, terminated, *, player=None, rewards=None) -> Trajecto
             terminated=array(nothing, bool),
         ),
         slot=array(nothing, np.int16),
-        policy=array(number.sum(axis=-1, keepdims=True) % 1000, np.float16),
+        policy=BestSlots(array(nothing[..., None], np.uint8), share, share[..., 0] * 2),
         policy_weight=array(number.sum(axis=-1) % 1000 / 8, np.float32),
         root_value=array(number.sum(axis=-1) % 1000 / 16, np.float32),
-        step_outcome=Outcome(
+        outcome=Outcome(
             rewards=array(rewards, np.float32),
             owned=array((rewards > 0)[..., None], np.uint32),
         ),
@@ -78,16 +80,16 @@ def fake_variant(boards: int) -> FakeVariant:
     return FakeVariant(array(np.arange(boards), np.int32))
 
 
-def pieces(plies: Trajectory, length: int) -> list[Trajectory]:
+def pieces(plies: StoredPlies, length: int) -> list[StoredPlies]:
     """[N * T, B] plies as N pieces of T rows."""
 
-    def piece(first: int) -> Trajectory:
+    def piece(first: int) -> StoredPlies:
         return jax.tree.map(lambda x: np.asarray(x)[first : first + length], plies)
 
     return [piece(first) for first in range(0, plies.terminated.shape[0], length)]
 
 
-def fill(plies: Trajectory, *, rows: int, length: int) -> replay.ReplayState:
+def fill(plies: StoredPlies, *, rows: int, length: int) -> replay.ReplayState:
     replay_state = init(rows, pieces(plies, length)[0])
     for piece in pieces(plies, length):
         replay_state = add(replay_state, piece)
@@ -156,10 +158,11 @@ def test_draws_are_uniform_over_the_plies_of_finished_games():
     assert np.abs(counts - mean).max() < 5 * np.sqrt(mean)
     # Everything of a sample is of the same ply.
     np.testing.assert_array_equal(sample.variant.board, numbers[:, 1])
-    np.testing.assert_array_equal(sample.policy[:, 0], numbers.sum(axis=1))
+    np.testing.assert_array_equal(sample.policy.share[:, 0], numbers.sum(axis=1))
+    np.testing.assert_array_equal(sample.policy.rest, numbers.sum(axis=1) * 2)
     np.testing.assert_array_equal(sample.policy_weight, numbers.sum(axis=1) / 8)
     np.testing.assert_array_equal(sample.root_value, numbers.sum(axis=1) / 16)
-    assert sample.policy.dtype == jnp.float16
+    assert sample.policy.share.dtype == jnp.float16
 
 
 def test_outcome_is_the_movers():
@@ -202,7 +205,7 @@ def test_reply_is_the_next_ply_of_the_same_game():
     np.testing.assert_array_equal(exists, ~ended[row, board])
     following = np.stack([row + 1, board], axis=1)[exists]
     np.testing.assert_array_equal(sample.reply.position.stones[exists], following)
-    np.testing.assert_array_equal(sample.reply.policy[exists, 0], following.sum(axis=1))
+    np.testing.assert_array_equal(sample.reply.policy.share[exists, 0], following.sum(axis=1))
     np.testing.assert_array_equal(sample.reply.policy_weight[exists], following.sum(axis=1) / 8)
     assert 0.2 < exists.mean() < 0.9
     assert sample_plies(replay_state, fake_variant(BOARDS), jax.random.key(0), size=4).reply is None
@@ -288,25 +291,31 @@ def test_long_games_are_drawn_from_as_often_as_they_are_played():
 
 def real_pieces(
     boards: int, length: int, count: int, *, search: Search | None = None
-) -> list[Trajectory]:
+) -> list[StoredPlies]:
     """Pieces of real games, with random moves unless a search is given."""
     variant = tiny.variants(tiny.RULES, boards)
-    play = jax.jit(make_selfplay(search or random_search(), SelfPlayConfig(plies=length)))
+    selfplay = make_selfplay(search or random_search(), SelfPlayConfig(plies=length))
+
+    @jax.jit
+    def play(variant, boards, key):
+        boards, plies, _ = selfplay((), variant, boards, key)
+        return boards, replay.stored(plies)
+
     position, made = jax.jit(first_boards)(variant), []
     for key in jax.random.split(jax.random.key(3), count):
-        position, plies, _ = play((), variant, position, key)
+        position, plies = play(variant, position, key)
         made.append(jax.device_get(plies))
     return made
 
 
-def newest_whole_game(plies: Trajectory, rows: int) -> tuple[int, list[float]] | None:
+def newest_whole_game(plies: StoredPlies, rows: int) -> tuple[int, list[float]] | None:
     """Length and rewards of the newest of the games that lie within the last rows."""
     played = len(plies.terminated)
     for row in range(played - 1, max(played - rows, 0) - 1, -1):
         for board in np.flatnonzero(plies.terminated[row]):
             length = int(plies.position.ply[row, board]) + 1
             if row + 1 - length >= max(played - rows, 0):
-                return length, plies.step_outcome.rewards[row, board].tolist()
+                return length, plies.outcome.rewards[row, board].tolist()
     return None
 
 

@@ -217,7 +217,7 @@ def test_each_side_plays_its_own_moves_and_only_the_learner_teaches_policies():
 def test_wins_are_counted_by_the_learners_side():
     _, plies, sums, _ = play_against()
     seat, ended = seats_of(plies), plies.terminated
-    rewards = np.take_along_axis(plies.step_outcome.rewards, seat[..., None], axis=-1)[..., 0]
+    rewards = np.take_along_axis(plies.outcome.rewards, seat[..., None], axis=-1)[..., 0]
     for player in (0, 1):
         own = rewards[ended & (seat == player)]
         assert sums.seats.games[player] == len(own) > 3
@@ -251,5 +251,6 @@ def test_boards_are_searched_in_as_many_parts_as_it_takes():
 
     for where in ([1] * 6, [0] * 6, [0, 1, 0, 1, 1, 0], [0, 0, 0, 0, 0, 1]):
         where = np.array(where, bool)
-        for mine, other in zip(*jax.device_get(both(where)), strict=True):
+        found = map(jax.tree.leaves, jax.device_get(both(where)))
+        for mine, other in zip(*found, strict=True):
             np.testing.assert_array_equal(mine[where], other[where])

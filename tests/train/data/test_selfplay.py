@@ -11,6 +11,7 @@ import pytest
 from tests.support import compiling
 from tests.support.learner import small_run, tiny
 from tests.support.learner.loop import Loop
+from train.data.best_slots import KEPT, spread_out
 from train.data.selfplay import Boards, first_boards, sum_by_board
 from train.network import NetworkConfig
 from train.runtime.host import READS
@@ -100,7 +101,7 @@ def test_each_ply_follows_from_the_one_before(played):
     for ply in range(24):
         now = jax.tree.map(lambda x, ply=ply: x[ply], plies)
         after, rewards = jax.device_get(step(State(variant, now.position), now.slot))
-        np.testing.assert_array_equal(now.step_outcome.rewards, rewards)
+        np.testing.assert_array_equal(now.outcome.rewards, rewards)
         np.testing.assert_array_equal(now.terminated, after.position.terminated)
         if ply < 23:
             following = jax.tree.map(lambda x, ply=ply: x[ply + 1], plies.position)
@@ -113,9 +114,11 @@ def test_each_ply_follows_from_the_one_before(played):
 def test_policies_are_distributions_over_legal_slots(played):
     variant, plies, _ = played
     legal = np.asarray(legal_slots(variant, plies.position))
-    policy = np.asarray(plies.policy, np.float32)
-    np.testing.assert_allclose(policy.sum(axis=-1), 1.0, atol=5e-3)
+    policy = np.asarray(spread_out(plies.policy, legal.shape[-1]), np.float32)
+    rest = np.asarray(plies.policy.rest, np.float32)
+    np.testing.assert_allclose(policy.sum(axis=-1) + rest, 1.0, atol=5e-3)
     assert (policy[~legal] == 0).all()
+    assert (rest[legal.sum(axis=-1) <= KEPT] == 0).all()
     played_slot = plies.slot[..., None].astype(int)
     assert np.take_along_axis(legal, played_slot, axis=-1).all()
 
@@ -126,7 +129,7 @@ def test_sums_are_counted(played):
     assert sums.positions == 24 * 8
     found = sum_by_board(plies)
     assert found.games.sum() == ended.sum() > 4
-    red = np.asarray(plies.step_outcome.rewards)[..., 0]
+    red = np.asarray(plies.outcome.rewards)[..., 0]
     for board in range(8):
         own = ended[:, board]
         lengths = np.asarray(plies.position.ply)[own, board] + 1

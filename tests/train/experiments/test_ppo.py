@@ -35,7 +35,7 @@ def slow_returns(plies, last_value, last_player, trace: float) -> np.ndarray:
         after = red[-1]
         for ply in reversed(range(PLIES)):
             if plies.terminated[ply, board]:
-                after = plies.step_outcome.rewards[ply, board, 0]
+                after = plies.outcome.rewards[ply, board, 0]
             elif not np.isnan(red[ply + 1]):
                 after = (1 - trace) * red[ply + 1] + trace * after
             found[ply, board] = after if movers[ply] == 0 else -after
@@ -61,7 +61,7 @@ def test_returns_are_those_of_a_slow_loop():
         policy=NOTHING,
         policy_weight=np.where(np.isnan(values), 0, weight),
         root_value=values,
-        step_outcome=cast(Any, Outcome)(np.stack([rewards, -rewards], axis=-1), None),
+        outcome=cast(Any, Outcome)(np.stack([rewards, -rewards], axis=-1), None),
         terminated=over,
     )
     last = rng.uniform(-1, 1, BOARDS).astype(np.float32), rng.integers(0, 2, BOARDS).astype(np.int8)
@@ -87,8 +87,9 @@ def test_the_gain_is_clipped_and_then_teaches_nothing(ratio, advantage, gain):
         state,
         legal,
         policy,
-        jnp.full(1, advantage),
-        *[NOTHING] * (len(TrainingTargets._fields) - 4),
+        policy_rest=jnp.zeros(1),
+        policy_weight=jnp.full(1, advantage),
+        **dict.fromkeys(TrainingTargets._fields[5:], NOTHING),
     )
 
     def loss(planes: jax.Array) -> jax.Array:

@@ -68,7 +68,7 @@ def test_the_loss_is_the_stated_one():
     legal = np.asarray(
         jax.jit(jax.vmap(actions.legal_slots))(State(sample.variant, sample.position))
     )
-    mass = np.asarray(sample.policy, np.float32).sum(axis=1)
+    mass = np.asarray(sample.policy.share, np.float32).sum(axis=1)
     nats, weights = mass * np.log(legal.sum(axis=1)), sample.policy_weight
     policy_loss = np.average(nats, weights=weights)
     value_loss = (sample.outcome.rewards**2).mean()

@@ -17,6 +17,7 @@ from train.learning.losses import (
     mix_chances,
     mix_rewards,
     ownership_errors,
+    policy_cross_entropy,
 )
 from train.network import MASKED, Output
 from wallgo_jax.game import actions, symmetry
@@ -261,8 +262,9 @@ def test_targets_turn_with_the_board(drawn):
     """NumPy's quarter turns and mirroring, within the board's square, give the same owners; the
     policy's mass moves with the slots, and stays on legal ones."""
     size, nobody = int(drawn.variant.size[0]), drawn.outcome.rewards.shape[1]
-    policy = drawn.policy.astype(np.float32)
     still = jax.device_get(targets_of(drawn, STILL))
+    policy = np.zeros(still.policy.shape, np.float32)
+    np.put_along_axis(policy, drawn.policy.slot.astype(int), drawn.policy.share, axis=1)
     np.testing.assert_array_equal(still.policy, policy)
     for turn in range(8):
         turned = jax.device_get(targets_of(drawn, np.full(SAMPLES, turn, np.int32)))
@@ -292,12 +294,12 @@ def test_the_winner_owns_most(drawn):
 
 
 def test_every_ply_of_a_game_has_the_games_ending():
-    replay_state = played(2).replay_state
-    ended, stored = replay_state.plies.terminated, replay_state.outcome
+    replay_state, step_outcome = played(2).replay_state, played(2).step_outcome
+    ended, stored = replay_state.plies.terminated, replay_state.plies.outcome
     for board in range(ended.shape[1]):
         start = 0
         for row in np.flatnonzero(ended[:, board]):
-            for found, given in zip(stored, replay_state.plies.step_outcome, strict=True):
+            for found, given in zip(stored, step_outcome, strict=True):
                 assert (found[start : row + 1, board] == given[row, board]).all()
             start = row + 1
     assert (np.abs(stored.rewards) == 1).any()
@@ -324,6 +326,54 @@ def test_next_plies_turn_with_their_own_phase(drawn):
     exists = np.asarray(targets.reply.exists)
     assert (np.where(legal, 0.0, targets.reply.policy)[exists] == 0).all()
     assert exists.sum() > SAMPLES // 2
+
+
+def lumps(count: int) -> tuple[np.ndarray, ...]:
+    """Logits, legal slots, whole policies [8, 40], and those of which `count` slots are known."""
+    rng = np.random.default_rng(count)
+    legal = rng.random((8, 40)) < 0.7
+    logits = np.where(legal, rng.normal(size=legal.shape), MASKED).astype(np.float32)
+    whole = np.where(legal, rng.dirichlet(np.full(40, 0.3), 8), 0.0)
+    whole = (whole / whole.sum(axis=1, keepdims=True)).astype(np.float32)
+    least = np.sort(whole, axis=1)[:, -count][:, None]
+    return logits, legal, whole, np.where(whole >= least, whole, 0.0)
+
+
+@pytest.mark.parametrize("count", [1, 5, 40])
+def test_slots_that_are_known_as_a_sum_count_as_one(count):
+    """NumPy gives the loss; it is the whole policy's where all is known, and its gradient is the
+    whole policy's where the network shares the sum as the search did."""
+    logits, legal, whole, known = lumps(count)
+    rest = (whole - known).sum(axis=1)
+    of = jax.jit(jax.value_and_grad(lambda *x: policy_cross_entropy(*x).sum()))
+    of_whole = jax.jit(jax.value_and_grad(lambda *x: cross_entropy(*x).sum()))
+    found, gradient = of(logits, known, rest, legal)
+    chances = np.exp(np.where(legal, logits, -np.inf).astype(np.float64))
+    chances /= chances.sum(axis=1, keepdims=True)
+    others = (chances * (known == 0)).sum(axis=1)
+    nats = -(known * np.log(np.where(known > 0, chances, 1))).sum(axis=1)
+    nats -= rest * np.log(np.where(rest > 0, others, 1))
+    assert float(found) == pytest.approx(nats.sum(), rel=1e-5)
+    assert np.isfinite(gradient).all() and not np.any(np.asarray(gradient)[~legal])
+    if count == 40:
+        assert float(found) == pytest.approx(float(of_whole(logits, whole)[0]), rel=1e-6)
+        return
+    # Other chances of the known slots, the same shares of the rest.
+    alike = np.where(known > 0, logits, np.log(np.maximum(whole, 1e-30)))
+    alike = np.where(legal, alike, MASKED).astype(np.float32)
+    np.testing.assert_allclose(
+        of(alike, known, rest, legal)[1], of_whole(alike, whole)[1], atol=2e-6
+    )
+    assert np.abs(np.asarray(gradient) - of_whole(logits, whole)[1]).max() > 1e-3
+
+
+def test_a_rest_without_a_slot_left_costs_nothing():
+    logits = np.array([[0.0, 1.0, MASKED]], np.float32)
+    policy, legal = np.array([[0.4, 0.6, 0.0]], np.float32), np.array([[True, True, False]])
+    of = jax.jit(jax.value_and_grad(lambda *x: policy_cross_entropy(*x).sum()))
+    found, gradient = of(logits, policy, np.array([1e-4], np.float32), legal)
+    assert float(found) == pytest.approx(float(cross_entropy(logits, policy)[0]))
+    assert np.isfinite(gradient).all()
 
 
 def test_cross_entropy_ignores_what_is_masked():

@@ -46,14 +46,14 @@ def test_devices_sum_what_they_learn():
 
 
 @functools.cache
-def numbered_plies(boards: int) -> replay.Trajectory:
+def numbered_plies(boards: int) -> replay.StoredPlies:
     """Plies [T, B] of random games, whose values of searches count them, row by row."""
     play = make_selfplay(make_random_search(), SelfPlayConfig(plies=PLIES), has_root_value=True)
     variants = tiny.variants(tiny.RULES, boards)
 
     @jax.jit
     def first_plies(variants):
-        return play((), variants, first_boards(variants), jax.random.key(0))[1]
+        return replay.stored(play((), variants, first_boards(variants), jax.random.key(0))[1])
 
     plies = jax.device_get(first_plies(variants))
     numbers = np.arange(plies.terminated.size, dtype=np.float32)

@@ -11,6 +11,7 @@ import pytest
 
 from tests.support.learner import tiny
 from tests.support.refusals import refusal
+from train.data.best_slots import KEPT, BestSlots, spread_out
 from train.data.diversity import Mean, OpeningDiversity
 from train.data.selfplay import (
     POLICY_DTYPE,
@@ -64,7 +65,7 @@ class Bootstrapped(NamedTuple):
     """The plies of a bootstrap's self-play, each board's first ones."""
 
     states: State  # [T * B], before each ply
-    policy: np.ndarray  # [T * B, A], what is learned
+    policy: BestSlots  # [T * B], what is learned
     slot: np.ndarray  # [T * B], what was played
 
 
@@ -82,8 +83,8 @@ def bootstrapped(player: str) -> Bootstrapped:
     plies = jax.device_get(played[1])
     many = jax.tree.map(lambda x: np.broadcast_to(x, (4, *x.shape)), variant)
     states = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), State(many, plies.position))
-    policy, slot = (x.reshape(len(states.position.ply), -1) for x in (plies.policy, plies.slot))
-    return Bootstrapped(states, policy, slot[:, 0])
+    policy = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), plies.policy)
+    return Bootstrapped(states, policy, plies.slot.reshape(-1))
 
 
 def test_the_bootstrap_is_the_player_that_the_config_names():
@@ -94,7 +95,10 @@ def test_the_bootstrap_is_the_player_that_the_config_names():
     assert (played.states.position.ply == np.repeat(range(4), 16)).all()
     legal = np.asarray(jax.jit(jax.vmap(actions.legal_slots))(played.states))
     even = (legal / legal.sum(axis=1, keepdims=True)).astype(POLICY_DTYPE)
-    np.testing.assert_allclose(played.policy, even, rtol=1e-3)
+    known = np.asarray(spread_out(played.policy, legal.shape[1]))
+    np.testing.assert_allclose(known, np.where(known > 0, even, 0), rtol=1e-3)
+    assert ((known > 0).sum(axis=1) == np.minimum(legal.sum(axis=1), KEPT)).all()
+    np.testing.assert_allclose(known.sum(axis=1) + played.policy.rest, 1, rtol=1e-2)
     assert legal[np.arange(len(played.slot)), played.slot].all()
 
 
