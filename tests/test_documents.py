@@ -19,12 +19,14 @@ from train.cli import command_line as train_program
 from train.cli.commands import Command
 from train.cli.run import RunCommand
 from train.config import read_config
+from train.players.names import OPTIONS, PLAYER_KINDS
 from wallgo_jax.cli import command_line as game_program
 from wallgo_jax.cli.commands import Convert, Replay, Show
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
-PAGES = [README, *sorted((ROOT / "docs").glob("**/*.md"))]
+CONTRIBUTING = ROOT / ".github" / "CONTRIBUTING.md"
+PAGES = [README, CONTRIBUTING, *sorted((ROOT / "docs").glob("**/*.md"))]
 CONFIGS = sorted((ROOT / "configs").glob("*.toml"))
 SHARED = ("--out", "--seed", "--help")
 """Options of every experiment."""
@@ -171,6 +173,15 @@ def test_a_page_is_whole(path):
         assert linked.exists(), f"{target}: no such file"
         if heading and linked.suffix == ".md":
             assert heading in _anchors(linked), f"{target}: no such heading"
+
+
+def test_the_page_of_players_has_every_kind_and_every_option():
+    text = (ROOT / "docs" / "players.md").read_text("utf-8")
+    rows = " ".join(re.findall(r"^\| (`[^|]*) \|", text, flags=re.MULTILINE))
+    for kind in PLAYER_KINDS:
+        assert re.search(rf"`{kind}[`:]", rows), kind
+    for option in OPTIONS:
+        assert f"`{option}=" in rows, option
 
 
 RESULTS = sorted((ROOT / "docs/results").glob("*.md"))

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from train.api.runs import watch as watch
     from train.api.serving import serve_engine as serve_engine
     from train.api.serving import serve_page as serve_page
+    from train.api.states import legal_slots as legal_slots
     from train.api.states import step as step
     from train.api.whole_games import SelfPlay as SelfPlay
     from train.api.whole_games import selfplay as selfplay
@@ -81,7 +82,7 @@ _NAMES = {
     "api.reviews": "calibrate load_game review_game",
     "api.runs": "ReplayStatistics Run fit resume run start watch",
     "api.serving": "serve_engine serve_page",
-    "api.states": "step",
+    "api.states": "legal_slots step",
     "api.whole_games": "SelfPlay selfplay",
     "arena.meetings": "TournamentResult",
     "arena.recorded": "Series",

@@ -1,4 +1,4 @@
-"""The site: README, docs/, RULES.md and the notebooks as pages whose links lead to one another.
+"""The site: README, docs/, the rules, how to contribute, and the notebooks, linked to one another.
 
 `python -m tests.support.site` gathers them in build/site, as zensical.toml expects, and builds
 site/. The files themselves are written for a reader of the repository, so a link to a file that is
@@ -23,7 +23,11 @@ NAME = re.compile(r"^\| `((?:train|wallgo_jax)\.\w+)` \|", re.MULTILINE)
 
 def pages() -> dict[str, str]:
     """The page of the site by the file of the repository that it is made of."""
-    found = {"README.md": "index.md", "wallgo_jax/RULES.md": "rules.md"}
+    found = {
+        "README.md": "index.md",
+        ".github/CONTRIBUTING.md": "contributing.md",
+        "wallgo_jax/RULES.md": "rules.md",
+    }
     for path in sorted((ROOT / "docs").rglob("*.md")):
         found[path.relative_to(ROOT).as_posix()] = path.relative_to(ROOT / "docs").as_posix()
     for path in sorted((ROOT / "notebooks").glob("*.ipynb")):

@@ -179,6 +179,11 @@ class OwnershipMap(NamedTuple):
         """float32[P, H, W] from -1 to 1: each player's share of a cell less those of the others."""
         return board_evaluation(self.owners)
 
+    def error(self, final: EnvState | State) -> float:
+        """Mean squared error of the evaluation against the owners at the end of the game, over
+        cells and players, 0 to 4."""
+        return evaluation_error(self.owners, true_ownership(final))
+
     def svg(self, *, theme: str = "light") -> str:
         """The board with player 0's evaluation as heat."""
         heat = self.evaluation[0].ravel()

@@ -26,7 +26,7 @@ from train.config import (
     config_to_dict,
 )
 from train.functions import refuse_functions
-from train.network import Variables
+from train.network import Output, Variables, channels_of, network_for, observer_for
 from train.players import basic, registry
 from train.players.names import MOVE_SECONDS, read_name
 from train.players.networks import common_rules, load_network
@@ -41,6 +41,8 @@ from train.solver.exact_player import NAME as EXACT
 from wallgo_jax.env import WallGo
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import State
+from wallgo_jax.notation import COLOURS
+from wallgo_jax.planes import Channel
 
 MoveFunction = Callable[[State, jax.Array], jax.Array]
 """(states [B], key) -> legal slots int32[B]; JAX must be able to trace it."""
@@ -61,6 +63,22 @@ class PlayerEvaluation(NamedTuple):
     policy: np.ndarray
     values: np.ndarray
     owners: np.ndarray | None
+
+
+class PlayerNetwork(NamedTuple):
+    """A player's network as functions that JAX can trace.
+
+    Attributes:
+      channels: names of the C planes that it reads, in order, such as `stone Red`.
+      weights: its weights.
+      observe: game states [B] -> bool[B, H, W, C], Red's planes before Blue's.
+      evaluate: (weights, planes) -> `train.Output` [B].
+    """
+
+    channels: tuple[str, ...]
+    weights: Variables
+    observe: Callable[[State], jax.Array]
+    evaluate: Callable[[Variables, jax.Array], Output]
 
 
 class Player:
@@ -191,6 +209,23 @@ class Player:
         return self.registered
 
     @property
+    def network(self) -> PlayerNetwork:
+        """Its network as functions: to change planes or weights, and to see every output.
+
+        Raises:
+          UsageError: it has none.
+        """
+        config = self.trained.config.network
+        players = self.rules.players
+        show = observer_for(config)
+        return PlayerNetwork(
+            tuple(map(_name_of, channels_of(config, players))),
+            self.trained.variables,
+            jax.jit(jax.vmap(lambda state: show(state, None))),
+            jax.jit(network_for(config, players).evaluate),
+        )
+
+    @property
     def trained(self) -> TrainedNetwork:
         """Its network: the config of the run and the weights.
 
@@ -200,6 +235,14 @@ class Player:
         if self.registered.trained is None:
             raise UsageError(f"player {self.name!r}: has no network")
         return self.registered.trained
+
+
+def _name_of(channel: Channel) -> str:
+    """A plane's name with the player's colour in place of its number."""
+    shown = str(channel)
+    if channel.player is None:
+        return shown
+    return shown.replace(f" {channel.player}", f" {COLOURS[channel.player]}", 1)
 
 
 def _changed(search: SearchConfig, options: SearchKeys) -> SearchConfig:

@@ -91,6 +91,16 @@ def step(states: State, slots: jax.Array) -> tuple[State, jax.Array]:
     return jax.vmap(referee.play)(states, slots)
 
 
+def legal_slots(states: State) -> jax.Array:
+    """Legal slots of game states, bool[B, A]: for players and planes of your own.
+
+    Args:
+      states: [B]; of one board the result is bool[A].
+    """
+    is_one = states.position.ply.ndim == 0
+    return actions.legal_slots(states) if is_one else jax.vmap(actions.legal_slots)(states)
+
+
 @jax.jit
 def actions_of(states: State, slots: jax.Array) -> jax.Array:
     """int32[B]: public actions of slots int32[B]."""

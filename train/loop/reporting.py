@@ -187,10 +187,27 @@ def report(run: OpenRun, state: TrainState, row: Row) -> Row:
     done, matches = row["iteration"], describe_matches(row)
     if matches:
         run.display.keep(matches)
-    run.display.show(done, row)
+    run.display.show(done, row, after=seconds_of_final_matches(run.config, row))
     if "warning" in row:
         run.display.say(f"iteration {done}: {row['warning']}")
     return row
+
+
+def seconds_of_final_matches(config: RunConfig, row: Row) -> float:
+    """Seconds of the matches at a run's end, at the simulations a second and the plies a game of an
+    iteration's self-play; 0 where it searched nothing or ended no game.
+
+    Half of the plies are searched: those of the opponent mostly cost little.
+    """
+    if not (row.get("simulations") and row.get("mean_length")):
+        return 0.0
+    options = config.evaluation
+    full = row["full_search_share"]
+    cheap = min(config.selfplay.cheap_simulations, row["simulations"])
+    simulations = full * row["simulations"] + (1 - full) * cheap
+    speed = row["positions"] * simulations / row["selfplay_seconds"]
+    games = options.final_games * len(options.opponents) * len(config.rule_sets)
+    return games * row["mean_length"] / config.rules.players * options.simulations / speed
 
 
 def _saved(run: OpenRun, error: UsageError, done: int) -> UsageError:

@@ -142,24 +142,24 @@ SELFPLAY_FORMATS = {
     "games_per_second": "{:.1f} games/s",
     "loss": "loss {:.3f}",
     "learner_win_rate": "learner wins {:.1%}",
+    "policy_loss": "policy loss {:.3f}",
+    "value_loss": "value loss {:.3f}",
     "mean_length": "{:.1f} plies a game",
-    "policy_loss": "policy {:.3f}",
-    "value_loss": "value {:.3f}",
     "positions_per_second": "{:.0f} positions/s",
-    "ownership_loss": "ownership {:.3f}",
+    "ownership_loss": "ownership loss {:.3f}",
     "policy_entropy": "entropy {:.2f}",
     "red_win_rate": "red wins {:.0%}",
 }
 """A format of each figure by its name, the most important first."""
 FIT_FORMATS = {
     "loss": "loss {:.3f}",
-    "validation_policy_loss": "held-out policy {:.3f}",
-    "validation_value_loss": "held-out value {:.3f}",
-    "policy_loss": "policy {:.3f}",
-    "value_loss": "value {:.3f}",
+    "validation_policy_loss": "held-out policy loss {:.3f}",
+    "validation_value_loss": "held-out value loss {:.3f}",
+    "policy_loss": "policy loss {:.3f}",
+    "value_loss": "value loss {:.3f}",
     "positions_per_second": "{:.0f} positions/s",
     "validation_accuracy": "held-out accuracy {:.1%}",
-    "ownership_loss": "ownership {:.3f}",
+    "ownership_loss": "ownership loss {:.3f}",
 }
 
 

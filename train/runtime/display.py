@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import rich.table
 from rich.console import Console, RenderableType
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Task as Bar
 from rich.text import Text
 
 from train.runtime.errors import require
@@ -27,13 +28,14 @@ if TYPE_CHECKING:
 _REFRESHES = 4  # a second
 _WINDOW = 4 * 3600.0  # seconds whose mean speed stands for what is left
 _MOST_LINES = 200  # lasting lines of a run on a terminal
+_LOG_WIDTH = 80  # characters of an iteration's line elsewhere
 
 
 class Display:
     """Bars and the newest figures on a terminal, with lines of finished iterations above.
 
-    Elsewhere, as in a file or a pipe, it prints the line of every iteration and whatever is said,
-    and no bar.
+    Elsewhere, as in a file or a pipe, it prints the line of every iteration, with the figures that
+    fit into 80 characters, and whatever is said, and no bar.
     """
 
     def __init__(
@@ -66,7 +68,8 @@ class Display:
         self._formats, self._total = figures, total
         self._every = max(1, -(-total // _MOST_LINES))
         self._figures, self._lasting = list[str](), ""
-        self._run = self._bars.add_task("run", total=total, completed=done, unit="iterations")
+        fields = {"unit": "iterations", "after": 0.0}
+        self._run = self._bars.add_task("run", total=total, completed=done, **fields)
         run = self._bars.tasks[0]
         run.visible, run.start_time = total > 0, self._bars.get_time() - before
 
@@ -99,21 +102,28 @@ class Display:
     def task(self, title: str, total: int, unit: str) -> Iterator["Task"]:
         """A bar for something with a known number of parts; call what is yielded with the parts
         that are done."""
+        if self._bars.tasks[0].finished:
+            self._bars.update(self._run, after=0.0)  # what comes after has begun
         task = Task(self._bars, title, total, unit)
         try:
             yield task
         finally:
             self._bars.remove_task(task.id)
 
-    def show(self, done: int, row: Mapping[str, Any]) -> None:
-        """Show a row of figures of the newest iteration, after which `done` are done."""
-        self._bars.update(self._run, completed=done)
+    def show(self, done: int, row: Mapping[str, Any], *, after: float = 0.0) -> None:
+        """Show a row of figures of the newest iteration.
+
+        Args:
+          done: iterations done with it.
+          row: its figures.
+          after: seconds that what follows the last iteration will take.
+        """
+        self._bars.update(self._run, completed=done, after=after)
         present = [name for name in self._formats if row.get(name) is not None]
         self._figures = [self._formats[name].format(row[name]) for name in present]
         self._show_figures()
         if not self.is_live:
-            left = f"{duration(self._bars.tasks[0].time_remaining)} left"
-            self.say(f"iteration {done}: {' · '.join([*self._figures, left])}")
+            self.say(_log_line(done, self._figures, _seconds_left(self._bars.tasks[0])))
         elif done % self._every == 0 or done == self._total:
             line = Text(f"iteration {done}: {' · '.join(self._figures)}")
             self.console.print(line, no_wrap=True, overflow="ellipsis")
@@ -154,6 +164,24 @@ class Task:
         return self._before + (0.0 if self._since is None else time.monotonic() - self._since)
 
 
+def _log_line(done: int, figures: Sequence[str], left: float | None) -> str:
+    """The first figures that fit, and the time left."""
+    line = f"iteration {done}: "
+    end = f"{duration(left)} left"
+    for figure in figures:
+        longer = f"{line}{figure} · "
+        if len(longer) + len(end) > _LOG_WIDTH:
+            break
+        line = longer
+    return line + end
+
+
+def _seconds_left(bar: Bar) -> float | None:
+    """Seconds to the end, with those after the last part; None where they are not known."""
+    seconds = bar.time_remaining
+    return None if seconds is None else seconds + bar.fields.get("after", 0.0)
+
+
 @contextlib.contextmanager
 def waiting(text: str, *, is_quiet: bool = False) -> Iterator[None]:
     """Show a text on a terminal or in a notebook while something takes long."""
@@ -171,6 +199,15 @@ def duration(seconds: float | None) -> str:
     return f"{minutes // 60}:{minutes % 60:02}:{second:02}"
 
 
+class _TimeLeft(ProgressColumn):
+    """The time to the end of a bar."""
+
+    max_refresh = 0.5  # seconds, so that it can be read
+
+    def render(self, task: Bar) -> Text:
+        return Text(duration(_seconds_left(task)), style="progress.remaining")
+
+
 class _Bars(Progress):
     """Bars with lines of figures below."""
 
@@ -181,7 +218,7 @@ class _Bars(Progress):
             BarColumn(),
             TextColumn("{task.completed:.0f} of {task.total:.0f} {task.fields[unit]}"),
             TimeElapsedColumn(),
-            TimeRemainingColumn(),
+            _TimeLeft(),
             console=console,
             refresh_per_second=_REFRESHES,
             speed_estimate_period=_WINDOW,

@@ -32,6 +32,8 @@ def one_ply(evaluate, states, key, *, simulations, explores):
     """The likeliest slot after a look at every reply; draws where it explores."""
     found = evaluate(states)
     slot = jax.random.categorical(key, found.logits) if explores else found.logits.argmax(-1)
+    one = jax.tree.map(lambda leaf: leaf[0], states)
+    assert train.legal_slots(one).shape == train.legal_slots(states).shape[1:]
     _, rewards = train.step(states, slot)
     value = jnp.take_along_axis(rewards, states.position.player[:, None], axis=1)[:, 0]
     return slot, jax.nn.softmax(found.logits / (1 + simulations)), value

@@ -390,6 +390,8 @@ def test_a_network_is_described_and_drawn(api_run):
     owned = train.ownership(str(api_run.directory), start)
     assert owned.owners.shape == (3, 3, 3)
     assert owned._repr_html_().startswith("<svg")
+    # At the start nobody owns a cell: the error is the mean square of the evaluation.
+    assert owned.error(start) == pytest.approx(np.square(owned.evaluation).mean())
     assert not train.ownership("wjx", start).evaluation.any()  # neither side has a stone
     newest = train.ownership(api_run.player(), start)
     np.testing.assert_array_equal(newest.owners, owned.owners)

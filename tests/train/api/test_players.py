@@ -333,3 +333,12 @@ def test_an_evaluation_has_plain_arrays_for_slots_actions_and_players(api_run):
     assert by_action.policy[board, action] == found.policy[board, slot]
     np.testing.assert_allclose(player.evaluate(second).values, found.values[1], atol=1e-6)
     assert found.owners is None or found.owners.shape[:3] == (2, 3, 3)
+    # The network by itself: its value is the mover's, its planes are those that it names.
+    network = player.network
+    planes = network.observe(states.game)
+    assert planes.shape == (2, 3, 3, len(network.channels))
+    assert {"stone Red", "stone Blue"} <= {*network.channels}
+    value = network.evaluate(network.weights, planes).value[:, 0]
+    np.testing.assert_allclose(value, shown.network_value, atol=1e-5)
+    hidden = network.evaluate(network.weights, jax.numpy.zeros_like(planes)).value[:, 0]
+    assert not np.allclose(value, hidden)

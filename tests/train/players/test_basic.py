@@ -101,5 +101,5 @@ def test_random_is_uniform():
 def test_finished_boards_get_slot_0():
     (played,) = random_games(RULES, 5, games=1)
     states = stack([replay_actions(RULES, played).states[-1]] * DRAWS)
-    for player in ():
+    for player in (RANDOM, GREEDY):
         assert not np.asarray(player.act((), states, jax.random.key(6))).any()

@@ -36,15 +36,16 @@ def test_elsewhere_each_iteration_is_a_plain_line(capsys):
             task(20)
         display.say("a against b: 50%")
         display.keep("50% against b (iteration 2)")
-        display.show(2, row(2, mean_length=28.31))
+        display.show(2, row(2, policy_loss=3.25, value_loss=0.75, mean_length=28.31), after=3600)
     said = capsys.readouterr().out
     assert "\x1b" not in said
     assert "\r" not in said
     first, match, second = said.splitlines()
     assert first == "iteration 1: 1452.0 games/s · loss 4.999 · -:--:-- left"
     assert match == "a against b: 50%"
-    assert second.startswith("iteration 2: 1452.0 games/s · loss 4.998 · 28.3 plies a game · ")
-    assert re.search(r" · \d:\d\d:\d\d left$", second)
+    assert second.startswith("iteration 2: 1452.0 games/s · loss 4.998 · policy loss 3.250 · ")
+    assert re.search(r" · 1:\d\d:\d\d left$", second)  # with what comes after the iterations
+    assert len(second) <= 80
 
 
 def test_a_pipe_is_no_terminal_even_where_colours_are_forced(monkeypatch, capsys):
@@ -75,6 +76,19 @@ def test_live_lines(width):
         assert "1452.0 games/s · 62% against greedy (iteration 10) · loss 4.988" in text
 
 
+def test_time_left_counts_what_comes_after_the_iterations():
+    console = terminal(80)
+    display = Display(total=2, figures=SELFPLAY_FORMATS, console=console)
+    with display:
+        display.show(2, row(2), after=3600)
+        display._bars.refresh()
+        assert " 1:00:00" in console.file.getvalue()
+        console.file.truncate(0)
+        with display.task("a against b", 20, "games"):
+            display._bars.refresh()
+    assert " 1:00:00" not in console.file.getvalue()
+
+
 def test_lines_of_finished_iterations_stay_on_the_terminal():
     console = terminal(60)
     display = Display(total=400, figures=SELFPLAY_FORMATS, console=console)
@@ -83,7 +97,7 @@ def test_lines_of_finished_iterations_stay_on_the_terminal():
     lines = console.file.getvalue().splitlines()
     # One of two, so that a run leaves about 200.
     assert [line.split(":")[0] for line in lines] == [f"iteration {n}" for n in range(2, 401, 2)]
-    assert lines[0] == "iteration 2: 1452.0 games/s · loss 4.998 · 28.3 plies a gam…"
+    assert lines[0] == "iteration 2: 1452.0 games/s · loss 4.998 · policy loss 3.25…"
 
 
 def test_matches_in_words():

@@ -183,7 +183,7 @@ export class Board {
       if (told.has(idea.target)) continue;
       told.add(idea.target);
       const [x, y] = geometry.centre(idea.target, this.size);
-      drawn.push(shapes.label(x + this.labelShift(idea, ideas), y + this.labelDrop(idea), 
+      drawn.push(shapes.label(x + this.labelShift(idea, ideas), y + this.labelDrop(idea),
         `${LETTERS[this.scene.position.player]} ${percent(idea.winChance)}`, { "font-size": 11 }));
     }
     return drawn;
