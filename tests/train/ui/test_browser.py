@@ -11,6 +11,7 @@ import pytest
 from tests.support import play as support
 from tests.support.page import (
     cell,
+    live,
     moves,
     place,
     play_somehow,
@@ -59,13 +60,25 @@ def test_picks_are_undone_moves_taken_back_and_stones_dragged(open_page):
     cell(page, "B5").click()
     assert page.inner_text("#advice") == "Pick the wall to build"
     page.click("#step-back")
-    assert page.inner_text("#advice").startswith("Pick where it goes")
+    assert page.inner_text("#advice").startswith("Choose a cell for it")
     page.click("#step-back")
     assert page.inner_text("#advice") == "Pick one of your stones"
     cell(page, "B6").click()
+    for refused, reason in (
+        ("D5", "D5 is more than two steps from B6"),
+        ("F6", "F6 is more than two steps from B6"),
+        ("A7", "Blue already stands on A7"),
+    ):
+        cell(page, refused).click()
+        assert page.inner_text("#error") == reason
+        assert len(live(page)) > 4, "the stone is still picked"
     cell(page, "B5").click()
+    assert page.is_hidden("#error")
+    cell(page, "F3").click()
+    assert page.inner_text("#error") == "F3 is more than two steps from B6"
     page.locator('[data-side="0"]').click()
     assert wait_for_moves(page, 5)[-1] == "B6->B5:up"
+    assert page.is_hidden("#error")
     page.click("#takeback")
     assert wait_for_moves(page, 4)[-1] == "G7"
     cell(page, "B6").drag_to(cell(page, "C5"))
@@ -101,7 +114,7 @@ def test_by_keyboard_alone(open_page):
     around = page.locator('[data-cell="36"]').bounding_box()
     assert shown["x"] > around["x"] + 2, "the walls beside a cell stay in sight"
     page.keyboard.press("Enter")
-    assert page.inner_text("#says").startswith("B6 picked. Pick where it goes")
+    assert page.inner_text("#says").startswith("B6 picked. Choose a cell for it")
 
 
 def test_typed_moves_wait_for_their_turn(open_page):
@@ -116,18 +129,18 @@ def test_typed_moves_wait_for_their_turn(open_page):
     type_moves("A1", "A7", "G1", "G7")  # None of them waits for the answer of the one before.
     assert wait_for_moves(page, 4) == ["A1", "A7", "G1", "G7"]
     type_moves("B9")
-    page.wait_for_selector("#error:visible")
+    wait_for_text(page, "#typed-told", "B9")
     assert page.input_value("#typed") == "B9", "to be mended"
-    assert len(moves(page)) == 4 and page.inner_text("#typed-waits") == ""
+    assert len(moves(page)) == 4
     start(page, "person", "expert")
     page.evaluate("window.held = []")
     type_moves("D4", "G7")
     wait_for_text(page, "#status", "machine")
-    assert page.inner_text("#typed-waits").startswith("Waits for your turn: G7")
+    assert page.inner_text("#typed-told").startswith("Waits for your turn: G7")
     page.evaluate("letGo()")
     # Blue places twice running.
     assert wait_for_moves(page, 4) == ["D4", "A1", "B1", "G7"]
-    assert page.inner_text("#typed-waits") == ""
+    assert page.inner_text("#typed-told") == ""
 
 
 HOLDS_SEARCHES = """
@@ -155,7 +168,8 @@ def test_a_search_that_nobody_waits_for_any_more_is_stopped(browser):
         page.click("#takeback")
         wait_for_moves(page, 0)
         page.wait_for_selector("#activity", state="hidden")
-        assert page.inner_text("#status") == "Red to place a stone"
+        assert page.inner_text("#status") == "You are Red. Place your third stone"
+        assert page.inner_text("#goal").startswith("Goal: own the most cells")
         place(page, "D4")
         wait_for_text(page, "#status", "Blue (machine) is thinking")
         page.close()
@@ -194,6 +208,39 @@ def test_hint_and_undo_are_on_the_first_screen_of_a_phone(open_page):
     for name in ("#hint", "#step-back", "#takeback"):
         box = page.locator(name).bounding_box()
         assert box["y"] + box["height"] <= 664, name
+
+
+COVERED = """() => {
+  const box = (part) => part.getBoundingClientRect();
+  const error = box(document.querySelector("#error"));
+  const parts = document.querySelectorAll("#board, #status, button, select, input");
+  return [...parts].filter((part) => part.checkVisibility()).filter((part) => {
+    const { left, right, top, bottom } = box(part);
+    return left < error.right && error.left < right && top < error.bottom && error.top < bottom;
+  }).map((part) => part.id || part.textContent);
+}"""
+
+
+def test_a_landscape_has_two_columns_and_messages_cover_nothing(open_page):
+    page = open_page()
+    # A phone upright and on its side, a desktop, and the same desktop at 200 %.
+    for width, height, columns in ((390, 844, 1), (844, 390, 2), (1280, 800, 2), (640, 400, 2)):
+        page.set_viewport_size({"width": width, "height": height})
+        cell(page, "B2").click()
+        assert page.inner_text("#error") == "Blue already stands on B2"
+        assert page.evaluate(COVERED) == [], (width, height)
+        page.evaluate("scrollTo(0, 0)")
+        board, told, hint = (
+            page.locator(part).bounding_box() for part in ("#board", "#error", "#hint")
+        )
+        for box in (told, hint):
+            is_beside = box["x"] >= board["x"] + board["width"]
+            assert is_beside == (columns == 2), (width, height)
+            assert box["y"] + box["height"] <= height, (width, height)
+        assert board["y"] + board["height"] <= height, (width, height)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        page.keyboard.press("Escape")
+        assert page.is_hidden("#error")
 
 
 def test_hint_evaluation_and_territory(open_page):

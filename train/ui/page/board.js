@@ -10,7 +10,7 @@ const KEYS = { ArrowUp: 0, ArrowRight: 1, ArrowDown: 2, ArrowLeft: 3 };
 const LAYERS = ["ground", "land", "marks", "walls", "stones", "over", "hits", "edges"];
 
 export class Board {
-  // `on` has cell(cell), drag(from, to), side(side), edge(place), back() and say(text).
+  // `on` has cell(cell), drag(from, to), side(side), edge(place), back(), refuse(reason) and say(text).
   constructor(svg, on) {
     this.svg = svg;
     this.on = on;
@@ -307,7 +307,7 @@ export class Board {
     }
     if (stage === "wall") {
       if (!sidesToPick(position, pick).includes(side)) {
-        this.on.say(`no wall can be built ${geometry.SIDE_NAMES[side]} ${geometry.cellName(pick.target, this.size)}`);
+        this.on.refuse(`No wall can be built ${geometry.SIDE_NAMES[side]} ${geometry.cellName(pick.target, this.size)}`);
         return;
       }
       this.side = side;

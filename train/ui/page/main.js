@@ -25,13 +25,14 @@ const app = {
   kept: "",  // the game as it was last kept, as text
   spoken: "",
   typed: [],  // moves that wait for their turn
+  error: "", typedError: "",  // what went wrong, until something is done
   began: performance.now(),
   offer: null,
   showsBar: readStore("bar", false), showsLand: readStore("land", false),
 };
 
 const picker = new Picker($("#board"), {
-  play: (move) => act((game) => game.play(move)), changed: draw, say, status: () => (app.view ? statusText() : ""),
+  play: (move) => act((game) => game.play(move)), changed: onPick, refuse: complain, say, status: () => (app.view ? statusText() : ""),
   cell: (cell) => { if (editor.isOpen) editor.toggleStone(cell); return editor.isOpen || !app.view; },
   edge: (place) => { if (editor.isOpen) editor.toggleWall(place); },
 });
@@ -222,7 +223,12 @@ function drawControls() {
   const { view } = app, playing = view.mode === PLAY, posed = view.puzzle?.state === "open";
   $("#rules").textContent = view.rules.text;
   $("#status").textContent = statusText();
+  $("#goal").textContent = view.goal;
+  $("#goal").hidden = !view.goal || editor.isOpen;
   $("#advice").textContent = adviceText();
+  $("#advice").hidden = app.error !== "";
+  $("#error").textContent = app.error;
+  $("#error").hidden = !app.error;
   $("#note").textContent = noteText();
   $("#note").hidden = !$("#note").textContent;
   $("#step-back").disabled = !picker.hasPick;
@@ -239,7 +245,9 @@ function drawControls() {
   $("#edit-panel").hidden = !editor.isOpen;
   $("#game-panel").hidden = editor.isOpen;
   document.body.classList.toggle("editing", editor.isOpen);
-  $("#typed-waits").textContent = app.typed.length ? `Waits for your turn: ${app.typed.join(", ")} (Escape drops it)` : "";
+  const waits = app.typed.length ? `Waits for your turn: ${app.typed.join(", ")} (Escape drops it)` : "";
+  $("#typed-told").textContent = app.typedError || waits;
+  $("#typed").setAttribute("aria-invalid", app.typedError !== "");
 }
 
 // What takes time, and how far it is.
@@ -286,13 +294,20 @@ function announce(before) {
 
 function complain(text) {
   app.typed = [];
-  picker.refuse();
+  app.error = `${text[0].toUpperCase()}${text.slice(1)}`;
   draw();
-  $("#error").textContent = text;
-  $("#error").hidden = false;
+  $("#error").scrollIntoView({ block: "nearest" });
 }
 
-function hush() { $("#error").hidden = true; }
+function hush() {
+  app.error = "";
+  app.typedError = "";
+}
+
+function onPick() {
+  hush();
+  draw();
+}
 
 // Moves.
 
@@ -305,10 +320,12 @@ function playTyped() {
       game.play(move);
     } catch (error) {
       if (!$("#typed").value) $("#typed").value = move;
-      complain(error.message);
+      app.typed = [];
+      app.typedError = error.message;
     }
   }
   drawControls();
+  if (app.typedError) $("#typed-told").scrollIntoView({ block: "nearest" });
 }
 
 function dropTyped() {
@@ -386,10 +403,11 @@ document.addEventListener("keydown", (event) => {
   keys[key]();
 });
 
-$("#error").addEventListener("click", hush);
+$("#error").addEventListener("click", onPick);
 $("#type-move").addEventListener("submit", (event) => {
   event.preventDefault();
   const move = $("#typed").value.trim();
+  hush();
   if (move) app.typed.push(move);
   $("#typed").value = "";
   playTyped();

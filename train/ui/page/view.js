@@ -5,6 +5,8 @@ import { COLOURS, cellName } from "./geometry.js";
 import { count } from "./html.js";
 import * as referee from "./referee.js";
 
+const ORDINALS = ["first", "second", "third", "fourth"];
+
 export function viewOf(game, name) {
   const { tree, tip, seats } = game, node = tree.current, { position } = node;
   const { payoff } = position, best = payoff && Math.max(...payoff);
@@ -17,12 +19,14 @@ export function viewOf(game, name) {
     nodes: tree.nodes,
     root: tree.root,
     position,
+    state: node.state,
     seats,
     names: tree.names,
     mayPlay: game.mayPlay,
     isOver: position.isOver || (node === tip && game.isOver),
     isFinished: game.isOver,
     status: status(game),
+    goal: goal(game),
     thinking: game.search !== null,
     activity: activityOf(game),
     end: ending(game),
@@ -53,7 +57,25 @@ function status(game) {
   if (isTip && game.isPosed) return `Puzzle: ${colour} to move`;
   if (position.isOver) return position.payoff ? `Game over: ${resultText(position.payoff)}` : "Game over";
   if (isTip && game.isMachinesTurn) return `${colour} (machine) is thinking`;
-  return `${colour} to ${position.inSetup ? "place a stone" : "move"}`;
+  const isYours = game.mode === PLAY && isTip && position.player === onlyPerson(game);
+  const stone = ORDINALS[position.stones[position.player].filter((cell) => cell >= 0).length];
+  if (position.inSetup) return isYours ? `You are ${colour}. Place your ${stone} stone` : `${colour} to place the ${stone} stone`;
+  return isYours ? `You are ${colour}. Move a stone, then build a wall` : `${colour} to move`;
+}
+
+// What the game is about, while it begins.
+function goal({ tree, mode, task }) {
+  const { current, rules } = tree;
+  if (task || mode !== PLAY || current.position.isOver) return "";
+  if (current.parent && !current.position.inSetup) return "";
+  const colours = rules.players === 2 ? `${COLOURS[0]} and ${COLOURS[1]}` : "the colours";
+  return `Goal: own the most cells once walls keep ${colours} apart.`;
+}
+
+// The player whom the only person plays, or -1.
+export function onlyPerson({ seats }) {
+  const player = seats.indexOf(PERSON);
+  return player === seats.lastIndexOf(PERSON) ? player : -1;
 }
 
 export function resultText(payoff) {

@@ -76,11 +76,19 @@ class View {
     try {
       action(this.table.game);
     } catch (error) {
-      this.picker.refuse();
       this.draw();
-      this.error.textContent = error.message;
-      this.error.hidden = false;
+      this.complain(error.message);
     }
+  }
+
+  complain(text) {
+    this.error.textContent = text;
+    this.error.hidden = false;
+  }
+
+  onPick() {
+    this.error.hidden = true;
+    this.draw();
   }
 
   // The parts, from the board on the left to the moves on the right.
@@ -90,7 +98,7 @@ class View {
     svg.setAttribute("role", "group");
     svg.setAttribute("aria-label", "board; arrow keys go from cell to cell, Enter picks, Escape steps back");
     this.picker = new Picker(svg, {
-      play: (move) => this.act((game) => game.play(move)), changed: () => this.draw(),
+      play: (move) => this.act((game) => game.play(move)), changed: () => this.onPick(), refuse: (text) => this.complain(text),
       say: (text) => { this.says.textContent = text; }, status: () => this.status.textContent,
     });
     this.status = make("p", { class: "status" });

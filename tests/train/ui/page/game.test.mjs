@@ -5,6 +5,7 @@ import { afterEach, test } from "node:test";
 
 import { Clocks } from "../../../../train/ui/page/clocks.js";
 import { ANALYSE, Game, PLAY } from "../../../../train/ui/page/game.js";
+import { chooseCell } from "../../../../train/ui/page/picking.js";
 import * as referee from "../../../../train/ui/page/referee.js";
 import { poseGame, readCopy, writeCopy } from "../../../../train/ui/page/saving.js";
 import { GameTree, MAX_NODES, pathTo } from "../../../../train/ui/page/tree.js";
@@ -55,6 +56,40 @@ test("what is not allowed is said in words", () => {
   assert.throws(() => game.play("C3->D3:up"), /Blue already stands on D3/);
   assert.throws(() => game.play("C3->C3:right"), /the right side of C3 is a wall; free there: up, down, left/);
   assert.throws(() => game.play("B6->B7:down"), /the lower side of B7 is the border/);
+});
+
+test("a cell that cannot be picked is refused with a reason, and the pick stays", () => {
+  const { game } = begin([PERSON, PERSON]);
+  for (const [origin, target, reason] of [
+    ["", "B6", "Red already stands on B6"], ["C3"], ["D3"], ["G5"], ["F3"],
+    ["", "D3", "Blue already stands on D3: pick one of Red's stones"], ["", "D4", "D4 is empty: pick one of Red's stones"],
+    ["C3", "C6", "C6 is more than two steps from C3"], ["C3", "D3", "Blue already stands on D3"],
+    ["C3", "E3", "walls or stones block the way to E3"], ["G7", "A7", "A7 is more than two steps from G7"],
+  ]) {
+    if (!target) {
+      game.play(origin);
+      continue;
+    }
+    const { state, position } = viewOf(game, "g");
+    const [from, to] = [origin, target].map((name) => (name ? referee.parts(referee.read(state, name), 7).target : null));
+    assert.equal(referee.whyNot(state, from, to), reason);
+    assert.deepEqual(chooseCell(position, { origin: from, target: null }, to), {}, "nothing is undone");
+  }
+});
+
+test("the first line says who is to do what, the goal what for", () => {
+  const { game } = begin([PERSON, MACHINE]);
+  game.asksMachine = false;
+  const { status, goal } = viewOf(game, "g");
+  assert.equal(status, "You are Red. Place your third stone");
+  assert.equal(goal, "Goal: own the most cells once walls keep Red and Blue apart.");
+  const people = begin([PERSON, PERSON]).game;
+  const said = ["C3", "D3", "E3", "F3", "C3->C4:up"].map((move) => {
+    people.play(move);
+    return viewOf(people, "g").status;
+  });
+  assert.deepEqual(said, ["Blue to place the third stone", "Blue to place the fourth stone", "Red to place the fourth stone", "Red to move", "Blue to move"]);
+  assert.equal(viewOf(people, "g").goal, "");
 });
 
 test("earlier positions are for looking, and analysis keeps variations", () => {
