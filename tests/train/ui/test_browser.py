@@ -369,10 +369,15 @@ def test_a_review_opens(open_page):
     frame = page.frame_locator("#review-frame")
     frame.get_by_text("accuracy", exact=True).wait_for()
     assert frame.locator("svg").count()
+    assert page.locator("#moves small").count() == 0, "Evaluation is off"
+    page.keyboard.press("Escape")
+    page.keyboard.press("Home")
+    page.click("#bar")
+    page.click("#review-open")
     told = [re.findall(r"\d+", each) for each in frame.locator("#moves small").all_inner_texts()]
     listed = page.locator("#moves small").all_inner_texts()
     assert [re.findall(r"\d+", each) for each in listed[1:]] == told, "the start has one, too"
-    assert page.locator("#moves small").first.get_attribute("title").endswith("by 4 simulations")
+    assert page.locator("#moves small").last.get_attribute("title").endswith("by 4 simulations")
     with page.expect_download() as kept:
         page.click("#review-figures")
     figures = json.loads(kept.value.path().read_text())

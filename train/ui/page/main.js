@@ -213,7 +213,7 @@ function draw() {
   if (view.end) panels.drawEnd($("#end-told"), view);
   drawMoves($("#moves"), view, {
     go: (node) => act((game) => game.go(node)), remove: (node) => act((game) => game.remove(node)),
-    showsChances: view.puzzle?.state !== "open",
+    showsChances: app.showsBar && view.puzzle?.state !== "open",
   });
   drawControls();
   if (editor.isOpen) editor.draw();
