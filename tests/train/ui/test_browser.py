@@ -450,15 +450,20 @@ def test_a_whole_game_of_custom_rules_against_machines_by_clicks(open_page):
     assert turns > 2
     assert page.inner_text("#status").startswith("Game over: ")
     end = page.inner_text("#end")
-    assert re.search(r"(won|A draw)", end) and end.count("cell") >= 3
+    assert re.search(r"You (won|lost: [A-Z]\w+ won)|A draw", end) and end.count("cell") >= 3
     assert f"{len(moves(page))} plies" in end
     page.click("#again")
     page.wait_for_selector("#end", state="hidden")
     assert page.inner_text("#players").startswith("R\nRed · you")
-    page.once("dialog", lambda dialog: dialog.accept())
     page.click("#resign")
+    assert page.inner_text("#resign-about").startswith("Red loses.")
+    page.keyboard.press("Enter")
+    assert page.is_hidden("#resign-dialog") and page.is_hidden("#end"), "the first button plays on"
+    page.click("#resign")
+    page.click("#resign-yes")
     page.wait_for_selector("#end:visible")
-    assert "Red resigned" in page.inner_text("#end h2")
+    assert page.inner_text("#end h2") == "You resigned"
+    assert "nobody's: 25 cells" in page.inner_text("#end")
     page.click("#rematch")
     wait_for_text(page, "#players", "Red · machine")
     assert page.inner_text("#players").count("you") == 1

@@ -146,7 +146,7 @@ def test_a_whole_game_without_a_network(open_tab, address, settings, play):
         )
     assert page.inner_text("#status").startswith("Game over: ")
     end = page.inner_text("#end")
-    assert re.search(r"(won|A draw)", end) and f"{len(moves(page))} plies" in end
+    assert re.search(r"You (won|lost)|A draw", end) and f"{len(moves(page))} plies" in end
     assert_is_sound(page, "the end")
     page.keyboard.press("Home")
     page.click("#hint")

@@ -140,15 +140,19 @@ export class Game {
     this.changed();
   }
 
-  // Gives the game up for the player to move, or the only person.
+  // The player who would give the game up: a person to move, or the first person; null where there is none.
+  get resigner() {
+    const mover = this.tip.position.player;
+    const first = this.seats.indexOf(PERSON);
+    if (this.isOver || first < 0 || this.mode === ANALYSE) return null;
+    return this.seats[mover] === PERSON ? mover : first;
+  }
+
+  // Gives the game up for that player.
   resign() {
     this.refuseInPuzzle();
-    const people = [...this.seats.keys()].filter((player) => this.seats[player] === PERSON);
-    if (this.isOver || !people.length || this.mode === ANALYSE) {
-      throw new Error("there is no game that a person could resign");
-    }
-    const mover = this.tip.position.player;
-    this.forfeit = [people.includes(mover) ? mover : people[0], "resigned"];
+    if (this.resigner === null) throw new Error("there is no game that a person could resign");
+    this.forfeit = [this.resigner, "resigned"];
     this.changed();
   }
 

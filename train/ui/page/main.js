@@ -351,6 +351,13 @@ function takeBack() {
   else actions.takeback();
 }
 
+function openResign() {
+  const player = app.game.resigner;
+  if (player === null) return;
+  $("#resign-about").textContent = `${COLOURS[player]} loses. The game stays on the board, to be reviewed or taken back.`;
+  $("#resign-dialog").showModal();
+}
+
 function go(way) {
   const node = step(app.view, way);
   if (node !== null) act((game) => game.go(node));
@@ -377,7 +384,12 @@ const actions = {
     app.game.askReview().catch((error) => complain(error.message));
   },
   mode: () => act((game) => game.setMode(game.mode === PLAY ? "analyse" : PLAY)),
-  resign: () => { if (confirm("Resign this game?")) act((game) => game.resign()); },
+  resign: openResign,
+  "resign-yes": () => {
+    $("#resign-dialog").close();
+    act((game) => game.resign());
+  },
+  "resign-no": () => $("#resign-dialog").close(),
   "end-review": () => $("#review").click(),
   again: () => again(app.game.seats),
   rematch: () => again([...app.game.seats.slice(1), app.game.seats[0]]),

@@ -105,11 +105,12 @@ export function drawIdeas(box, view, ideas, on) {
       ...idea.line.slice(1, 1 + FOLLOWING).map((move) => make("span", {}, `${move} `)))) : null))));
 }
 
-// How the game ended: who won, cells, their ratio, plies.
+// How the game ended: who won, cells of each player and of nobody, their ratio, plies.
 export function drawEnd(box, view) {
   const { end, rules } = view, ratio = "the winner's cells over those of the others, on average";
   box.replaceChildren(make("h2", {}, end.title),
-    make("p", {}, ...end.cells.flatMap((cells, player) => [disc(player), ` ${count(cells, "cell")} `])),
+    make("p", {}, ...end.cells.flatMap((cells, player) => [disc(player), ` ${count(cells, "cell")} `]),
+      make("span", { class: "quiet" }, end.nobody ? ` nobody's: ${count(end.nobody, "cell")}` : "")),
     make("p", { class: "quiet" },
       end.ratio === null ? null : make("span", { title: ratio }, `Ratio of cells ${end.ratio.toFixed(2)} · `),
       `${count(end.plies, "ply")} · ${rules.name}`));

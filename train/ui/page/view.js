@@ -53,9 +53,9 @@ export function aboutRules(rules) {
 // The player to move, or how the game ended.
 function status(game) {
   const { current } = game.tree, { position } = current, colour = COLOURS[position.player], isTip = current === game.tip;
-  if (isTip && game.forfeit) return `${COLOURS[game.forfeit[0]]} ${game.forfeit[1]}`;
+  if (isTip && game.forfeit) return forfeitText(game);
   if (isTip && game.isPosed) return `Puzzle: ${colour} to move`;
-  if (position.isOver) return position.payoff ? `Game over: ${resultText(position.payoff)}` : "Game over";
+  if (position.isOver) return `Game over: ${resultText(position.payoff, game.mode === PLAY ? onlyPerson(game) : -1)}`;
   if (isTip && game.isMachinesTurn) return `${colour} (machine) is thinking`;
   const isYours = game.mode === PLAY && isTip && position.player === onlyPerson(game);
   const stone = ORDINALS[position.stones[position.player].filter((cell) => cell >= 0).length];
@@ -78,10 +78,18 @@ export function onlyPerson({ seats }) {
   return player === seats.lastIndexOf(PERSON) ? player : -1;
 }
 
-export function resultText(payoff) {
-  const winners = COLOURS.filter((_, player) => payoff[player] > 0), last = winners.pop();
-  if (!last) return "a draw";
-  return `${winners.length ? `${winners.join(", ")} and ${last}` : last} won`;
+// Who won; you: the player who reads it, or -1.
+export function resultText(payoff, you = -1) {
+  const winners = [...payoff.keys()].filter((player) => payoff[player] > 0);
+  if (!winners.length) return "a draw";
+  if (winners.includes(you)) return "you won";
+  const text = `${winners.map((player) => COLOURS[player]).join(" and ")} won`;
+  return you < 0 ? text : `you lost: ${text}`;
+}
+
+function forfeitText(game) {
+  const [player, reason] = game.forfeit;
+  return `${player === onlyPerson(game) ? "You" : COLOURS[player]} ${reason}`;
 }
 
 const SET_UP = { compiling: "The machine compiles its search for these rules", loading: "The machine loads its network" };
@@ -99,22 +107,30 @@ export function activityOf({ machine, search }) {
   return { text: `Searches with ${count(search.simulations, "simulation")}`, seconds: seconds(search.began), share };
 }
 
-// How the game that is played ended: who won, the cells of each player, the winner's cells over the mean of the others'
-// (null without one winner, or where others have none), and plies.
-export function ending({ tip, forfeit, isOver, task }) {
+// How the game that is played ended: who won, the cells of each player and of nobody, the winner's cells over the mean of
+// the others' (null without one winner, or where others have none), and plies.
+export function ending(game) {
+  const { tip, forfeit, isOver, task } = game;
   if (!isOver || task) return null;
-  const { territory: cells, payoff, ply } = tip.position, players = cells.length;
-  let title = "", ratio = null;
+  const { size, territory: cells, payoff, ply } = tip.position;
+  const players = cells.length;
+  const nobody = cells.reduce((left, each) => left - each, size * size);
+  let title = "";
+  let ratio = null;
   if (forfeit) {
-    title = `${COLOURS[forfeit[0]]} ${forfeit[1]}`;
-    if (players === 2) title = `${COLOURS[1 - forfeit[0]]} won: ${title}`;
+    title = forfeitText(game);
+    if (players === 2) {
+      const result = [0, 1].map((player) => Number(player !== forfeit[0]));
+      const isYours = forfeit[0] === onlyPerson(game);
+      title = isYours ? `${title}: ${resultText(result)}` : `${resultText(result, onlyPerson(game))}: ${title}`;
+    }
   } else {
-    const winners = [...cells.keys()].filter((player) => payoff?.[player] > 0);
+    const winners = [...cells.keys()].filter((player) => payoff[player] > 0);
     const rest = cells.reduce((sum, each, player) => (winners.includes(player) ? sum : sum + each), 0);
-    title = resultText(payoff ?? []);
+    title = resultText(payoff, onlyPerson(game));
     if (winners.length === 1 && rest) ratio = (cells[winners[0]] * (players - 1)) / rest;
   }
-  return { title: title[0].toUpperCase() + title.slice(1), cells, ratio, plies: ply };
+  return { title: title[0].toUpperCase() + title.slice(1), cells, nobody, ratio, plies: ply };
 }
 
 // A puzzle; the solution only when it is known.

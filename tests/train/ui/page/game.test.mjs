@@ -125,18 +125,28 @@ test("a resigned game is over, names its winner, and can be taken back", () => {
   game.play("C3");
   assert.equal(ending(game), null);
   game.resign();
-  assert.deepEqual(ending(game), { title: "Red won: Blue resigned", cells: [0, 0], ratio: null, plies: 1 });
+  assert.deepEqual(ending(game), { title: "Red won: Blue resigned", cells: [0, 0], nobody: 49, ratio: null, plies: 1 });
   assert.ok(!game.mayPlay);
   assert.throws(() => game.resign(), /no game that a person could resign/);
   game.takeBack();
   assert.equal(game.forfeit, null);
 });
 
-for (const [cells, title, ratio] of [[[3, 1], "Red won", 3], [[2, 6, 1], "Blue won", 4], [[9, 0], "Red won", null], [[4, 4], "A draw", null]]) {
-  test(`a finished game of ${cells} cells says how it ended`, () => {
+const BOTH = [PERSON, PERSON];
+const YOU = [PERSON, MACHINE];
+
+for (const [cells, seats, title, ratio, forfeit] of [
+  [[3, 1], BOTH, "Red won", 3], [[2, 6, 1], [...BOTH, PERSON], "Blue won", 4], [[9, 0], BOTH, "Red won", null], [[4, 4], YOU, "A draw", null],
+  [[3, 1], YOU, "You won", 3], [[1, 3], YOU, "You lost: Blue won", 3], [[2, 6, 1], [MACHINE, ...YOU], "You won", 4],
+  [[2, 6, 1], [...YOU, MACHINE], "You lost: Blue won", 4], [[3, 1], [MACHINE, MACHINE], "Red won", 3],
+  [[0, 0], YOU, "You ran out of time: Blue won", null, [0, "ran out of time"]], [[0, 0], YOU, "You won: Blue resigned", null, [1, "resigned"]],
+]) {
+  test(`a finished game of ${cells} cells between ${seats} says how it ended: ${title}`, () => {
     const most = Math.max(...cells), payoff = cells.map((each) => Number(each === most));
-    const position = { territory: cells, payoff: payoff.filter(Boolean).length > 1 ? cells.map(() => 0) : payoff, ply: 9 };
-    assert.deepEqual(ending({ tip: { position }, forfeit: null, isOver: true, task: null }), { title, cells, ratio, plies: 9 });
+    const position = { size: 3, territory: cells, payoff: payoff.filter(Boolean).length > 1 ? cells.map(() => 0) : payoff, ply: 9 };
+    const nobody = 9 - cells.reduce((sum, each) => sum + each);
+    const game = { tip: { position }, seats, forfeit: forfeit ?? null, isOver: true, task: null };
+    assert.deepEqual(ending(game), { title, cells, nobody, ratio, plies: 9 });
   });
 }
 
