@@ -433,7 +433,7 @@ def test_a_whole_game_of_custom_rules_against_machines_by_clicks(open_page):
         page.select_option(f"#seat-{player}", seat)
     page.click("#setup-start")
     page.wait_for_function("() => document.querySelectorAll('.hit').length === 25")
-    wait_for_text(page, "#rules", "custom (5×5, 1 stone each)")
+    wait_for_text(page, "#rules", "Custom (5×5, 1 stone each)")
     assert page.locator("#players li").count() == 3
     turns = 0
     while wait_for_turn(page):
@@ -506,6 +506,13 @@ def test_axe_finds_nothing_and_nothing_is_too_wide(
     page = open_page(color_scheme=scheme, **settings)
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == page_colour
     page.click("#new")
+    named = page.locator("#setup-rules option").all_inner_texts()
+    assert len(set(named)) == len(named) and not any(name in str(named) for name in PRESETS)
+    levels = page.locator("#seat-1 optgroup option")
+    assert levels.all_inner_texts()[:2] == ["Beginner: your first game", "Novice: you know the rules"]
+    assert "Elo" not in page.inner_text("#setup")
+    for about in (page.locator("#seat-1"), levels.nth(1)):
+        assert re.fullmatch(r"Elo -?\d+ ± \d+, with wjx at 0", about.get_attribute("title"))
     page.select_option("#setup-rules", "custom")
     page.wait_for_selector("#setup-start:enabled")
     assert_is_sound(page, "new game")

@@ -221,7 +221,7 @@ def test_a_review_is_python_s_and_puzzles_come_along(open_tab, address):
 def test_other_rules_are_played_too(open_tab, address):
     page = open_tab(address)
     page.click("#new")
-    page.select_option("#setup-rules", label="playwallgo-3p: 3 × 2 stones")
+    page.select_option("#setup-rules", label="Twenty walls · 3 players")
     page.select_option("#seat-1", "casual")
     page.click("#setup-start")
     place(page, "C3")

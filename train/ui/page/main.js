@@ -222,6 +222,7 @@ function draw() {
 function drawControls() {
   const { view } = app, playing = view.mode === PLAY, posed = view.puzzle?.state === "open";
   $("#rules").textContent = view.rules.text;
+  $("#rules").title = `${view.rules.about} Commands and files call these rules ${view.rules.name}.`;
   $("#status").textContent = statusText();
   $("#goal").textContent = view.goal;
   $("#goal").hidden = !view.goal || editor.isOpen;

@@ -2,6 +2,7 @@
 
 import { COLOURS, LETTERS } from "./geometry.js";
 import { count, disc, make, percent } from "./html.js";
+import { titleOfRules } from "./words.js";
 
 const FOLLOWING = 3;
 
@@ -113,7 +114,7 @@ export function drawEnd(box, view) {
       make("span", { class: "quiet" }, end.nobody ? ` nobody's: ${count(end.nobody, "cell")}` : "")),
     make("p", { class: "quiet" },
       end.ratio === null ? null : make("span", { title: ratio }, `Ratio of cells ${end.ratio.toFixed(2)} · `),
-      `${count(end.plies, "ply")} · ${rules.name}`));
+      `${count(end.plies, "ply")} · ${rules.title}`));
 }
 
 // offer: null, or games to go on with, isLost where the page's own game could not be set up, and isFirst where nothing
@@ -125,6 +126,6 @@ export function drawOffer(box, offer, on) {
   const words = [offer.isLost ? lost : "", offer.games.length ? "Go on with an unfinished game:" : ""];
   box.replaceChildren(make("span", {}, words.join(" ").trim()),
     ...offer.games.map(({ name, rules, plies, at }) => make("button", { onclick: () => on.open(name) },
-      `${rules}, ${count(plies, "move")}, ${new Date(at).toLocaleString([], { dateStyle: "short", timeStyle: "short" })}`)),
+      `${titleOfRules(rules)}, ${count(plies, "move")}, ${new Date(at).toLocaleString([], { dateStyle: "short", timeStyle: "short" })}`)),
     offer.isFirst ? make("button", { onclick: on.learn }, "New to WallGo? How to play") : null);
 }

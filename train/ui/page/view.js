@@ -4,6 +4,7 @@ import { ANALYSE, PERSON, PLAY } from "./game.js";
 import { COLOURS, cellName } from "./geometry.js";
 import { count } from "./html.js";
 import * as referee from "./referee.js";
+import { describeRules, titleOfRules } from "./words.js";
 
 const ORDINALS = ["first", "second", "third", "fourth"];
 
@@ -44,10 +45,13 @@ export function viewOf(game, name) {
 }
 
 export function aboutRules(rules) {
-  const { size, players, stones } = rules, name = referee.nameOf(rules);
+  const { size, players, stones } = rules;
+  const name = referee.nameOf(rules);
+  const title = titleOfRules(name);
+  const about = describeRules(rules);
   const walls = rules.walls === null ? "" : `, ${rules.walls} walls`;
-  const text = `Rules: ${name} (${size}×${size}, ${count(stones, "stone")}${walls} each)`;
-  return { name, fields: referee.writeRules(rules), all: rules, size, players, stones, text };
+  const text = `Rules: ${title} (${size}×${size}, ${count(stones, "stone")}${walls} each)`;
+  return { name, title, about, fields: referee.writeRules(rules), all: rules, size, players, stones, text };
 }
 
 // The player to move, or how the game ended.

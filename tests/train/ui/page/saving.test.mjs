@@ -9,6 +9,8 @@ import { readGame } from "../../../../train/ui/page/reading.js";
 import * as referee from "../../../../train/ui/page/referee.js";
 import { loadGame, readCopy, writeCopy, writeGame } from "../../../../train/ui/page/saving.js";
 import { pathTo } from "../../../../train/ui/page/tree.js";
+import { aboutRules } from "../../../../train/ui/page/view.js";
+import { choiceText, describeRules } from "../../../../train/ui/page/words.js";
 import { makeMachine } from "./fake_engine.mjs";
 
 const { machine } = makeMachine(), RULES = referee.readRules("wallzero-4stone");
@@ -42,6 +44,15 @@ for (const change of [{ plies: [[5, 1]] }, { tip: -1 }, { seats: [] }, { plies: 
     assert.throws(() => readCopy({ ...json(writeCopy(aGame())), ...change }, machine), /\w/);
   });
 }
+
+test("every rule set has a player's words of its own", () => {
+  const titles = Object.values(referee.PRESETS).map((rules) => aboutRules(rules));
+  assert.equal(new Set(titles.map((about) => choiceText(about))).size, titles.length);
+  for (const { name, title, text } of titles) assert.ok(title !== name && !text.includes(name), name);
+  assert.equal(titles[0].about, "7×7 cells, 4 stones each, 2 of them set at the start. A tie goes to the largest single region.");
+  assert.match(describeRules(referee.PRESETS["playwallgo-3p"]), /20 walls each. A tie is a draw/);
+  assert.match(describeRules(referee.PRESETS.hkoi), /else the last to move loses/);
+});
 
 test("records hold the game, its variations and its players", () => {
   const { name, text } = writeGame(aGame()), fields = JSON.parse(text);
