@@ -64,16 +64,17 @@ function status(game) {
   const isYours = game.mode === PLAY && isTip && position.player === onlyPerson(game);
   const stone = ORDINALS[position.stones[position.player].filter((cell) => cell >= 0).length];
   if (position.inSetup) return isYours ? `You are ${colour}. Place your ${stone} stone` : `${colour} to place the ${stone} stone`;
-  return isYours ? `You are ${colour}. Move a stone, then build a wall` : `${colour} to move`;
+  return isYours ? `You are ${colour}. Move a stone` : `${colour} to move`;
 }
 
 // What the game is about, while it begins.
-function goal({ tree, mode, task }) {
+function goal(game) {
+  const { tree, mode, task } = game;
   const { current, rules } = tree;
   if (task || mode !== PLAY || current.position.isOver) return "";
   if (current.parent && !current.position.inSetup) return "";
-  const colours = rules.players === 2 ? `${COLOURS[0]} and ${COLOURS[1]}` : "the colours";
-  return `Goal: own the most cells once walls keep ${colours} apart.`;
+  const you = onlyPerson(game);
+  return `Goal: wall off ${rules.players === 2 && you >= 0 ? `more cells than ${COLOURS[1 - you]}` : "the most cells"}.`;
 }
 
 // The player whom the only person plays, or -1.
