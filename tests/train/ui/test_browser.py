@@ -248,6 +248,12 @@ def test_hint_evaluation_and_territory(open_page):
     start(page, "person", "person")
     play_four(page)
     page.click("#hint")
+    wait_for_text(page, "#advice", "Hint: move the stone on A1")
+    assert page.is_hidden("#ideas")
+    wait_for_text(page, "#says", "Hint: move the stone on A1")
+    assert page.locator(".over .hinted").count() == 1
+    assert page.locator(".over polygon").count() == 0, "the move is not shown yet"
+    page.click("#hint")
     page.wait_for_selector("#ideas tbody")
     shown = page.inner_text("#ideas")
     assert "256 simulations, the most visited first" in shown
@@ -522,7 +528,7 @@ def test_axe_finds_nothing_and_nothing_is_too_wide(
     page.keyboard.press("Escape")
     start(page, "person", "person")
     play_four(page)
-    for shown in ("#bar", "#land", "#hint"):
+    for shown in ("#bar", "#land", "#hint", "#hint"):
         page.click(shown)
     page.wait_for_selector("#ideas tbody")
     cell(page, "B6").click()

@@ -150,6 +150,8 @@ def test_a_whole_game_without_a_network(open_tab, address, settings, play):
     assert_is_sound(page, "the end")
     page.keyboard.press("Home")
     page.click("#hint")
+    wait_for_text(page, "#advice", "Hint: place it in column")
+    page.click("#hint")
     page.wait_for_selector("#ideas tbody")
     assert "64 simulations" in page.inner_text("#ideas")
     for shown in ("#bar", "#land"):

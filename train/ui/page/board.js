@@ -28,7 +28,7 @@ export class Board {
     this.fill("over", this.over(this.stage));
   }
 
-  // scene: { position, pick, active, ideas, owners, allEdges }.
+  // scene: { position, pick, active, ideas, hinted, owners, allEdges }; hinted: the cells that a hint marks.
   draw(scene) {
     this.scene = scene;
     if (scene.position.size !== this.size) this.build(scene.position.size);
@@ -162,7 +162,8 @@ export class Board {
         if (cell !== pick.origin) drawn.push(shapes.dot(cell, this.size, player));
       }
     }
-    const { only } = this.scene;
+    const { only, hinted } = this.scene;
+    for (const cell of hinted) drawn.push(shapes.ring(cell, this.size, STONE + 5, { "stroke-width": 5, class: "hinted" }));
     return drawn.concat(ideas ? this.drawIdeas(only ? [only] : ideas) : []);
   }
 

@@ -21,6 +21,7 @@ export class Game {
     this.forfeit = null;  // a loss off the board: [player, reason]
     this.evaluates = false;  // whether each position is evaluated
     this.hint = null;  // number of the position that a hint was asked for
+    this.hintsAtMove = false;  // whether it shows the move, not the stone alone
     this.error = "";  // why the machine cannot go on until something changes
     this.search = null;  // what the machine searches, while it does
     this.review = null;  // progress, then findings, of the latest review
@@ -156,10 +157,14 @@ export class Game {
     this.changed();
   }
 
+  // Names the stone of a good move; asked again the move, and then nothing any more.
   askHint() {
     this.refuseInPuzzle();
-    if (this.tree.current.position.isOver) throw new Error("the game is over: there is no move to hint at");
-    this.hint = this.tree.current.number;
+    const { number, position } = this.tree.current;
+    if (position.isOver) throw new Error("the game is over: there is no move to hint at");
+    const isNew = this.hint !== number;
+    this.hint = isNew || !this.hintsAtMove ? number : null;
+    this.hintsAtMove = !isNew && !this.hintsAtMove;
     this.changed();
   }
 

@@ -23,7 +23,7 @@ import { aboutRules, activityOf, clocksOf, reviewOf, viewOf } from "./view.js";
 const app = {
   game: null, name: "", view: null, machine: null,
   kept: "",  // the game as it was last kept, as text
-  spoken: "",
+  spoken: "", hinted: "",
   typed: [],  // moves that wait for their turn
   error: "", typedError: "",  // what went wrong, until something is done
   began: performance.now(),
@@ -201,7 +201,7 @@ function draw() {
   if (editor.isOpen) {
     picker.draw({ position: editor.scene(), active: false, allEdges: true });
   } else {
-    picker.draw({ ideas, owners: app.showsLand && !view.position.isOver ? view.evaluation?.owners : null });
+    picker.draw({ ideas, hinted: panels.hintedCells(view), owners: app.showsLand && !view.position.isOver ? view.evaluation?.owners : null });
   }
   panels.drawPlayers($("#players"), view);
   panels.drawEvaluation($("#evaluation"), view, app.showsBar && !editor.isOpen && view.puzzle?.state !== "open");
@@ -235,6 +235,7 @@ function drawControls() {
   $("#step-back").disabled = !picker.hasPick;
   $("#takeback").disabled = view.nodes.size < 2 || posed;
   $("#hint").disabled = view.position.isOver || posed;
+  $("#hint").textContent = panels.hintButton(view);
   $("#mode").disabled = posed;
   $("#resign").hidden = !playing || view.isOver || posed;
   document.title = playing && view.mayPlay ? "Your move · WallGo" : "WallGo";
@@ -265,7 +266,8 @@ function tick() {
 function adviceText() {
   const { view } = app;
   if (editor.isOpen) return "";
-  if (view.mayPlay) return picker.advice;
+  const hint = picker.hasPick ? "" : panels.hintText(view);
+  if (hint || view.mayPlay) return hint || picker.advice;
   return view.mode === PLAY && view.current !== view.tip ? "Analyse tries other moves here; the last move goes on" : "";
 }
 
@@ -291,6 +293,9 @@ function announce(before) {
   const played = node.parent ? `${COLOURS[node.mover]} ${node.text}. ` : "", words = `${played}${statusText()}`;
   if (words !== app.spoken && (!before || before.current !== view.current || before.status !== view.status)) say(words);
   app.spoken = words;
+  const hint = panels.hintText(view);
+  if (hint && hint !== app.hinted) say(hint);
+  app.hinted = hint;
 }
 
 function complain(text) {

@@ -1,7 +1,8 @@
 // What stands around a board, on the page and in a notebook: players, clocks, hints, what goes on, how it ended.
 
-import { COLOURS, LETTERS } from "./geometry.js";
+import { COLOURS, LETTERS, cellName, columnName } from "./geometry.js";
 import { count, disc, make, percent } from "./html.js";
+import { MOVE, STONE } from "./view.js";
 import { titleOfRules } from "./words.js";
 
 const FOLLOWING = 3;
@@ -76,21 +77,39 @@ export function drawEvaluation(bar, view, isShown) {
   }));
 }
 
-// The hints that a view has by now, or null.
-export function hintsOf(view) {
-  const { hint, evaluation } = view;
-  return hint && evaluation?.ideas.length && evaluation.simulations >= view.hintSimulations ? evaluation.ideas : null;
+// The good moves that a view's hint has found by now, the best first; null before.
+function foundBy({ hint, evaluation, hintSimulations }) {
+  return hint && evaluation?.ideas.length && evaluation.simulations >= hintSimulations ? evaluation.ideas : null;
 }
+
+// The moves that a view's hint shows by now, or null.
+export function hintsOf(view) { return view.hint === MOVE ? foundBy(view) : null; }
+
+// The cells that a hint marks before it shows a move: that of the stone, or the free ones of the column to place it in.
+export function hintedCells(view) {
+  const ideas = view.hint === STONE ? foundBy(view) : null;
+  if (!ideas) return [];
+  const { position: { legal, size } } = view;
+  const [{ origin, target }] = ideas;
+  return origin === null ? legal.cells.filter((cell) => cell % size === target % size) : [origin];
+}
+
+// A hint in words, or "" for none.
+export function hintText(view) {
+  const [idea] = foundBy(view) ?? [];
+  if (!idea) return view.hint && view.thinking ? "Looking for a hint …" : "";
+  const { size } = view.position;
+  if (view.hint === MOVE) return `Hint: ${idea.line[0]}`;
+  return idea.origin === null ? `Hint: place it in column ${columnName(idea.target % size)}`
+    : `Hint: move the stone on ${cellName(idea.origin, size)}`;
+}
+
+export function hintButton({ hint }) { return { [STONE]: "Show move", [MOVE]: "Hide hint" }[hint] ?? "Hint"; }
 
 // on has play(move) and preview(idea or null).
 export function drawIdeas(box, view, ideas, on) {
-  const waits = view.hint && view.thinking && !ideas;
-  box.hidden = !ideas && !waits;
+  box.hidden = !ideas;
   if (box.hidden) return;
-  if (waits) {
-    box.replaceChildren(make("p", {}, "Looking for a hint …"));
-    return;
-  }
   const alone = (idea) => () => on.preview(idea), colour = COLOURS[view.position.player];
   const about = `${count(view.evaluation.simulations, "simulation")}, the most visited first`;
   const heads = ["move", "chance to win", "visits"].map((name) => make("th", { scope: "col" }, name));

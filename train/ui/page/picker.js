@@ -37,10 +37,11 @@ export class Picker {
     this.view = view;
   }
 
-  draw({ ideas = null, ...more } = {}) {
+  draw({ ideas = null, hinted = [], ...more } = {}) {
+    const isPicking = this.pick.origin !== null;
     this.board.draw({
       position: this.view.position, pick: this.pick, active: this.view.mayPlay, allEdges: false, owners: null,
-      ideas: this.pick.origin === null ? ideas : null, ...more,
+      ideas: isPicking ? null : ideas, hinted: isPicking ? [] : hinted, ...more,
     });
   }
 

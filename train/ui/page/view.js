@@ -8,6 +8,8 @@ import { describeRules, titleOfRules } from "./words.js";
 
 const ORDINALS = ["first", "second", "third", "fourth"];
 
+export const STONE = "stone", MOVE = "move";  // what a hint shows
+
 export function viewOf(game, name) {
   const { tree, tip, seats } = game, node = tree.current, { position } = node;
   const { payoff } = position, best = payoff && Math.max(...payoff);
@@ -35,7 +37,7 @@ export function viewOf(game, name) {
     clocks: clocksOf(game),
     evaluates: game.evaluates,
     evaluation: node.chances && { simulations: node.simulations, chances: node.chances, owners: null, ideas: [], ...node.report },
-    hint: game.hint === node.number,
+    hint: game.hint === node.number ? (game.hintsAtMove ? MOVE : STONE) : null,
     hintSimulations: game.machine.hint,
     // Of each player in the win, once the game is over by the rules.
     result: payoff && payoff.map((paid) => (paid === best) / payoff.filter((each) => each === best).length),

@@ -5,6 +5,7 @@ import { afterEach, test } from "node:test";
 
 import { Clocks } from "../../../../train/ui/page/clocks.js";
 import { ANALYSE, Game, PLAY } from "../../../../train/ui/page/game.js";
+import { hintText, hintedCells, hintsOf } from "../../../../train/ui/page/panels.js";
 import { chooseCell } from "../../../../train/ui/page/picking.js";
 import * as referee from "../../../../train/ui/page/referee.js";
 import { poseGame, readCopy, writeCopy } from "../../../../train/ui/page/saving.js";
@@ -157,8 +158,17 @@ test("a hint searches deeper than a glance, goes with its position and does not 
   game.askHint();
   await until(() => game.tree.root.report.simulations === 256);
   assert.deepEqual(engine.heard, [[64, 0], [256, 0]]);
-  const { evaluation, hint } = viewOf(game, "g");
-  assert.ok(hint);
+  const view = viewOf(game, "g");
+  const { evaluation, hint } = view;
+  assert.deepEqual([hint, hintText(view), hintsOf(view)], ["stone", "Hint: place it in column C", null]);
+  assert.deepEqual(hintedCells(view), [2, 9, 16, 23, 30, 37, 44], "the free cells of the column");
+  game.askHint();
+  const again = viewOf(game, "g");
+  assert.deepEqual([again.hint, hintText(again), hintedCells(again)], ["move", "Hint: C1", []]);
+  assert.deepEqual(hintsOf(again), evaluation.ideas);
+  game.askHint();
+  assert.deepEqual([viewOf(game, "g").hint, hintText(viewOf(game, "g"))], [null, ""]);
+  game.askHint();
   assert.deepEqual(evaluation.ideas.map((idea) => idea.visits), [8, 1, 1, 1, 1], "the most visited first");
   game.showEvaluation(false);
   game.play("D4");
