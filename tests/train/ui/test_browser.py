@@ -322,7 +322,7 @@ def test_load_and_save(open_page):
     with page.expect_download() as kept:
         page.click("#save")
         page.click("#save-record")
-    assert kept.value.suggested_filename == "wallgo.jsonl"
+    assert re.fullmatch(r"person-vs-person-[\d-]{10}\.jsonl", kept.value.suggested_filename)
     record = records.from_json(kept.value.path().read_text())
     assert record.rules == PRESETS["hkoi"]
     assert records.replay(record).actions == (2564, 2572)
@@ -334,6 +334,14 @@ def test_load_and_save(open_page):
     assert "Red · wide and wider" in page.inner_text("#players")
 
 
+CLIPBOARD = """async () => {
+  const [item] = await navigator.clipboard.read();
+  const [type] = item.types;
+  const bytes = new Uint8Array(await (await item.getType(type)).arrayBuffer());
+  return [type, String.fromCharCode(...bytes.slice(0, 10_000))];
+}"""
+
+
 def test_a_link_holds_the_game_and_a_picture_the_board(open_page, open_tab):
     page = open_page()
     start(page, "person", "person")
@@ -343,7 +351,20 @@ def test_a_link_holds_the_game_and_a_picture_the_board(open_page, open_tab):
     page.locator('[data-side="0"]').click()
     wait_for_moves(page, 5)
     page.click("#save")
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    copied = {}
+    for what in ("moves", "link", "picture"):
+        page.click(f"#copy-{what}")
+        wait_for_text(page, "#save-told", f"{what.capitalize()} copied.")
+        copied[what] = page.evaluate(CLIPBOARD)
+    assert copied["moves"] == [
+        "text/plain",
+        "# wallzero-4stone, Red person, Blue person\n"
+        "1. R A1\n2. B A7\n3. B G1\n4. R G7\n5. R B6->B5:up\n",
+    ]
+    assert copied["picture"][0] == "image/png" and copied["picture"][1].startswith("\x89PNG")
     link = page.input_value("#save-link")
+    assert copied["link"] == ["text/plain", link]
     with page.expect_download() as kept:
         page.click("#save-picture")
     picture = kept.value.path().read_text()
