@@ -25,6 +25,7 @@ export class Game {
     this.error = "";  // why the machine cannot go on until something changes
     this.search = null;  // what the machine searches, while it does
     this.review = null;  // progress, then findings, of the latest review
+    this.mistake = null;  // number of the position after the mistake of it that is to be played better
     this.asksMachine = true;  // one tab of several that show a game asks
     this.onChange = () => {};
     this.isClosed = false;
@@ -285,9 +286,15 @@ export class Game {
     }
     if (node.position.isOver) return null;
     const done = node.report?.simulations ?? 0;
-    if (this.hint === node.number && done < hint) return { node, isMove: false, simulations: hint, temperature: 0 };
+    if (this.isAwaited(node) && done < hint) return { node, isMove: false, simulations: hint, temperature: 0 };
     if (this.evaluates && done < glance) return { node, isMove: false, simulations: glance, temperature: 0 };
     return null;
+  }
+
+  // Whether somebody waits for the search of a position: for a hint, or to know what a move is worth in place of a mistake.
+  isAwaited(node) {
+    const mistake = this.tree.nodes.get(this.mistake);
+    return this.hint === node.number || (mistake !== undefined && node !== mistake && node.parent === mistake.parent);
   }
 
   // Searches while there is something to search; a search that nobody waits for any more is stopped.
@@ -302,7 +309,7 @@ export class Game {
   async run(next) {
     let isStopped = false;
     const began = performance.now(), { node, isMove } = next;
-    const search = { ...next, began, isAwaited: isMove || this.hint === node.number };
+    const search = { ...next, began, isAwaited: isMove || this.isAwaited(node) };
     const running = this.machine.search(this, next, (progress) => { Object.assign(search, progress); });
     search.stop = () => {
       if (!isStopped) running.stop();

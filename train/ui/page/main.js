@@ -14,7 +14,8 @@ import * as panels from "./panels.js";
 import { Picker, emptyPosition } from "./picker.js";
 import { Puzzles } from "./puzzles.js";
 import * as referee from "./referee.js";
-import { drawReview, expectReview, isReviewing } from "./review.js";
+import { goToNext, tryAgain } from "./mistakes.js";
+import { drawReview, isReviewing, mistakeText, openReview } from "./review.js";
 import { drawRules } from "./rules.js";
 import { loadGame, poseGame, readCopy, writeCopy } from "./saving.js";
 import { Setup } from "./setup.js";
@@ -23,7 +24,7 @@ import { aboutRules, activityOf, clocksOf, reviewOf, viewOf } from "./view.js";
 const app = {
   game: null, name: "", view: null, machine: null,
   kept: "",  // the game as it was last kept, as text
-  spoken: "", hinted: "",
+  spoken: "", helped: "",  // what was said to screen readers last: of the game; of a hint or a mistake
   typed: [],  // moves that wait for their turn
   error: "", typedError: "",  // what went wrong, until something is done
   began: performance.now(),
@@ -293,9 +294,9 @@ function announce(before) {
   const played = node.parent ? `${COLOURS[node.mover]} ${node.text}. ` : "", words = `${played}${statusText()}`;
   if (words !== app.spoken && (!before || before.current !== view.current || before.status !== view.status)) say(words);
   app.spoken = words;
-  const hint = panels.hintText(view);
-  if (hint && hint !== app.hinted) say(hint);
-  app.hinted = hint;
+  const helps = panels.hintText(view) || (view.review ? mistakeText(view.mistakes) : "");
+  if (helps && helps !== app.helped) say(helps);
+  app.helped = helps;
 }
 
 function complain(text) {
@@ -357,6 +358,19 @@ function takeBack() {
   else actions.takeback();
 }
 
+// Reviews the game, and goes to its first mistake.
+async function askReview() {
+  const { game } = app;
+  try {
+    await game.askReview();
+  } catch (error) {
+    complain(error.message);
+  }
+  if (app.game !== game || !app.view.mistakes.total) return;
+  act(goToNext);
+  $("#review-box").scrollIntoView({ block: "nearest" });
+}
+
 function openResign() {
   const player = app.game.resigner;
   if (player === null) return;
@@ -385,10 +399,10 @@ const actions = {
   bar: () => toggle("showsBar", "bar"),
   land: () => toggle("showsLand", "land"),
   "puzzles-open": () => puzzles.open(),
-  review: () => {
-    expectReview();
-    app.game.askReview().catch((error) => complain(error.message));
-  },
+  review: askReview,
+  "next-mistake": () => act(goToNext),
+  "try-again": () => act(tryAgain),
+  "review-open": () => openReview(app.view),
   mode: () => act((game) => game.setMode(game.mode === PLAY ? "analyse" : PLAY)),
   resign: openResign,
   "resign-yes": () => {
@@ -409,6 +423,7 @@ const keys = {
   ArrowLeft: () => go("back"), ArrowRight: () => go("on"), Home: () => go("start"), End: () => go("end"),
   Escape: () => (app.typed.length ? dropTyped() : picker.undo()), u: takeBack, h: actions.hint, e: actions.bar, t: actions.land, a: actions.mode, n: actions.new,
   r: () => $("#review").click(),
+  m: () => $("#next-mistake").click(),
   b: () => picker.board.hits[picker.board.focus].focus(), "?": actions.help,
 };
 document.addEventListener("keydown", (event) => {

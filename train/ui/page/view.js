@@ -3,6 +3,7 @@
 import { ANALYSE, PERSON, PLAY } from "./game.js";
 import { COLOURS, cellName } from "./geometry.js";
 import { count } from "./html.js";
+import { lookAtMistakes } from "./mistakes.js";
 import * as referee from "./referee.js";
 import { describeRules, titleOfRules } from "./words.js";
 
@@ -43,6 +44,7 @@ export function viewOf(game, name) {
     result: payoff && payoff.map((paid) => (paid === best) / payoff.filter((each) => each === best).length),
     puzzle: game.task && puzzle(game.task, tree.rules.size),
     review: reviewOf(game),
+    mistakes: lookAtMistakes(game),
   };
 }
 

@@ -5,6 +5,7 @@ import { afterEach, test } from "node:test";
 
 import { Clocks } from "../../../../train/ui/page/clocks.js";
 import { ANALYSE, Game, PLAY } from "../../../../train/ui/page/game.js";
+import { goToNext, tryAgain } from "../../../../train/ui/page/mistakes.js";
 import { hintText, hintedCells, hintsOf } from "../../../../train/ui/page/panels.js";
 import { chooseCell } from "../../../../train/ui/page/picking.js";
 import * as referee from "../../../../train/ui/page/referee.js";
@@ -267,6 +268,54 @@ test("a tree holds so many positions", () => {
   const tree = new GameTree(RULES);
   tree.nodes = { size: MAX_NODES };
   assert.throws(() => tree.play(2549), /already holds 2000 positions/);
+});
+
+for (const [seats, marks, places, isInaccuracy] of [
+  [BOTH, ["", "?", "??", "?!", "?"], [2, 3, 5], false], [YOU, ["", "?", "??", "?!", "?"], [5], false],
+  [[MACHINE, MACHINE], ["", "?", "", "", ""], [2], false], [BOTH, ["", "?!", "", "", ""], [2], true], [YOU, ["", "??", "", "", ""], [], null],
+]) {
+  test(`a review of ${seats} goes from mistake to mistake: ${marks}`, async () => {
+    const { game, engine } = begin(BOTH);
+    game.seats = seats;
+    game.asksMachine = false;
+    game.setMode(ANALYSE);
+    for (const move of ["C3", "D3", "E3", "F3", "C3->C4:up"]) game.play(move);
+    game.setMode(PLAY);
+    engine.reviewed = { marks, chances: Array(6).fill([0.5, 0.5]) };
+    await game.askReview();
+    assert.equal(viewOf(game, "g").mistakes.total, places.length);
+    if (!places.length) assert.throws(() => goToNext(game), /found no mistake/);
+    for (const place of [...places, ...places.slice(0, 1)]) {
+      goToNext(game);
+      const { open } = viewOf(game, "g").mistakes;
+      assert.deepEqual([open.ply, open.isInaccuracy, game.tree.current.position.ply, game.mode], [place, isInaccuracy, place - 1, ANALYSE]);
+    }
+  });
+}
+
+test("a mistake is tried again until the move is good", async () => {
+  const { game, engine } = begin(YOU, { mode: ANALYSE });
+  for (const move of ["C3", "D3"]) game.play(move);
+  engine.reviewed = { marks: ["?", ""], chances: [[0.8, 0.2], [0.42, 0.58], [0.5, 0.5]] };
+  await game.askReview();
+  goToNext(game);
+  const look = () => viewOf(game, "g").mistakes.open;
+  assert.deepEqual(look(), {
+    place: 1, isInaccuracy: false, mark: "?", mover: 0, text: "C3", ply: 1, chances: [0.8, 0.42], tried: null,
+  });
+  const tried = [];
+  for (const [move, chance] of [["E5", 0.5], ["E6", 0.45], ["E7", 0.78], ["A1", 0.1], ["C3", 0.42]]) {
+    engine.chance = chance;
+    game.play(move);
+    await until(() => look().tried.chance !== null);
+    tried.push([look().tried.chance, look().tried.verdict]);
+    tryAgain(game);
+    assert.equal(look().tried, null);
+  }
+  assert.deepEqual(tried, [[0.5, "better"], [0.45, "worse"], [0.78, "good"], [0.1, "best"], [0.42, "played"]]);
+  assert.ok(engine.heard.every(([simulations]) => simulations === 256), "as deep as the review");
+  game.go(2);
+  assert.equal(look(), null, "elsewhere in the game");
 });
 
 const PUZZLE = {
