@@ -11,6 +11,7 @@ import pytest
 from tests.support import play as support
 from tests.support.page import (
     cell,
+    live,
     moves,
     place,
     play_somehow,
@@ -59,13 +60,25 @@ def test_picks_are_undone_moves_taken_back_and_stones_dragged(open_page):
     cell(page, "B5").click()
     assert page.inner_text("#advice") == "Pick the wall to build"
     page.click("#step-back")
-    assert page.inner_text("#advice").startswith("Pick where it goes")
+    assert page.inner_text("#advice").startswith("Choose a cell for it")
     page.click("#step-back")
     assert page.inner_text("#advice") == "Pick one of your stones"
     cell(page, "B6").click()
+    for refused, reason in (
+        ("D5", "D5 is more than two steps from B6"),
+        ("F6", "F6 is more than two steps from B6"),
+        ("A7", "Blue already stands on A7"),
+    ):
+        cell(page, refused).click()
+        assert page.inner_text("#error") == reason
+        assert len(live(page)) > 4, "the stone is still picked"
     cell(page, "B5").click()
+    assert page.is_hidden("#error")
+    cell(page, "F3").click()
+    assert page.inner_text("#error") == "F3 is more than two steps from B6"
     page.locator('[data-side="0"]').click()
     assert wait_for_moves(page, 5)[-1] == "B6->B5:up"
+    assert page.is_hidden("#error")
     page.click("#takeback")
     assert wait_for_moves(page, 4)[-1] == "G7"
     cell(page, "B6").drag_to(cell(page, "C5"))
@@ -101,7 +114,7 @@ def test_by_keyboard_alone(open_page):
     around = page.locator('[data-cell="36"]').bounding_box()
     assert shown["x"] > around["x"] + 2, "the walls beside a cell stay in sight"
     page.keyboard.press("Enter")
-    assert page.inner_text("#says").startswith("B6 picked. Pick where it goes")
+    assert page.inner_text("#says").startswith("B6 picked. Choose a cell for it")
 
 
 def test_typed_moves_wait_for_their_turn(open_page):
@@ -116,18 +129,18 @@ def test_typed_moves_wait_for_their_turn(open_page):
     type_moves("A1", "A7", "G1", "G7")  # None of them waits for the answer of the one before.
     assert wait_for_moves(page, 4) == ["A1", "A7", "G1", "G7"]
     type_moves("B9")
-    page.wait_for_selector("#error:visible")
+    wait_for_text(page, "#typed-told", "B9")
     assert page.input_value("#typed") == "B9", "to be mended"
-    assert len(moves(page)) == 4 and page.inner_text("#typed-waits") == ""
+    assert len(moves(page)) == 4
     start(page, "person", "expert")
     page.evaluate("window.held = []")
     type_moves("D4", "G7")
     wait_for_text(page, "#status", "machine")
-    assert page.inner_text("#typed-waits").startswith("Waits for your turn: G7")
+    assert page.inner_text("#typed-told").startswith("Waits for your turn: G7")
     page.evaluate("letGo()")
     # Blue places twice running.
     assert wait_for_moves(page, 4) == ["D4", "A1", "B1", "G7"]
-    assert page.inner_text("#typed-waits") == ""
+    assert page.inner_text("#typed-told") == ""
 
 
 HOLDS_SEARCHES = """
@@ -155,7 +168,8 @@ def test_a_search_that_nobody_waits_for_any_more_is_stopped(browser):
         page.click("#takeback")
         wait_for_moves(page, 0)
         page.wait_for_selector("#activity", state="hidden")
-        assert page.inner_text("#status") == "Red to place a stone"
+        assert page.inner_text("#status") == "You are Red. Place your third stone"
+        assert page.inner_text("#goal") == "Goal: wall off more cells than Blue."
         place(page, "D4")
         wait_for_text(page, "#status", "Blue (machine) is thinking")
         page.close()
@@ -196,10 +210,49 @@ def test_hint_and_undo_are_on_the_first_screen_of_a_phone(open_page):
         assert box["y"] + box["height"] <= 664, name
 
 
+COVERED = """() => {
+  const box = (part) => part.getBoundingClientRect();
+  const error = box(document.querySelector("#error"));
+  const parts = document.querySelectorAll("#board, #status, button, select, input");
+  return [...parts].filter((part) => part.checkVisibility()).filter((part) => {
+    const { left, right, top, bottom } = box(part);
+    return left < error.right && error.left < right && top < error.bottom && error.top < bottom;
+  }).map((part) => part.id || part.textContent);
+}"""
+
+
+def test_a_landscape_has_two_columns_and_messages_cover_nothing(open_page):
+    page = open_page()
+    # A phone upright and on its side, a desktop, and the same desktop at 200 %.
+    for width, height, columns in ((390, 844, 1), (844, 390, 2), (1280, 800, 2), (640, 400, 2)):
+        page.set_viewport_size({"width": width, "height": height})
+        cell(page, "B2").click()
+        assert page.inner_text("#error") == "Blue already stands on B2"
+        assert page.evaluate(COVERED) == [], (width, height)
+        page.evaluate("scrollTo(0, 0)")
+        board, told, hint = (
+            page.locator(part).bounding_box() for part in ("#board", "#error", "#hint")
+        )
+        for box in (told, hint):
+            is_beside = box["x"] >= board["x"] + board["width"]
+            assert is_beside == (columns == 2), (width, height)
+            assert box["y"] + box["height"] <= height, (width, height)
+        assert board["y"] + board["height"] <= height, (width, height)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        page.keyboard.press("Escape")
+        assert page.is_hidden("#error")
+
+
 def test_hint_evaluation_and_territory(open_page):
     page = open_page()
     start(page, "person", "person")
     play_four(page)
+    page.click("#hint")
+    wait_for_text(page, "#advice", "Hint: move the stone on A1")
+    assert page.is_hidden("#ideas")
+    wait_for_text(page, "#says", "Hint: move the stone on A1")
+    assert page.locator(".over .hinted").count() == 1
+    assert page.locator(".over polygon").count() == 0, "the move is not shown yet"
     page.click("#hint")
     page.wait_for_selector("#ideas tbody")
     shown = page.inner_text("#ideas")
@@ -269,7 +322,7 @@ def test_load_and_save(open_page):
     with page.expect_download() as kept:
         page.click("#save")
         page.click("#save-record")
-    assert kept.value.suggested_filename == "wallgo.jsonl"
+    assert re.fullmatch(r"person-vs-person-[\d-]{10}\.jsonl", kept.value.suggested_filename)
     record = records.from_json(kept.value.path().read_text())
     assert record.rules == PRESETS["hkoi"]
     assert records.replay(record).actions == (2564, 2572)
@@ -281,6 +334,14 @@ def test_load_and_save(open_page):
     assert "Red · wide and wider" in page.inner_text("#players")
 
 
+CLIPBOARD = """async () => {
+  const [item] = await navigator.clipboard.read();
+  const [type] = item.types;
+  const bytes = new Uint8Array(await (await item.getType(type)).arrayBuffer());
+  return [type, String.fromCharCode(...bytes.slice(0, 10_000))];
+}"""
+
+
 def test_a_link_holds_the_game_and_a_picture_the_board(open_page, open_tab):
     page = open_page()
     start(page, "person", "person")
@@ -290,7 +351,20 @@ def test_a_link_holds_the_game_and_a_picture_the_board(open_page, open_tab):
     page.locator('[data-side="0"]').click()
     wait_for_moves(page, 5)
     page.click("#save")
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    copied = {}
+    for what in ("moves", "link", "picture"):
+        page.click(f"#copy-{what}")
+        wait_for_text(page, "#save-told", f"{what.capitalize()} copied.")
+        copied[what] = page.evaluate(CLIPBOARD)
+    assert copied["moves"] == [
+        "text/plain",
+        "# wallzero-4stone, Red person, Blue person\n"
+        "1. R A1\n2. B A7\n3. B G1\n4. R G7\n5. R B6->B5:up\n",
+    ]
+    assert copied["picture"][0] == "image/png" and copied["picture"][1].startswith("\x89PNG")
     link = page.input_value("#save-link")
+    assert copied["link"] == ["text/plain", link]
     with page.expect_download() as kept:
         page.click("#save-picture")
     picture = kept.value.path().read_text()
@@ -318,14 +392,32 @@ def test_a_review_opens(open_page):
     assert page.is_disabled("#review")
     play_four(page)
     page.click("#review")
-    page.wait_for_selector("#review-dialog[open]")
+    wait_for_text(page, "#mistake-told", "Mistake 1 of ")
+    assert re.search(r"chance to win fell from \d+\s% to \d+\s%", page.inner_text("#mistake-told"))
+    first = moves(page).index(page.inner_text("#mistake-told").split()[7])
+    assert page.locator("#moves button").nth(first).get_attribute("aria-current") == "step"
+    wait_for_text(page, "#says", "Mistake 1 of ")
+    place(page, "D4")
+    wait_for_text(page, "#mistake-told", "D4: ")
+    page.wait_for_selector("#try-again:enabled")
+    page.click("#try-again")
+    wait_for_text(page, "#mistake-told", "Mistake 1 of ")
+    page.click(".variation .remove")
+    page.click("#next-mistake")
+    wait_for_text(page, "#mistake-told", "Mistake 2 of ")
+    page.click("#review-open")
     frame = page.frame_locator("#review-frame")
     frame.get_by_text("accuracy", exact=True).wait_for()
     assert frame.locator("svg").count()
+    assert page.locator("#moves small").count() == 0, "Evaluation is off"
+    page.keyboard.press("Escape")
+    page.keyboard.press("Home")
+    page.click("#bar")
+    page.click("#review-open")
     told = [re.findall(r"\d+", each) for each in frame.locator("#moves small").all_inner_texts()]
     listed = page.locator("#moves small").all_inner_texts()
     assert [re.findall(r"\d+", each) for each in listed[1:]] == told, "the start has one, too"
-    assert page.locator("#moves small").first.get_attribute("title").endswith("by 4 simulations")
+    assert page.locator("#moves small").last.get_attribute("title").endswith("by 4 simulations")
     with page.expect_download() as kept:
         page.click("#review-figures")
     figures = json.loads(kept.value.path().read_text())
@@ -381,7 +473,7 @@ def test_a_whole_game_of_custom_rules_against_machines_by_clicks(open_page):
         page.select_option(f"#seat-{player}", seat)
     page.click("#setup-start")
     page.wait_for_function("() => document.querySelectorAll('.hit').length === 25")
-    wait_for_text(page, "#rules", "custom (5×5, 1 stone each)")
+    wait_for_text(page, "#rules", "Custom (5×5, 1 stone each)")
     assert page.locator("#players li").count() == 3
     turns = 0
     while wait_for_turn(page):
@@ -398,15 +490,20 @@ def test_a_whole_game_of_custom_rules_against_machines_by_clicks(open_page):
     assert turns > 2
     assert page.inner_text("#status").startswith("Game over: ")
     end = page.inner_text("#end")
-    assert re.search(r"(won|A draw)", end) and end.count("cell") >= 3
+    assert re.search(r"You (won|lost: [A-Z]\w+ won)|A draw", end) and end.count("cell") >= 3
     assert f"{len(moves(page))} plies" in end
     page.click("#again")
     page.wait_for_selector("#end", state="hidden")
     assert page.inner_text("#players").startswith("R\nRed · you")
-    page.once("dialog", lambda dialog: dialog.accept())
     page.click("#resign")
+    assert page.inner_text("#resign-about").startswith("Red loses.")
+    page.keyboard.press("Enter")
+    assert page.is_hidden("#resign-dialog") and page.is_hidden("#end"), "the first button plays on"
+    page.click("#resign")
+    page.click("#resign-yes")
     page.wait_for_selector("#end:visible")
-    assert "Red resigned" in page.inner_text("#end h2")
+    assert page.inner_text("#end h2") == "You resigned"
+    assert "nobody's: 25 cells" in page.inner_text("#end")
     page.click("#rematch")
     wait_for_text(page, "#players", "Red · machine")
     assert page.inner_text("#players").count("you") == 1
@@ -449,6 +546,13 @@ def test_axe_finds_nothing_and_nothing_is_too_wide(
     page = open_page(color_scheme=scheme, **settings)
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == page_colour
     page.click("#new")
+    named = page.locator("#setup-rules option").all_inner_texts()
+    assert len(set(named)) == len(named) and not any(name in str(named) for name in PRESETS)
+    levels = page.locator("#seat-1 optgroup option")
+    assert levels.all_inner_texts()[:2] == ["Beginner: your first game", "Novice: you know the rules"]
+    assert "Elo" not in page.inner_text("#setup")
+    for about in (page.locator("#seat-1"), levels.nth(1)):
+        assert re.fullmatch(r"Elo -?\d+ ± \d+, with wjx at 0", about.get_attribute("title"))
     page.select_option("#setup-rules", "custom")
     page.wait_for_selector("#setup-start:enabled")
     assert_is_sound(page, "new game")
@@ -458,7 +562,7 @@ def test_axe_finds_nothing_and_nothing_is_too_wide(
     page.keyboard.press("Escape")
     start(page, "person", "person")
     play_four(page)
-    for shown in ("#bar", "#land", "#hint"):
+    for shown in ("#bar", "#land", "#hint", "#hint"):
         page.click(shown)
     page.wait_for_selector("#ideas tbody")
     cell(page, "B6").click()
@@ -482,11 +586,14 @@ def test_axe_finds_nothing_and_nothing_is_too_wide(
         assert_is_sound(page, opens)
         page.click(closes)
     page.click("#review")
-    page.wait_for_selector("#review-dialog[open]")
+    page.wait_for_selector("#mistake-told:visible")
+    assert_is_sound(page, "a mistake of a review")
+    page.click("#review-open")
     page.frame_locator("#review-frame").get_by_text("accuracy", exact=True).wait_for()
     assert_is_sound(page, "review")
     review = page.get_attribute("#review-tab", "href")
     page.click("#review-close")
+    page.keyboard.press("End")
     cell(page, "B6").click()
     cell(page, "B5").click()
     page.locator('[data-side="1"]').click()

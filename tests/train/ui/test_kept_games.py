@@ -110,8 +110,8 @@ def test_a_second_tab_begins_its_own_game_and_offers_that_of_a_closed_one(server
     three = open_tab(server.address, beside=two)
     three.wait_for_selector("#offer button")
     offered = three.locator("#offer button")
-    assert "wallzero-4stone, 3 moves, " in offered.nth(0).inner_text()
-    assert "wallzero-4stone, 1 move, " in offered.nth(1).inner_text()
+    assert "Quick start, 3 moves, " in offered.nth(0).inner_text()
+    assert "Quick start, 1 move, " in offered.nth(1).inner_text()
     assert offered.count() == 2
     offered.nth(0).click()
     assert wait_for_moves(three, 3) == ["A1", "A7", "D4"]

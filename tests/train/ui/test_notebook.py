@@ -188,7 +188,7 @@ def test_a_move_by_clicks(browser):
     listen("() => document.querySelectorAll('.moves button').length === 1")
     page.evaluate("model.tell({ copy: { ...model.get('copy'), forfeit: [0, 'resigned'] } })")
     listen("() => !document.querySelector('.end').hidden")
-    assert page.inner_text(".end h2") == "Blue won: Red resigned"
+    assert page.inner_text(".end h2") == "You resigned: Blue won"
     tile = "getComputedStyle(document.querySelector('.wallgo')).getPropertyValue('--tile')"
     assert page.evaluate(tile).strip() == LIGHT.tile
     page.close()

@@ -146,9 +146,11 @@ def test_a_whole_game_without_a_network(open_tab, address, settings, play):
         )
     assert page.inner_text("#status").startswith("Game over: ")
     end = page.inner_text("#end")
-    assert re.search(r"(won|A draw)", end) and f"{len(moves(page))} plies" in end
+    assert re.search(r"You (won|lost)|A draw", end) and f"{len(moves(page))} plies" in end
     assert_is_sound(page, "the end")
     page.keyboard.press("Home")
+    page.click("#hint")
+    wait_for_text(page, "#advice", "Hint: place it in column")
     page.click("#hint")
     page.wait_for_selector("#ideas tbody")
     assert "64 simulations" in page.inner_text("#ideas")
@@ -221,7 +223,7 @@ def test_a_review_is_python_s_and_puzzles_come_along(open_tab, address):
 def test_other_rules_are_played_too(open_tab, address):
     page = open_tab(address)
     page.click("#new")
-    page.select_option("#setup-rules", label="playwallgo-3p: 3 × 2 stones")
+    page.select_option("#setup-rules", label="Twenty walls · 3 players")
     page.select_option("#seat-1", "casual")
     page.click("#setup-start")
     place(page, "C3")

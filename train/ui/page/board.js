@@ -10,7 +10,7 @@ const KEYS = { ArrowUp: 0, ArrowRight: 1, ArrowDown: 2, ArrowLeft: 3 };
 const LAYERS = ["ground", "land", "marks", "walls", "stones", "over", "hits", "edges"];
 
 export class Board {
-  // `on` has cell(cell), drag(from, to), side(side), edge(place), back() and say(text).
+  // `on` has cell(cell), drag(from, to), side(side), edge(place), back(), refuse(reason) and say(text).
   constructor(svg, on) {
     this.svg = svg;
     this.on = on;
@@ -28,7 +28,7 @@ export class Board {
     this.fill("over", this.over(this.stage));
   }
 
-  // scene: { position, pick, active, ideas, owners, allEdges }.
+  // scene: { position, pick, active, ideas, hinted, owners, allEdges }; hinted: the cells that a hint marks.
   draw(scene) {
     this.scene = scene;
     if (scene.position.size !== this.size) this.build(scene.position.size);
@@ -162,7 +162,8 @@ export class Board {
         if (cell !== pick.origin) drawn.push(shapes.dot(cell, this.size, player));
       }
     }
-    const { only } = this.scene;
+    const { only, hinted } = this.scene;
+    for (const cell of hinted) drawn.push(shapes.ring(cell, this.size, STONE + 5, { "stroke-width": 5, class: "hinted" }));
     return drawn.concat(ideas ? this.drawIdeas(only ? [only] : ideas) : []);
   }
 
@@ -307,7 +308,7 @@ export class Board {
     }
     if (stage === "wall") {
       if (!sidesToPick(position, pick).includes(side)) {
-        this.on.say(`no wall can be built ${geometry.SIDE_NAMES[side]} ${geometry.cellName(pick.target, this.size)}`);
+        this.on.refuse(`No wall can be built ${geometry.SIDE_NAMES[side]} ${geometry.cellName(pick.target, this.size)}`);
         return;
       }
       this.side = side;

@@ -4,6 +4,7 @@ import { drawDiagram } from "./diagram.js";
 import { COLOURS } from "./geometry.js";
 import { $, disc, make } from "./html.js";
 import * as referee from "./referee.js";
+import { choiceText } from "./words.js";
 
 export class Editor {
   // on has change(), start(diagram, mode) and close().
@@ -22,7 +23,7 @@ export class Editor {
 
   setPresets(presets) {
     this.presets = presets;
-    $("#edit-rules").replaceChildren(...presets.map((preset, index) => make("option", { value: index }, preset.name)));
+    $("#edit-rules").replaceChildren(...presets.map((preset, index) => make("option", { value: index, title: preset.about }, choiceText(preset))));
   }
 
   get preset() { return this.presets[Number($("#edit-rules").value)]; }

@@ -3,9 +3,10 @@
 import { $, make } from "./html.js";
 import { writeLink } from "./link.js";
 import { pictureOf } from "./picture.js";
-import { writeGame } from "./saving.js";
+import { writeGame, writeMoves, nameOfFile } from "./saving.js";
 
 const MAX_CHARACTERS = 500_000;
+const COPIED_SCALE = 2;  // pixels of a copied picture to one of the board
 
 export class Files {
   // on has load(text), say(text), game() and board().
@@ -20,8 +21,13 @@ export class Files {
     });
     $("#save-cancel").addEventListener("click", () => $("#save-dialog").close());
     $("#save-record").addEventListener("click", () => this.download(writeGame(on.game())));
-    $("#save-picture").addEventListener("click", () => this.download({ name: "wallgo.svg", text: pictureOf(on.board()) }));
-    $("#save-copy").addEventListener("click", () => this.copyLink());
+    $("#save-picture").addEventListener("click", () => this.download(this.picture()));
+    $("#copy-moves").addEventListener("click", () => this.copy("Moves", "text/plain", () => writeMoves(on.game())));
+    $("#copy-picture").addEventListener("click", () => this.copy("Picture", "image/png", () => rasterOf(this.picture().text)));
+    $("#copy-link").addEventListener("click", () => {
+      $("#save-link").select();
+      this.copy("Link", "text/plain", () => $("#save-link").value);
+    });
     const main = document.body;
     main.addEventListener("dragover", (event) => event.preventDefault());
     main.addEventListener("drop", (event) => {
@@ -48,13 +54,18 @@ export class Files {
     download(file.name, file.text);
   }
 
-  async copyLink() {
-    $("#save-link").select();
+  picture() { return { name: nameOfFile(this.on.game(), "svg"), text: pictureOf(this.on.board()) }; }
+
+  // Puts what `read` returns, a text or a promise of a picture, on the clipboard.
+  async copy(what, type, read) {
     try {
-      await navigator.clipboard.writeText($("#save-link").value);
-      $("#save-told").textContent = "Copied.";
+      // Some browsers allow it only at once, so that the clipboard gets a promise of what takes time.
+      const content = Promise.resolve(read()).then((found) => new Blob([found], { type }));
+      await navigator.clipboard.write([new ClipboardItem({ [type]: content })]);
+      $("#save-told").textContent = `${what} copied.`;
     } catch {
-      $("#save-told").textContent = "Copy it with your browser: it is selected.";
+      $("#save-told").textContent = what === "Link" ? "Copy it with your browser: it is selected."
+        : "This browser does not let the page copy it. Save a file instead.";
     }
   }
 
@@ -119,6 +130,16 @@ function about(line) {
   } catch {
     return "not a record";
   }
+}
+
+// A picture as PNG, for programs that take no SVG.
+async function rasterOf(text) {
+  const image = new Image();
+  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}`;
+  await image.decode();
+  const canvas = make("canvas", { width: COPIED_SCALE * image.width, height: COPIED_SCALE * image.height });
+  canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+  return new Promise((resolve) => { canvas.toBlob(resolve); });
 }
 
 function download(name, text) {

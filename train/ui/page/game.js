@@ -21,9 +21,11 @@ export class Game {
     this.forfeit = null;  // a loss off the board: [player, reason]
     this.evaluates = false;  // whether each position is evaluated
     this.hint = null;  // number of the position that a hint was asked for
+    this.hintsAtMove = false;  // whether it shows the move, not the stone alone
     this.error = "";  // why the machine cannot go on until something changes
     this.search = null;  // what the machine searches, while it does
     this.review = null;  // progress, then findings, of the latest review
+    this.mistake = null;  // number of the position after the mistake of it that is to be played better
     this.asksMachine = true;  // one tab of several that show a game asks
     this.onChange = () => {};
     this.isClosed = false;
@@ -140,22 +142,30 @@ export class Game {
     this.changed();
   }
 
-  // Gives the game up for the player to move, or the only person.
+  // The player who would give the game up: a person to move, or the first person; null where there is none.
+  get resigner() {
+    const mover = this.tip.position.player;
+    const first = this.seats.indexOf(PERSON);
+    if (this.isOver || first < 0 || this.mode === ANALYSE) return null;
+    return this.seats[mover] === PERSON ? mover : first;
+  }
+
+  // Gives the game up for that player.
   resign() {
     this.refuseInPuzzle();
-    const people = [...this.seats.keys()].filter((player) => this.seats[player] === PERSON);
-    if (this.isOver || !people.length || this.mode === ANALYSE) {
-      throw new Error("there is no game that a person could resign");
-    }
-    const mover = this.tip.position.player;
-    this.forfeit = [people.includes(mover) ? mover : people[0], "resigned"];
+    if (this.resigner === null) throw new Error("there is no game that a person could resign");
+    this.forfeit = [this.resigner, "resigned"];
     this.changed();
   }
 
+  // Names the stone of a good move; asked again the move, and then nothing any more.
   askHint() {
     this.refuseInPuzzle();
-    if (this.tree.current.position.isOver) throw new Error("the game is over: there is no move to hint at");
-    this.hint = this.tree.current.number;
+    const { number, position } = this.tree.current;
+    if (position.isOver) throw new Error("the game is over: there is no move to hint at");
+    const isNew = this.hint !== number;
+    this.hint = isNew || !this.hintsAtMove ? number : null;
+    this.hintsAtMove = !isNew && !this.hintsAtMove;
     this.changed();
   }
 
@@ -276,9 +286,15 @@ export class Game {
     }
     if (node.position.isOver) return null;
     const done = node.report?.simulations ?? 0;
-    if (this.hint === node.number && done < hint) return { node, isMove: false, simulations: hint, temperature: 0 };
+    if (this.isAwaited(node) && done < hint) return { node, isMove: false, simulations: hint, temperature: 0 };
     if (this.evaluates && done < glance) return { node, isMove: false, simulations: glance, temperature: 0 };
     return null;
+  }
+
+  // Whether somebody waits for the search of a position: for a hint, or to know what a move is worth in place of a mistake.
+  isAwaited(node) {
+    const mistake = this.tree.nodes.get(this.mistake);
+    return this.hint === node.number || (mistake !== undefined && node !== mistake && node.parent === mistake.parent);
   }
 
   // Searches while there is something to search; a search that nobody waits for any more is stopped.
@@ -293,7 +309,7 @@ export class Game {
   async run(next) {
     let isStopped = false;
     const began = performance.now(), { node, isMove } = next;
-    const search = { ...next, began, isAwaited: isMove || this.hint === node.number };
+    const search = { ...next, began, isAwaited: isMove || this.isAwaited(node) };
     const running = this.machine.search(this, next, (progress) => { Object.assign(search, progress); });
     search.stop = () => {
       if (!isStopped) running.stop();

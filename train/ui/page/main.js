@@ -14,7 +14,8 @@ import * as panels from "./panels.js";
 import { Picker, emptyPosition } from "./picker.js";
 import { Puzzles } from "./puzzles.js";
 import * as referee from "./referee.js";
-import { drawReview, expectReview, isReviewing } from "./review.js";
+import { goToNext, tryAgain } from "./mistakes.js";
+import { drawReview, isReviewing, mistakeText, openReview } from "./review.js";
 import { drawRules } from "./rules.js";
 import { loadGame, poseGame, readCopy, writeCopy } from "./saving.js";
 import { Setup } from "./setup.js";
@@ -23,15 +24,16 @@ import { aboutRules, activityOf, clocksOf, reviewOf, viewOf } from "./view.js";
 const app = {
   game: null, name: "", view: null, machine: null,
   kept: "",  // the game as it was last kept, as text
-  spoken: "",
+  spoken: "", helped: "",  // what was said to screen readers last: of the game; of a hint or a mistake
   typed: [],  // moves that wait for their turn
+  error: "", typedError: "",  // what went wrong, until something is done
   began: performance.now(),
   offer: null,
   showsBar: readStore("bar", false), showsLand: readStore("land", false),
 };
 
 const picker = new Picker($("#board"), {
-  play: (move) => act((game) => game.play(move)), changed: draw, say, status: () => (app.view ? statusText() : ""),
+  play: (move) => act((game) => game.play(move)), changed: onPick, refuse: complain, say, status: () => (app.view ? statusText() : ""),
   cell: (cell) => { if (editor.isOpen) editor.toggleStone(cell); return editor.isOpen || !app.view; },
   edge: (place) => { if (editor.isOpen) editor.toggleWall(place); },
 });
@@ -200,7 +202,7 @@ function draw() {
   if (editor.isOpen) {
     picker.draw({ position: editor.scene(), active: false, allEdges: true });
   } else {
-    picker.draw({ ideas, owners: app.showsLand && !view.position.isOver ? view.evaluation?.owners : null });
+    picker.draw({ ideas, hinted: panels.hintedCells(view), owners: app.showsLand && !view.position.isOver ? view.evaluation?.owners : null });
   }
   panels.drawPlayers($("#players"), view);
   panels.drawEvaluation($("#evaluation"), view, app.showsBar && !editor.isOpen && view.puzzle?.state !== "open");
@@ -212,7 +214,7 @@ function draw() {
   if (view.end) panels.drawEnd($("#end-told"), view);
   drawMoves($("#moves"), view, {
     go: (node) => act((game) => game.go(node)), remove: (node) => act((game) => game.remove(node)),
-    showsChances: view.puzzle?.state !== "open",
+    showsChances: app.showsBar && view.puzzle?.state !== "open",
   });
   drawControls();
   if (editor.isOpen) editor.draw();
@@ -221,13 +223,20 @@ function draw() {
 function drawControls() {
   const { view } = app, playing = view.mode === PLAY, posed = view.puzzle?.state === "open";
   $("#rules").textContent = view.rules.text;
+  $("#rules").title = `${view.rules.about} Commands and files call these rules ${view.rules.name}.`;
   $("#status").textContent = statusText();
+  $("#goal").textContent = view.goal;
+  $("#goal").hidden = !view.goal || editor.isOpen;
   $("#advice").textContent = adviceText();
+  $("#advice").hidden = app.error !== "";
+  $("#error").textContent = app.error;
+  $("#error").hidden = !app.error;
   $("#note").textContent = noteText();
   $("#note").hidden = !$("#note").textContent;
   $("#step-back").disabled = !picker.hasPick;
   $("#takeback").disabled = view.nodes.size < 2 || posed;
   $("#hint").disabled = view.position.isOver || posed;
+  $("#hint").textContent = panels.hintButton(view);
   $("#mode").disabled = posed;
   $("#resign").hidden = !playing || view.isOver || posed;
   document.title = playing && view.mayPlay ? "Your move · WallGo" : "WallGo";
@@ -239,7 +248,9 @@ function drawControls() {
   $("#edit-panel").hidden = !editor.isOpen;
   $("#game-panel").hidden = editor.isOpen;
   document.body.classList.toggle("editing", editor.isOpen);
-  $("#typed-waits").textContent = app.typed.length ? `Waits for your turn: ${app.typed.join(", ")} (Escape drops it)` : "";
+  const waits = app.typed.length ? `Waits for your turn: ${app.typed.join(", ")} (Escape drops it)` : "";
+  $("#typed-told").textContent = app.typedError || waits;
+  $("#typed").setAttribute("aria-invalid", app.typedError !== "");
 }
 
 // What takes time, and how far it is.
@@ -256,7 +267,8 @@ function tick() {
 function adviceText() {
   const { view } = app;
   if (editor.isOpen) return "";
-  if (view.mayPlay) return picker.advice;
+  const hint = picker.hasPick ? "" : panels.hintText(view);
+  if (hint || view.mayPlay) return hint || picker.advice;
   return view.mode === PLAY && view.current !== view.tip ? "Analyse tries other moves here; the last move goes on" : "";
 }
 
@@ -282,17 +294,27 @@ function announce(before) {
   const played = node.parent ? `${COLOURS[node.mover]} ${node.text}. ` : "", words = `${played}${statusText()}`;
   if (words !== app.spoken && (!before || before.current !== view.current || before.status !== view.status)) say(words);
   app.spoken = words;
+  const helps = panels.hintText(view) || (view.review ? mistakeText(view.mistakes) : "");
+  if (helps && helps !== app.helped) say(helps);
+  app.helped = helps;
 }
 
 function complain(text) {
   app.typed = [];
-  picker.refuse();
+  app.error = `${text[0].toUpperCase()}${text.slice(1)}`;
   draw();
-  $("#error").textContent = text;
-  $("#error").hidden = false;
+  $("#error").scrollIntoView({ block: "nearest" });
 }
 
-function hush() { $("#error").hidden = true; }
+function hush() {
+  app.error = "";
+  app.typedError = "";
+}
+
+function onPick() {
+  hush();
+  draw();
+}
 
 // Moves.
 
@@ -305,10 +327,12 @@ function playTyped() {
       game.play(move);
     } catch (error) {
       if (!$("#typed").value) $("#typed").value = move;
-      complain(error.message);
+      app.typed = [];
+      app.typedError = error.message;
     }
   }
   drawControls();
+  if (app.typedError) $("#typed-told").scrollIntoView({ block: "nearest" });
 }
 
 function dropTyped() {
@@ -334,6 +358,26 @@ function takeBack() {
   else actions.takeback();
 }
 
+// Reviews the game, and goes to its first mistake.
+async function askReview() {
+  const { game } = app;
+  try {
+    await game.askReview();
+  } catch (error) {
+    complain(error.message);
+  }
+  if (app.game !== game || !app.view.mistakes.total) return;
+  act(goToNext);
+  $("#review-box").scrollIntoView({ block: "nearest" });
+}
+
+function openResign() {
+  const player = app.game.resigner;
+  if (player === null) return;
+  $("#resign-about").textContent = `${COLOURS[player]} loses. The game stays on the board, to be reviewed or taken back.`;
+  $("#resign-dialog").showModal();
+}
+
 function go(way) {
   const node = step(app.view, way);
   if (node !== null) act((game) => game.go(node));
@@ -355,12 +399,17 @@ const actions = {
   bar: () => toggle("showsBar", "bar"),
   land: () => toggle("showsLand", "land"),
   "puzzles-open": () => puzzles.open(),
-  review: () => {
-    expectReview();
-    app.game.askReview().catch((error) => complain(error.message));
-  },
+  review: askReview,
+  "next-mistake": () => act(goToNext),
+  "try-again": () => act(tryAgain),
+  "review-open": () => openReview(app.view),
   mode: () => act((game) => game.setMode(game.mode === PLAY ? "analyse" : PLAY)),
-  resign: () => { if (confirm("Resign this game?")) act((game) => game.resign()); },
+  resign: openResign,
+  "resign-yes": () => {
+    $("#resign-dialog").close();
+    act((game) => game.resign());
+  },
+  "resign-no": () => $("#resign-dialog").close(),
   "end-review": () => $("#review").click(),
   again: () => again(app.game.seats),
   rematch: () => again([...app.game.seats.slice(1), app.game.seats[0]]),
@@ -374,6 +423,7 @@ const keys = {
   ArrowLeft: () => go("back"), ArrowRight: () => go("on"), Home: () => go("start"), End: () => go("end"),
   Escape: () => (app.typed.length ? dropTyped() : picker.undo()), u: takeBack, h: actions.hint, e: actions.bar, t: actions.land, a: actions.mode, n: actions.new,
   r: () => $("#review").click(),
+  m: () => $("#next-mistake").click(),
   b: () => picker.board.hits[picker.board.focus].focus(), "?": actions.help,
 };
 document.addEventListener("keydown", (event) => {
@@ -386,10 +436,11 @@ document.addEventListener("keydown", (event) => {
   keys[key]();
 });
 
-$("#error").addEventListener("click", hush);
+$("#error").addEventListener("click", onPick);
 $("#type-move").addEventListener("submit", (event) => {
   event.preventDefault();
   const move = $("#typed").value.trim();
+  hush();
   if (move) app.typed.push(move);
   $("#typed").value = "";
   playTyped();

@@ -1,7 +1,9 @@
 // What stands around a board, on the page and in a notebook: players, clocks, hints, what goes on, how it ended.
 
-import { COLOURS, LETTERS } from "./geometry.js";
+import { COLOURS, LETTERS, cellName, columnName } from "./geometry.js";
 import { count, disc, make, percent } from "./html.js";
+import { MOVE, STONE } from "./view.js";
+import { titleOfRules } from "./words.js";
 
 const FOLLOWING = 3;
 
@@ -75,21 +77,39 @@ export function drawEvaluation(bar, view, isShown) {
   }));
 }
 
-// The hints that a view has by now, or null.
-export function hintsOf(view) {
-  const { hint, evaluation } = view;
-  return hint && evaluation?.ideas.length && evaluation.simulations >= view.hintSimulations ? evaluation.ideas : null;
+// The good moves that a view's hint has found by now, the best first; null before.
+function foundBy({ hint, evaluation, hintSimulations }) {
+  return hint && evaluation?.ideas.length && evaluation.simulations >= hintSimulations ? evaluation.ideas : null;
 }
+
+// The moves that a view's hint shows by now, or null.
+export function hintsOf(view) { return view.hint === MOVE ? foundBy(view) : null; }
+
+// The cells that a hint marks before it shows a move: that of the stone, or the free ones of the column to place it in.
+export function hintedCells(view) {
+  const ideas = view.hint === STONE ? foundBy(view) : null;
+  if (!ideas) return [];
+  const { position: { legal, size } } = view;
+  const [{ origin, target }] = ideas;
+  return origin === null ? legal.cells.filter((cell) => cell % size === target % size) : [origin];
+}
+
+// A hint in words, or "" for none.
+export function hintText(view) {
+  const [idea] = foundBy(view) ?? [];
+  if (!idea) return view.hint && view.thinking ? "Looking for a hint …" : "";
+  const { size } = view.position;
+  if (view.hint === MOVE) return `Hint: ${idea.line[0]}`;
+  return idea.origin === null ? `Hint: place it in column ${columnName(idea.target % size)}`
+    : `Hint: move the stone on ${cellName(idea.origin, size)}`;
+}
+
+export function hintButton({ hint }) { return { [STONE]: "Show move", [MOVE]: "Hide hint" }[hint] ?? "Hint"; }
 
 // on has play(move) and preview(idea or null).
 export function drawIdeas(box, view, ideas, on) {
-  const waits = view.hint && view.thinking && !ideas;
-  box.hidden = !ideas && !waits;
+  box.hidden = !ideas;
   if (box.hidden) return;
-  if (waits) {
-    box.replaceChildren(make("p", {}, "Looking for a hint …"));
-    return;
-  }
   const alone = (idea) => () => on.preview(idea), colour = COLOURS[view.position.player];
   const about = `${count(view.evaluation.simulations, "simulation")}, the most visited first`;
   const heads = ["move", "chance to win", "visits"].map((name) => make("th", { scope: "col" }, name));
@@ -105,14 +125,15 @@ export function drawIdeas(box, view, ideas, on) {
       ...idea.line.slice(1, 1 + FOLLOWING).map((move) => make("span", {}, `${move} `)))) : null))));
 }
 
-// How the game ended: who won, cells, their ratio, plies.
+// How the game ended: who won, cells of each player and of nobody, their ratio, plies.
 export function drawEnd(box, view) {
   const { end, rules } = view, ratio = "the winner's cells over those of the others, on average";
   box.replaceChildren(make("h2", {}, end.title),
-    make("p", {}, ...end.cells.flatMap((cells, player) => [disc(player), ` ${count(cells, "cell")} `])),
+    make("p", {}, ...end.cells.flatMap((cells, player) => [disc(player), ` ${count(cells, "cell")} `]),
+      make("span", { class: "quiet" }, end.nobody ? ` nobody's: ${count(end.nobody, "cell")}` : "")),
     make("p", { class: "quiet" },
       end.ratio === null ? null : make("span", { title: ratio }, `Ratio of cells ${end.ratio.toFixed(2)} · `),
-      `${count(end.plies, "ply")} · ${rules.name}`));
+      `${count(end.plies, "ply")} · ${rules.title}`));
 }
 
 // offer: null, or games to go on with, isLost where the page's own game could not be set up, and isFirst where nothing
@@ -124,6 +145,6 @@ export function drawOffer(box, offer, on) {
   const words = [offer.isLost ? lost : "", offer.games.length ? "Go on with an unfinished game:" : ""];
   box.replaceChildren(make("span", {}, words.join(" ").trim()),
     ...offer.games.map(({ name, rules, plies, at }) => make("button", { onclick: () => on.open(name) },
-      `${rules}, ${count(plies, "move")}, ${new Date(at).toLocaleString([], { dateStyle: "short", timeStyle: "short" })}`)),
+      `${titleOfRules(rules)}, ${count(plies, "move")}, ${new Date(at).toLocaleString([], { dateStyle: "short", timeStyle: "short" })}`)),
     offer.isFirst ? make("button", { onclick: on.learn }, "New to WallGo? How to play") : null);
 }

@@ -3,6 +3,7 @@
 import { Board } from "./board.js";
 import { cellName } from "./geometry.js";
 import * as picking from "./picking.js";
+import * as referee from "./referee.js";
 
 // A position to draw before there is a game.
 export function emptyPosition(size) {
@@ -13,16 +14,16 @@ export function emptyPosition(size) {
 }
 
 export class Picker {
-  // on has play(move), changed(), say(text) and status(); an editor also cell(cell) and edge(place), which say
+  // on has play(move), changed(), refuse(reason), say(text) and status(); an editor also cell(cell) and edge(place), which say
   // whether they took the click.
   constructor(svg, on) {
     this.on = on;
-    this.view = { position: emptyPosition(7), mayPlay: false };
+    this.view = { position: emptyPosition(7), state: null, mayPlay: false };
     this.pick = picking.NOTHING;
     this.hasPointer = matchMedia("(hover: hover)").matches;
     this.board = new Board(svg, {
       cell: (cell) => this.onCell(cell), drag: (from, to) => this.onDrag(from, to), side: (side) => this.onSide(side),
-      edge: (place) => on.edge?.(place), back: () => this.undo(), say: on.say,
+      edge: (place) => on.edge?.(place), back: () => this.undo(), say: on.say, refuse: on.refuse,
     });
   }
 
@@ -36,23 +37,25 @@ export class Picker {
     this.view = view;
   }
 
-  draw({ ideas = null, ...more } = {}) {
+  draw({ ideas = null, hinted = [], ...more } = {}) {
+    const isPicking = this.pick.origin !== null;
     this.board.draw({
       position: this.view.position, pick: this.pick, active: this.view.mayPlay, allEdges: false, owners: null,
-      ideas: this.pick.origin === null ? ideas : null, ...more,
+      ideas: isPicking ? null : ideas, hinted: isPicking ? [] : hinted, ...more,
     });
   }
 
   play(move) {
     this.pick = picking.NOTHING;
     this.on.play(move);
-    this.on.changed();
   }
 
-  refuse() { this.pick = picking.NOTHING; }
-
+  // Undoes the last pick; without one, `changed` takes a message away.
   undo() {
-    if (!this.hasPick) return;
+    if (!this.hasPick) {
+      this.on.changed();
+      return;
+    }
     const before = picking.undo(this.pick);
     this.setPick(before.origin === null ? picking.NOTHING : before);
   }
@@ -73,13 +76,16 @@ export class Picker {
     }
     const found = picking.chooseCell(this.view.position, this.pick, cell);
     if (found.move) this.play(found.move);
-    else this.setPick(found.pick);
+    else if (found.pick) this.setPick(found.pick);
+    else this.on.refuse(referee.whyNot(this.view.state, this.pick.origin, cell));
   }
 
   onDrag(from, to) {
     if (!this.view.mayPlay || !picking.stonesToPick(this.view.position).includes(from)) return;
     const picked = { origin: from, target: null };
-    this.setPick(picking.cellsToPick(this.view.position, picked).includes(to) ? { origin: from, target: to } : picked);
+    const isOpen = picking.cellsToPick(this.view.position, picked).includes(to);
+    this.setPick(isOpen ? { origin: from, target: to } : picked);
+    if (!isOpen) this.on.refuse(referee.whyNot(this.view.state, from, to));
   }
 
   onSide(side) {

@@ -32,23 +32,22 @@ export function undo(pick) {
   return NOTHING;
 }
 
-// What a click on a cell does: the new pick, and the move if it is complete.
+// What a click on a cell does: the new pick, with the move if it is complete; nothing where the rules forbid the cell.
 export function chooseCell(position, pick, cell) {
   const stage = stageOf(position, pick);
   if (stage === "place" || stage === "confirm") {
-    if (!position.legal.cells.includes(cell)) return { pick: NOTHING };
+    if (!position.legal.cells.includes(cell)) return {};
     if (pick.target === cell) return { pick: NOTHING, move: cellName(cell, position.size) };
     return { pick: { origin: null, target: cell } };
   }
   const stones = stonesToPick(position), targets = cellsToPick(position, pick);
-  if (stage === "stone") return { pick: stones.includes(cell) ? { origin: cell, target: null } : NOTHING };
+  if (stage === "stone") return stones.includes(cell) ? { pick: { origin: cell, target: null } } : {};
   // The stone's own cell is where it stays; when it is up to choose a wall, a click steps back.
   if (stage === "cell" && targets.includes(cell)) return { pick: { origin: pick.origin, target: cell } };
   if (stage === "cell" && cell === pick.origin) return { pick: NOTHING };
   if (stage === "wall" && cell === pick.target) return { pick: undo(pick) };
   if (stage === "wall" && targets.includes(cell)) return { pick: { origin: pick.origin, target: cell } };
-  if (stones.includes(cell)) return { pick: { origin: cell, target: null } };
-  return { pick: undo(pick) };
+  return stones.includes(cell) ? { pick: { origin: cell, target: null } } : {};
 }
 
 // The move that a wall completes, or null if the side is not free.
@@ -66,7 +65,7 @@ export function advice(position, pick, hasPointer) {
     confirm: `Stone on ${pick.target === null ? "" : cellName(pick.target, size)}: ${again} to place it`,
     stone: "Pick one of your stones",
     cell: cellsToPick(position, pick).includes(pick.origin)
-      ? "Pick where it goes; the stone again leaves it where it is" : "Pick where it goes",
+      ? `Choose a cell for it, or ${hasPointer ? "click" : "tap"} the stone again to stay` : "Choose a cell for it",
     wall: "Pick the wall to build",
   };
   return words[stage];

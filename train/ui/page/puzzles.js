@@ -2,6 +2,7 @@
 
 import { COLOURS } from "./geometry.js";
 import { $, make, percent, readStore, writeStore } from "./html.js";
+import { titleOfRules } from "./words.js";
 
 const HARDEST = 5;
 
@@ -23,7 +24,7 @@ export class Puzzles {
   open() {
     const solved = this.all.filter(({ key }) => this.done[key] === "solved").length;
     $("#puzzles-about").textContent = this.all.length
-      ? `One move wins, all others do not. ${solved} of ${this.all.length} solved.`
+      ? `Find the only winning move. ${solved} of ${this.all.length} solved.`
       : "No puzzles come with this version. python -m train puzzles finds some; play --puzzles FILE opens them here.";
     const levels = [...new Set(this.all.map(({ difficulty }) => difficulty))];
     $("#puzzles-all").replaceChildren(...levels.flatMap((level) => [
@@ -38,7 +39,7 @@ export class Puzzles {
     const { key, variant } = puzzle;
     const state = this.done[key], told = { solved: ", solved", shown: ", solution seen" }[state] ?? "";
     return make("button", {
-      class: state ?? "", "aria-label": `puzzle ${index + 1}${told}`, title: variant,
+      class: state ?? "", "aria-label": `puzzle ${index + 1}${told}`, title: titleOfRules(variant),
       onclick: () => { this.dialog.close(); this.on.open(puzzle); },
     }, String(index + 1), make("span", { "aria-hidden": "true" }, { solved: " ✓", shown: " ·" }[state] ?? ""));
   }

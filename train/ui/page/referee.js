@@ -154,6 +154,18 @@ function wallsLeft({ wallsLeft: told }, rules, built) {
   return counts;
 }
 
+// Why a click on a cell is refused, in words: no stone can be placed there, none of the player's to pick stands there
+// (origin null), or the stone on origin cannot go there.
+export function whyNot(state, origin, target) {
+  const { variant, position } = state;
+  const cell = cellName(target, variant.size);
+  if (engine.inSetup(variant, position)) return standsOn(state, target);
+  if (origin === null && !ownCells(state).includes(target)) {
+    return `${standsOn(state, target) ?? `${cell} is empty`}: pick one of ${COLOURS[position.player]}'s stones`;
+  }
+  return brokenMove(state, origin ?? target, target) ?? `no side of ${cell} is free for a wall`;
+}
+
 // The rule that an action breaks, in words; the engine decides whether it is legal.
 function illegality(state, action) {
   const { variant } = state, { size } = variant;
@@ -172,30 +184,53 @@ function brokenRule({ variant, position }, action) {
   if (inSetup !== (origin === null)) {
     return inSetup ? "a stone has to be placed; write C3" : "every stone is placed; write B6->B5:up";
   }
-  const taken = (cell) => {
-    const stone = position.occupants[cell];
-    return stone < 0 ? null : `${COLOURS[Math.floor(stone / variant.stones)]} already stands on ${cellName(cell, size)}`;
-  };
-  if (origin === null) return taken(target);
-  const colour = COLOURS[position.player], first = position.player * variant.stones, from = cellName(origin, size);
-  const own = [...position.stones.subarray(first, first + variant.stones)];
-  if (!own.includes(origin)) return `${colour} has no stone on ${from}; its stones: ${own.map((cell) => cellName(cell, size)).sort().join(", ")}`;
-  if (position.wallsLeft[position.player] === 0) return `${colour} has no walls left`;
-  const move = (action % PLAYS_PER_STONE) >> 2;
-  if (move === 0) {
-    if (variant.rules.stay_needs_room && !engine.freeExits(variant, position, origin)) {
-      return `the stone on ${from} has no room to step out and back`;
-    }
-  } else if (taken(target)) {
-    return taken(target);
-  } else if (!MOVE_PATHS[move].some((path) => isOpen(variant, position, origin, path))) {
-    return `walls or stones block the way to ${cellName(target, size)}`;
+  if (origin === null) return standsOn({ variant, position }, target);
+  const colour = COLOURS[position.player];
+  const own = ownCells({ variant, position });
+  if (!own.includes(origin)) {
+    const cells = own.map((cell) => cellName(cell, size)).sort().join(", ");
+    return `${colour} has no stone on ${cellName(origin, size)}; its stones: ${cells}`;
   }
+  const wrong = brokenMove({ variant, position }, origin, target);
+  if (wrong) return wrong;
   const free = [0, 1, 2, 3].filter((each) => (position.exits[target] >> each) & 1);
   if (free.includes(side)) return null;
   const what = neighbour(target, side, size) === null ? "the border" : "a wall";
   const allowed = free.length ? `; free there: ${free.map((each) => SIDE_WORDS[each]).join(", ")}` : "";
   return `the ${["upper", "right", "lower", "left"][side]} side of ${cellName(target, size)} is ${what}${allowed}`;
+}
+
+// The cells of the stones of the player to move.
+function ownCells({ variant, position }) {
+  const first = position.player * variant.stones;
+  return [...position.stones.subarray(first, first + variant.stones)];
+}
+
+// The stone on a cell, in words; null for none.
+function standsOn({ variant, position }, cell) {
+  const stone = position.occupants[cell];
+  return stone < 0 ? null : `${COLOURS[Math.floor(stone / variant.stones)]} already stands on ${cellName(cell, variant.size)}`;
+}
+
+// The rule that a stone's way breaks, whatever wall it builds; null for none.
+function brokenMove(state, origin, target) {
+  const { variant, position } = state;
+  const { size } = variant;
+  const from = cellName(origin, size);
+  const to = cellName(target, size);
+  if (position.wallsLeft[position.player] === 0) return `${COLOURS[position.player]} has no walls left`;
+  if (origin === target) {
+    const isShut = variant.rules.stay_needs_room && !engine.freeExits(variant, position, origin);
+    return isShut ? `the stone on ${from} has no room to step out and back` : null;
+  }
+  const down = Math.floor(target / size) - Math.floor(origin / size);
+  const across = (target % size) - (origin % size);
+  const move = engine.MOVE_OFFSETS.findIndex((offset) => offset[0] === down && offset[1] === across);
+  if (move < 0) return `${to} is more than two steps from ${from}`;
+  const taken = standsOn(state, target);
+  if (taken) return taken;
+  const isReached = MOVE_PATHS[move].some((path) => isOpen(variant, position, origin, path));
+  return isReached ? null : `walls or stones block the way to ${to}`;
 }
 
 function isOpen(variant, position, origin, path) {

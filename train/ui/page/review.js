@@ -1,38 +1,61 @@
-// The review of the game: the accuracy of each side, and its page in a frame.
+// The review of the game: the accuracy of each side, its mistakes to be played better, and its report in a frame.
 
-import { $, disc, make } from "./html.js";
+import { COLOURS } from "./geometry.js";
+import { $, disc, make, percent } from "./html.js";
+import { BEST, BETTER, GOOD, PLAYED, WORSE } from "./mistakes.js";
+
+const VERDICTS = {
+  [BEST]: "That is the best move.", [GOOD]: "Well played: hardly anything is better.",
+  [BETTER]: "Better, but not the best yet. Hint names the stone.", [WORSE]: "No better than the game's move. Try again.",
+  [PLAYED]: "This was played. Try again.",
+};
 
 const dialog = $("#review-dialog");
-let wanted = false;
 $("#review-close").addEventListener("click", () => dialog.close());
 dialog.addEventListener("close", () => $("#review-frame").removeAttribute("src"));
-
-// The next review that is finished opens by itself.
-export function expectReview() { wanted = true; }
 
 export function isReviewing({ review }) { return Boolean(review?.isRunning); }
 
 export function drawReview(view) {
-  const box = $("#review-box"), { review } = view;
+  const { review, mistakes } = view;
   $("#review").disabled = view.nodes.size < 2 || view.puzzle?.state === "open" || isReviewing(view);
   $("#end-review").disabled = $("#review").disabled;
-  box.hidden = !review || isReviewing(view);
-  if (box.hidden) return;
-  if (review.error) {
-    wanted = false;
-    box.replaceChildren(make("p", {}, `No review: ${review.error}`));
-    return;
-  }
-  box.replaceChildren(
-    make("p", {}, ...review.accuracy.flatMap((share, player) => [
-      disc(player), ` ${share === null ? "–" : `${share}\u202f%`}  `,
-    ]), make("span", { class: "quiet" }, review.tip === view.tip ? "accuracy" : `accuracy to move ${view.nodes.get(review.tip)?.position.ply ?? "…"}`)),
-    make("button", { id: "review-open", onclick: () => openReview(review) }, "Open review"));
-  if (wanted) openReview(review);
-  wanted = false;
+  $("#review-box").hidden = !review || isReviewing(view);
+  if ($("#review-box").hidden) return;
+  $("#review-told").replaceChildren(...(review.error ? [`No review: ${review.error}`] : accuracyOf(view)));
+  $("#mistake-told").textContent = review.error ? "" : mistakeText(mistakes);
+  $("#try-again").hidden = !mistakes.open;
+  $("#try-again").disabled = !mistakes.open?.tried;
+  $("#next-mistake").hidden = !mistakes.total;
+  $("#next-mistake").disabled = mistakes.total === 1 && mistakes.open !== null;
+  $("#next-mistake").textContent = mistakes.open ? "Next mistake" : "First mistake";
+  $("#review-open").hidden = Boolean(review.error);
 }
 
-function openReview(review) {
+function accuracyOf({ review, tip, nodes }) {
+  const shares = review.accuracy.flatMap((share, player) => [disc(player), ` ${share === null ? "–" : `${share}\u202f%`}  `]);
+  const words = review.tip === tip ? "accuracy" : `accuracy to move ${nodes.get(review.tip)?.position.ply ?? "…"}`;
+  return [...shares, make("span", { class: "quiet" }, words)];
+}
+
+// What went wrong, or what became of the move that is tried in its place.
+export function mistakeText({ total, open }) {
+  if (!total) return "No mistakes found.";
+  if (!open) return "";
+  const colour = COLOURS[open.mover];
+  if (open.tried) return triedText(open.tried, colour);
+  const [before, after] = open.chances ?? [];
+  const loss = open.chances ? ` ${colour}'s chance to win fell from ${percent(before)} to ${percent(after)}.` : "";
+  const what = open.isInaccuracy ? "Inaccuracy" : "Mistake";
+  return `${what} ${open.place} of ${total}: move ${open.ply}, ${colour} ${open.text} ${open.mark}.${loss} Find a better move.`;
+}
+
+function triedText({ text, chance, verdict }, colour) {
+  const worth = chance === null ? "" : ` ${colour} ${percent(chance)}.`;
+  return `${text}:${worth} ${VERDICTS[verdict] ?? (chance === null ? "…" : "")}`;
+}
+
+export function openReview({ review }) {
   const address = review.name, page = `${address}.html?theme=${$("#theme").value}`;
   $("#review-frame").src = $("#review-tab").href = page;
   $("#review-figures").href = `${address}.json`;

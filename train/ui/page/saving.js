@@ -2,12 +2,14 @@
 
 import { Clocks } from "./clocks.js";
 import { ANALYSE, Game, OPEN, PERSON, PLAY } from "./game.js";
+import { COLOURS, LETTERS } from "./geometry.js";
 import { readGame } from "./reading.js";
 import * as referee from "./referee.js";
 import { GameTree, MAX_NODES, pathTo } from "./tree.js";
 import { namesOf } from "./view.js";
 
 const MAX_NAME = 200;  // characters that are kept of a player's name
+const MAX_PART = 40;  // and of it in the name of a file
 
 // A whole game as JSON. A position's place is its number among all, parents before their children.
 export function writeCopy(game) {
@@ -84,13 +86,33 @@ function puzzleStart({ variant, rules, actions }) {
   return tree;
 }
 
+// The name of a game's file: its players and the date.
+export function nameOfFile(game, ending, date = new Date()) {
+  const players = namesOf(game).map((name) => name.replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-|-$/g, "").slice(0, MAX_PART));
+  const day = [date.getFullYear(), date.getMonth() + 1, date.getDate()].map((part) => String(part).padStart(2, "0"));
+  return `${players.join("-vs-")}-${day.join("-")}.${ending}`;
+}
+
+// The game as text, for people first: rules, players and the moves to its end, as `python -m wallgo_jax show` writes and
+// reads them; a game from a position as its file.
+export function writeMoves(game) {
+  const { tree, tip } = game;
+  if (tree.diagram !== null) return writeGame(game).text;
+  const rules = referee.writeRules(tree.rules);
+  const about = typeof rules === "string" ? rules : JSON.stringify(rules);
+  const part = new RegExp(`, (?=(?:${COLOURS.join("|")}) )`, "g");
+  const names = namesOf(game).map((name, player) => `${COLOURS[player]} ${name.replace(/\s+/g, " ").replace(part, " ").trim()}`);
+  const moves = pathTo(tip).slice(1).map((node, ply) => `${ply + 1}. ${LETTERS[node.mover]} ${node.text}`);
+  return `# ${[about, ...names].join(", ")}\n${moves.join("\n")}\n`;
+}
+
 // The name and the text of a file: a record line of the line that leads to the end of the game, with the other lines under
 // `tree`; JSON of the copy where the game starts from a position that no record can hold.
 export function writeGame(game) {
   const { tree, tip } = game, copy = writeCopy(game);
   if (tree.diagram !== null) {
     const { rules, position, plies, tip: end, names } = copy;
-    return { name: "wallgo.json", text: JSON.stringify({ rules, position, plies, tip: end, names }) };
+    return { name: nameOfFile(game, "json"), text: JSON.stringify({ rules, position, plies, tip: end, names }) };
   }
   const path = pathTo(tip), variant = referee.nameOf(tree.rules), { payoff } = tip.position;
   const fields = {
@@ -98,7 +120,7 @@ export function writeGame(game) {
     players: namesOf(game), result: payoff, env_version: game.machine.choices.version,
     ...(tree.size > path.length ? { tree: copy.plies } : {}),
   };
-  return { name: "wallgo.jsonl", text: `${JSON.stringify(fields)}\n` };
+  return { name: nameOfFile(game, "jsonl"), text: `${JSON.stringify(fields)}\n` };
 }
 
 // Sets a game for analysis up from a text: a record, moves, an HKOI code, a diagram, or what `writeGame` wrote. Moves that

@@ -3,6 +3,7 @@
 import { CustomRules } from "./custom.js";
 import { COLOURS } from "./geometry.js";
 import { $, disc, make, readStore, writeStore } from "./html.js";
+import { choiceText, describeElo, describeLevel } from "./words.js";
 
 const SLOW_SECONDS = 2;  // a move that takes longer is told before
 const CUSTOM = "custom";  // where presets have their number
@@ -29,9 +30,9 @@ export class Setup {
     this.presets = presets;
     this.level = level;
     this.chosen ??= presets[0];
-    $("#setup-rules").replaceChildren(...presets.map((preset, index) => make("option", { value: index },
-      `${preset.name}: ${preset.players} × ${preset.stones} stones`)),
-    make("option", { value: CUSTOM }, "custom rules …"));
+    $("#setup-rules").replaceChildren(
+      ...presets.map((preset, index) => make("option", { value: index, title: preset.name }, choiceText(preset))),
+      make("option", { value: CUSTOM }, "Your own rules …"));
     const wanted = presets.findIndex((preset) => preset.name === readStore("rules", ""));
     $("#setup-rules").value = Math.max(0, wanted);
     this.chooseRules();
@@ -66,26 +67,31 @@ export class Setup {
   }
 
   drawSeats() {
-    const { players, machine } = this.preset, rows = [];
+    const { players, machine, about } = this.preset;
+    const rows = [];
+    const eloOf = (level) => describeElo(level, machine.zero);
     for (let player = 0; player < players; player++) {
       const chosen = this.seats[player] ?? (player === 0 ? "person" : this.level);
       const select = make("select", {
         id: `seat-${player}`, "aria-label": `${COLOURS[player]} is played by`,
-        onchange: (event) => { this.seats[player] = event.target.value; },
+        onchange: (event) => {
+          this.seats[player] = event.target.value;
+          event.target.title = event.target.selectedOptions[0].title;
+        },
       }, make("option", { value: "person", selected: chosen === "person" }, "a person"),
       make("optgroup", { label: "the machine" }, ...machine.levels.map((level) =>
-        make("option", { value: level.name, selected: chosen === level.name }, levelText(level)))));
+        make("option", { value: level.name, selected: chosen === level.name, title: eloOf(level) }, describeLevel(level)))));
+      select.title = select.selectedOptions[0].title;
       rows.push(make("div", { class: "seat" }, disc(player), make("span", {}, COLOURS[player]), select));
     }
     $("#setup-seats").replaceChildren(...rows);
+    $("#setup-about").textContent = about;
     const searches = machine.levels.map((level) => level.simulations);
-    const measured = machine.levels.some((level) => level.rating)
-      ? `Elo 0 is the player ${machine.zero}; ± is the 95 % interval.` : "The strength of its levels is not measured.";
     const slow = machine.levels.filter((level) => machine.secondsOf(level.simulations) >= SLOW_SECONDS);
     const times = slow.map(({ name, simulations }) => `${name} ${Math.round(machine.secondsOf(simulations))} s`);
     const waits = times.length ? ` On this machine a move takes about: ${times.join(", ")}.` : "";
-    $("#setup-machine").textContent =
-      `The machine is ${machine.name}: ${searches[0]} to ${searches.at(-1)} simulations a move. ${measured}${waits}`;
+    $("#setup-machine").textContent = `The machine is ${machine.name}.${waits}`;
+    $("#setup-machine").title = `${searches[0]} to ${searches.at(-1)} simulations a move`;
   }
 
   drawClock() { $("#setup-times").hidden = !$("#setup-clock").checked; }
@@ -110,10 +116,4 @@ export class Setup {
       ? { minutes: Number($("#setup-minutes").value), increment: Number($("#setup-increment").value) } : null;
     return { rules: preset.fields, seats, clock };
   }
-}
-
-export function levelText({ name, rating }) {
-  if (!rating) return name;
-  const margin = Math.round(Math.max(rating.high - rating.elo, rating.elo - rating.low));
-  return `${name} · Elo ${rating.elo}${margin ? ` ± ${margin}` : ""}`;
 }

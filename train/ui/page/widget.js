@@ -76,11 +76,19 @@ class View {
     try {
       action(this.table.game);
     } catch (error) {
-      this.picker.refuse();
       this.draw();
-      this.error.textContent = error.message;
-      this.error.hidden = false;
+      this.complain(error.message);
     }
+  }
+
+  complain(text) {
+    this.error.textContent = text;
+    this.error.hidden = false;
+  }
+
+  onPick() {
+    this.error.hidden = true;
+    this.draw();
   }
 
   // The parts, from the board on the left to the moves on the right.
@@ -90,7 +98,7 @@ class View {
     svg.setAttribute("role", "group");
     svg.setAttribute("aria-label", "board; arrow keys go from cell to cell, Enter picks, Escape steps back");
     this.picker = new Picker(svg, {
-      play: (move) => this.act((game) => game.play(move)), changed: () => this.draw(),
+      play: (move) => this.act((game) => game.play(move)), changed: () => this.onPick(), refuse: (text) => this.complain(text),
       say: (text) => { this.says.textContent = text; }, status: () => this.status.textContent,
     });
     this.status = make("p", { class: "status" });
@@ -118,7 +126,7 @@ class View {
     const button = (words, title, action) => make("button", { title, onclick: () => this.act(action) }, words);
     this.undo = button("Undo pick", "undo the last pick (Escape)", () => this.picker.undo());
     this.takeBack = button("Take back", "take back to your last move", (game) => game.takeBack());
-    this.hint = button("Hint", "show good moves", (game) => game.askHint());
+    this.hint = button("Hint", "name the stone of a good move, then the move", (game) => game.askHint());
     this.show = button("Evaluation", "each player's chance to win, and the expected territory",
       (game) => game.showEvaluation(!game.evaluates));
     this.resign = button("Resign", "give the game up", (game) => game.resign());
@@ -145,7 +153,7 @@ class View {
 
   draw() {
     const { view } = this, { evaluation } = view, ideas = panels.hintsOf(view);
-    this.picker.draw({ ideas, owners: view.evaluates && !view.position.isOver ? evaluation?.owners : null });
+    this.picker.draw({ ideas, hinted: panels.hintedCells(view), owners: view.evaluates && !view.position.isOver ? evaluation?.owners : null });
     panels.drawPlayers(this.players, view, view.evaluates ? view.result ?? evaluation?.chances : null);
     panels.drawIdeas(this.ideas, view, ideas, {
       play: (move) => this.picker.play(move), preview: (idea) => this.picker.board.preview(idea),
@@ -159,10 +167,11 @@ class View {
     this.rules.textContent = view.rules.text;
     const earlier = view.current === view.tip ? "" : "Earlier position · ";
     this.status.textContent = view.error || `${earlier}${view.status}`;
-    this.advice.textContent = this.picker.advice;
+    this.advice.textContent = (!this.picker.hasPick && panels.hintText(view)) || this.picker.advice;
     this.undo.disabled = !this.picker.hasPick;
     this.takeBack.disabled = view.nodes.size < 2;
     this.hint.disabled = view.position.isOver;
+    this.hint.textContent = panels.hintButton(view);
     this.resign.disabled = view.isOver;
     this.show.setAttribute("aria-pressed", view.evaluates);
     this.tick();

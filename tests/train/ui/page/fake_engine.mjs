@@ -10,9 +10,10 @@ export const CHOICES = {
   machines: [{ name: "known", rules: ["wallzero-4stone"], ratings: {} }],
 };
 
-// heard: requests to evaluate, as [simulations, plies]. While `held` is a list, answers to those wait in it.
+// heard: requests to evaluate, as [simulations, plies]. While `held` is a list, answers to those wait in it. reviewed: chances of
+// each position and marks of each move that a review finds. chance: Red's, of all else that is evaluated, null for an even one.
 export function makeMachine(choices = {}) {
-  const heard = [], sessions = new Map(), engine = { heard, held: null, fails: "" };
+  const heard = [], sessions = new Map(), engine = { heard, held: null, fails: "", reviewed: null, chance: null };
   const answer = (client, request) => {
     const { type, bgsId } = request, say = (fields) => client.received({ bgsId, success: true, error: "", ...fields });
     if (type === "start_game_session") {
@@ -24,10 +25,15 @@ export function makeMachine(choices = {}) {
     } else if (type === "evaluate_position") {
       const { variant, position } = sessions.get(bgsId), go = () => {
         if (engine.fails) say({ type: "evaluate_response", success: false, error: engine.fails });
-        else say(evaluation(variant, position, request.simulations));
+        else say({ ...evaluation(variant, position, request.simulations), ...(engine.chance === null ? {} : { chances: [engine.chance, 1 - engine.chance] }) });
       };
       heard.push([request.simulations, position.ply]);
       engine.held ? engine.held.push(go) : go();
+    } else if (type === "review_game") {
+      const variant = rules.makeVariant(rules.readRules(request.rules)), positions = [rules.initialPosition(variant)];
+      for (const move of request.moves) positions.push(rules.play(variant, positions.at(-1), rules.parseAction(move, variant.grid)));
+      const evaluations = positions.map((each, place) => ({ ...evaluation(variant, each, CHOICES.hint), chances: engine.reviewed.chances[place] }));
+      say({ type: "game_reviewed", review: "reviews/one", accuracy: [90, null], marks: engine.reviewed.marks, evaluations });
     } else if (type === "stop_search") {
       say({ type: "search_stopped" });
       say({ type: "evaluate_response", success: false, error: "the search was stopped" });

@@ -5,6 +5,9 @@ import { afterEach, test } from "node:test";
 
 import { Clocks } from "../../../../train/ui/page/clocks.js";
 import { ANALYSE, Game, PLAY } from "../../../../train/ui/page/game.js";
+import { goToNext, tryAgain } from "../../../../train/ui/page/mistakes.js";
+import { hintText, hintedCells, hintsOf } from "../../../../train/ui/page/panels.js";
+import { chooseCell } from "../../../../train/ui/page/picking.js";
 import * as referee from "../../../../train/ui/page/referee.js";
 import { poseGame, readCopy, writeCopy } from "../../../../train/ui/page/saving.js";
 import { GameTree, MAX_NODES, pathTo } from "../../../../train/ui/page/tree.js";
@@ -57,6 +60,40 @@ test("what is not allowed is said in words", () => {
   assert.throws(() => game.play("B6->B7:down"), /the lower side of B7 is the border/);
 });
 
+test("a cell that cannot be picked is refused with a reason, and the pick stays", () => {
+  const { game } = begin([PERSON, PERSON]);
+  for (const [origin, target, reason] of [
+    ["", "B6", "Red already stands on B6"], ["C3"], ["D3"], ["G5"], ["F3"],
+    ["", "D3", "Blue already stands on D3: pick one of Red's stones"], ["", "D4", "D4 is empty: pick one of Red's stones"],
+    ["C3", "C6", "C6 is more than two steps from C3"], ["C3", "D3", "Blue already stands on D3"],
+    ["C3", "E3", "walls or stones block the way to E3"], ["G7", "A7", "A7 is more than two steps from G7"],
+  ]) {
+    if (!target) {
+      game.play(origin);
+      continue;
+    }
+    const { state, position } = viewOf(game, "g");
+    const [from, to] = [origin, target].map((name) => (name ? referee.parts(referee.read(state, name), 7).target : null));
+    assert.equal(referee.whyNot(state, from, to), reason);
+    assert.deepEqual(chooseCell(position, { origin: from, target: null }, to), {}, "nothing is undone");
+  }
+});
+
+test("the first line says who is to do what, the goal what for", () => {
+  const { game } = begin([PERSON, MACHINE]);
+  game.asksMachine = false;
+  const { status, goal } = viewOf(game, "g");
+  assert.equal(status, "You are Red. Place your third stone");
+  assert.equal(goal, "Goal: wall off more cells than Blue.");
+  const people = begin([PERSON, PERSON]).game;
+  const said = ["C3", "D3", "E3", "F3", "C3->C4:up"].map((move) => {
+    people.play(move);
+    return viewOf(people, "g").status;
+  });
+  assert.deepEqual(said, ["Blue to place the third stone", "Blue to place the fourth stone", "Red to place the fourth stone", "Red to move", "Blue to move"]);
+  assert.equal(viewOf(people, "g").goal, "");
+});
+
 test("earlier positions are for looking, and analysis keeps variations", () => {
   const { game } = begin([PERSON, PERSON]);
   game.play("C3");
@@ -90,18 +127,28 @@ test("a resigned game is over, names its winner, and can be taken back", () => {
   game.play("C3");
   assert.equal(ending(game), null);
   game.resign();
-  assert.deepEqual(ending(game), { title: "Red won: Blue resigned", cells: [0, 0], ratio: null, plies: 1 });
+  assert.deepEqual(ending(game), { title: "Red won: Blue resigned", cells: [0, 0], nobody: 49, ratio: null, plies: 1 });
   assert.ok(!game.mayPlay);
   assert.throws(() => game.resign(), /no game that a person could resign/);
   game.takeBack();
   assert.equal(game.forfeit, null);
 });
 
-for (const [cells, title, ratio] of [[[3, 1], "Red won", 3], [[2, 6, 1], "Blue won", 4], [[9, 0], "Red won", null], [[4, 4], "A draw", null]]) {
-  test(`a finished game of ${cells} cells says how it ended`, () => {
+const BOTH = [PERSON, PERSON];
+const YOU = [PERSON, MACHINE];
+
+for (const [cells, seats, title, ratio, forfeit] of [
+  [[3, 1], BOTH, "Red won", 3], [[2, 6, 1], [...BOTH, PERSON], "Blue won", 4], [[9, 0], BOTH, "Red won", null], [[4, 4], YOU, "A draw", null],
+  [[3, 1], YOU, "You won", 3], [[1, 3], YOU, "You lost: Blue won", 3], [[2, 6, 1], [MACHINE, ...YOU], "You won", 4],
+  [[2, 6, 1], [...YOU, MACHINE], "You lost: Blue won", 4], [[3, 1], [MACHINE, MACHINE], "Red won", 3],
+  [[0, 0], YOU, "You ran out of time: Blue won", null, [0, "ran out of time"]], [[0, 0], YOU, "You won: Blue resigned", null, [1, "resigned"]],
+]) {
+  test(`a finished game of ${cells} cells between ${seats} says how it ended: ${title}`, () => {
     const most = Math.max(...cells), payoff = cells.map((each) => Number(each === most));
-    const position = { territory: cells, payoff: payoff.filter(Boolean).length > 1 ? cells.map(() => 0) : payoff, ply: 9 };
-    assert.deepEqual(ending({ tip: { position }, forfeit: null, isOver: true, task: null }), { title, cells, ratio, plies: 9 });
+    const position = { size: 3, territory: cells, payoff: payoff.filter(Boolean).length > 1 ? cells.map(() => 0) : payoff, ply: 9 };
+    const nobody = 9 - cells.reduce((sum, each) => sum + each);
+    const game = { tip: { position }, seats, forfeit: forfeit ?? null, isOver: true, task: null };
+    assert.deepEqual(ending(game), { title, cells, nobody, ratio, plies: 9 });
   });
 }
 
@@ -112,8 +159,17 @@ test("a hint searches deeper than a glance, goes with its position and does not 
   game.askHint();
   await until(() => game.tree.root.report.simulations === 256);
   assert.deepEqual(engine.heard, [[64, 0], [256, 0]]);
-  const { evaluation, hint } = viewOf(game, "g");
-  assert.ok(hint);
+  const view = viewOf(game, "g");
+  const { evaluation, hint } = view;
+  assert.deepEqual([hint, hintText(view), hintsOf(view)], ["stone", "Hint: place it in column C", null]);
+  assert.deepEqual(hintedCells(view), [2, 9, 16, 23, 30, 37, 44], "the free cells of the column");
+  game.askHint();
+  const again = viewOf(game, "g");
+  assert.deepEqual([again.hint, hintText(again), hintedCells(again)], ["move", "Hint: C1", []]);
+  assert.deepEqual(hintsOf(again), evaluation.ideas);
+  game.askHint();
+  assert.deepEqual([viewOf(game, "g").hint, hintText(viewOf(game, "g"))], [null, ""]);
+  game.askHint();
   assert.deepEqual(evaluation.ideas.map((idea) => idea.visits), [8, 1, 1, 1, 1], "the most visited first");
   game.showEvaluation(false);
   game.play("D4");
@@ -212,6 +268,54 @@ test("a tree holds so many positions", () => {
   const tree = new GameTree(RULES);
   tree.nodes = { size: MAX_NODES };
   assert.throws(() => tree.play(2549), /already holds 2000 positions/);
+});
+
+for (const [seats, marks, places, isInaccuracy] of [
+  [BOTH, ["", "?", "??", "?!", "?"], [2, 3, 5], false], [YOU, ["", "?", "??", "?!", "?"], [5], false],
+  [[MACHINE, MACHINE], ["", "?", "", "", ""], [2], false], [BOTH, ["", "?!", "", "", ""], [2], true], [YOU, ["", "??", "", "", ""], [], null],
+]) {
+  test(`a review of ${seats} goes from mistake to mistake: ${marks}`, async () => {
+    const { game, engine } = begin(BOTH);
+    game.seats = seats;
+    game.asksMachine = false;
+    game.setMode(ANALYSE);
+    for (const move of ["C3", "D3", "E3", "F3", "C3->C4:up"]) game.play(move);
+    game.setMode(PLAY);
+    engine.reviewed = { marks, chances: Array(6).fill([0.5, 0.5]) };
+    await game.askReview();
+    assert.equal(viewOf(game, "g").mistakes.total, places.length);
+    if (!places.length) assert.throws(() => goToNext(game), /found no mistake/);
+    for (const place of [...places, ...places.slice(0, 1)]) {
+      goToNext(game);
+      const { open } = viewOf(game, "g").mistakes;
+      assert.deepEqual([open.ply, open.isInaccuracy, game.tree.current.position.ply, game.mode], [place, isInaccuracy, place - 1, ANALYSE]);
+    }
+  });
+}
+
+test("a mistake is tried again until the move is good", async () => {
+  const { game, engine } = begin(YOU, { mode: ANALYSE });
+  for (const move of ["C3", "D3"]) game.play(move);
+  engine.reviewed = { marks: ["?", ""], chances: [[0.8, 0.2], [0.42, 0.58], [0.5, 0.5]] };
+  await game.askReview();
+  goToNext(game);
+  const look = () => viewOf(game, "g").mistakes.open;
+  assert.deepEqual(look(), {
+    place: 1, isInaccuracy: false, mark: "?", mover: 0, text: "C3", ply: 1, chances: [0.8, 0.42], tried: null,
+  });
+  const tried = [];
+  for (const [move, chance] of [["E5", 0.5], ["E6", 0.45], ["E7", 0.78], ["A1", 0.1], ["C3", 0.42]]) {
+    engine.chance = chance;
+    game.play(move);
+    await until(() => look().tried.chance !== null);
+    tried.push([look().tried.chance, look().tried.verdict]);
+    tryAgain(game);
+    assert.equal(look().tried, null);
+  }
+  assert.deepEqual(tried, [[0.5, "better"], [0.45, "worse"], [0.78, "good"], [0.1, "best"], [0.42, "played"]]);
+  assert.ok(engine.heard.every(([simulations]) => simulations === 256), "as deep as the review");
+  game.go(2);
+  assert.equal(look(), null, "elsewhere in the game");
 });
 
 const PUZZLE = {

@@ -7,8 +7,10 @@ import { drawDiagram } from "../../../../train/ui/page/diagram.js";
 import { readLink, writeLink } from "../../../../train/ui/page/link.js";
 import { readGame } from "../../../../train/ui/page/reading.js";
 import * as referee from "../../../../train/ui/page/referee.js";
-import { loadGame, readCopy, writeCopy, writeGame } from "../../../../train/ui/page/saving.js";
+import { loadGame, nameOfFile, readCopy, writeCopy, writeGame, writeMoves } from "../../../../train/ui/page/saving.js";
 import { pathTo } from "../../../../train/ui/page/tree.js";
+import { aboutRules } from "../../../../train/ui/page/view.js";
+import { choiceText, describeRules } from "../../../../train/ui/page/words.js";
 import { makeMachine } from "./fake_engine.mjs";
 
 const { machine } = makeMachine(), RULES = referee.readRules("wallzero-4stone");
@@ -43,9 +45,19 @@ for (const change of [{ plies: [[5, 1]] }, { tip: -1 }, { seats: [] }, { plies: 
   });
 }
 
+test("every rule set has a player's words of its own", () => {
+  const titles = Object.values(referee.PRESETS).map((rules) => aboutRules(rules));
+  assert.equal(new Set(titles.map((about) => choiceText(about))).size, titles.length);
+  for (const { name, title, text } of titles) assert.ok(title !== name && !text.includes(name), name);
+  assert.equal(titles[0].about, "7×7 cells, 4 stones each, 2 of them set at the start. A tie goes to the largest single region.");
+  assert.match(describeRules(referee.PRESETS["playwallgo-3p"]), /20 walls each. A tie is a draw/);
+  assert.match(describeRules(referee.PRESETS.hkoi), /else the last to move loses/);
+});
+
 test("records hold the game, its variations and its players", () => {
   const { name, text } = writeGame(aGame()), fields = JSON.parse(text);
-  assert.deepEqual([name, fields.variant, fields.players, fields.result], ["wallgo.jsonl", "wallzero-4stone", ["person", "machine (expert)"], null]);
+  assert.match(name, /^person-vs-machine-expert-\d{4}-\d\d-\d\d\.jsonl$/);
+  assert.deepEqual([fields.variant, fields.players, fields.result], ["wallzero-4stone", ["person", "machine (expert)"], null]);
   const again = loadGame(text, machine, RULES);
   assert.deepEqual([again.mode, texts(again), again.tree.size], ["analyse", MOVES, 7]);
   const named = loadGame(JSON.stringify({ ...fields, players: ["Ada <b>", "x".repeat(300)] }), machine, RULES);
@@ -69,9 +81,22 @@ test("games from a position are saved as such, and can be sent", () => {
   played.play("D3->D3:up");
   assert.deepEqual(game.tip.position.legal, played.tree.current.position.legal, "walls close both of their cells");
   const { name, text } = writeGame(game), again = loadGame(text, machine, RULES);
-  assert.deepEqual([name, again.tree.size, texts(again)], ["wallgo.json", 2, ["D3->D3:up"]]);
+  assert.match(name, /^person-vs-person-.*\.json$/);
+  assert.deepEqual([again.tree.size, texts(again)], [2, ["D3->D3:up"]]);
+  assert.equal(writeMoves(game), text);
   const { position, moves } = readLink(writeLink(game));
   assert.deepEqual([position, moves], [start, ["D3->D3:up"]]);
+});
+
+test("a file has the players' names and the date, and moves are copied with them", () => {
+  const game = aGame();
+  game.tree.names = ["../Ada, Blue <é>", "x".repeat(99)];
+  assert.equal(nameOfFile(game, "svg", new Date(2026, 1, 3)), `Ada-Blue-é-vs-${"x".repeat(40)}-2026-02-03.svg`);
+  game.tree.names = ["Ada, Blue too", "Bob"];
+  const text = writeMoves(game);
+  assert.equal(text, "# wallzero-4stone, Red Ada Blue too, Blue Bob\n1. R C3\n2. B D3\n3. B E3\n4. R F3\n5. R C3->C4:up\n");
+  const again = loadGame(text, machine, referee.PRESETS.hkoi);
+  assert.deepEqual([again.tree.rules, again.tree.names, texts(again)], [RULES, ["Ada Blue too", "Bob"], MOVES]);
 });
 
 test("a link holds rules and moves without signs that addresses write out", () => {
