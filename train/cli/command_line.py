@@ -9,13 +9,13 @@ import sys
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from train.api.verbs import VERBS
 from train.cli import options
 from train.cli.commands import command_of
 from train.config import RunConfig, key_paths
-from train.runtime import files
+from train.runtime import files, watching
 from train.runtime.ahead import allow_compiling_ahead, is_compiling_ahead
 from train.runtime.errors import ProcessLostError, UsageError, one_line
 from train.runtime.interrupts import EXIT_INTERRUPTED, leave
@@ -60,16 +60,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Args:
       arguments: the words after the program; those of the process by default.
     """
-    return _run(sys.argv[1:] if arguments is None else arguments, lambda: None)[0]
+    return _run(sys.argv[1:] if arguments is None else arguments, lambda command: command.run())[0]
 
 
 def program() -> None:
     """Run the process's command on all its devices, and leave with the exit code."""
     open_missing_streams()
+    watching.end_with_watcher()
     try:
-        code, is_at_work = _run(sys.argv[1:], _set_up_devices)
+        code, is_at_work = _run(sys.argv[1:], _start)
     except Exception:
-        if not is_compiling_ahead():
+        if not (is_compiling_ahead() or watching.is_watched()):
             raise
         traceback.print_exc()
         code, is_at_work = 1, True
@@ -80,14 +81,19 @@ def program() -> None:
     sys.exit(code)
 
 
-def _run(arguments: Sequence[str], set_up: Callable[[], None]) -> tuple[int, bool]:
-    """Run a command, with `set_up` called once its words are understood; returns the exit code, and
-    whether a device may still be at work."""
+class Command(NamedTuple):
+    """A command whose words are understood; both calls return the exit code."""
+
+    run: Callable[[], int]
+    watch: Callable[[], int] | None  # run it in a child; None for what needs no watcher
+
+
+def _run(arguments: Sequence[str], start: Callable[[Command], int]) -> tuple[int, bool]:
+    """Have `start` run a command once its words are understood; returns the exit code, and whether
+    a device, or another process of a distributed run, may still be at work."""
     try:
         with sparing_output() as output, flushed_output():
-            run = _read_command(list(arguments))
-            set_up()
-            code = run()
+            code = start(_read_command(list(arguments)))
             has_failed = output.has_failed and arguments[0] not in KEPT_IN_FILES
             return code or (options.EXIT_USAGE if has_failed or is_unwritten() else 0), False
     except SystemExit as stop:  # a help page, or a report of tyro
@@ -104,7 +110,8 @@ def _run(arguments: Sequence[str], set_up: Callable[[], None]) -> tuple[int, boo
         if complaint is None:
             raise
         tell(f"error: {in_options(_as_typed(complaint, arguments))}")
-        return options.EXIT_USAGE, isinstance(error, RuntimeError | MemoryError | AssertionError)
+        is_at_work = isinstance(error, RuntimeError | MemoryError | AssertionError)
+        return options.EXIT_USAGE, is_at_work or watching.is_watched()
 
 
 def _as_typed(complaint: str, arguments: Sequence[str]) -> str:
@@ -144,7 +151,7 @@ def _has_no_device() -> bool:
         return True
 
 
-def _read_command(words: list[str]) -> Callable[[], int]:
+def _read_command(words: list[str]) -> Command:
     """Read the command line into a command that is ready to run.
 
     Raises:
@@ -168,7 +175,11 @@ def _read_command(words: list[str]) -> Callable[[], int]:
         _check_keys(command, overrides)
         command = dataclasses.replace(command, config=path)
     options.check(command)
-    return functools.partial(command.run, overrides) if is_configured else command.run
+    if not is_configured:
+        return Command(command.run, None)
+    is_one_of_several = getattr(command, "distributed", False)
+    watch = functools.partial(command.watch, overrides) if is_one_of_several else None
+    return Command(functools.partial(command.run, overrides), watch)
 
 
 def _check_keys(command: Any, overrides: Sequence[str]) -> None:
@@ -195,6 +206,14 @@ def _split_config(words: Sequence[str]) -> tuple[Path | None, list[str]]:
         if word.startswith("--") and "=" not in word and rest and not rest[0].startswith("--"):
             overrides.append(rest.pop(0))
     return path, overrides
+
+
+def _start(command: Command) -> int:
+    """Run a command with the settings of a process of its own."""
+    if command.watch is not None and watching.CAN_WATCH and not watching.is_watched():
+        return command.watch()
+    _set_up_devices()
+    return command.run()
 
 
 def _set_up_devices() -> None:

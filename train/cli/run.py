@@ -50,24 +50,22 @@ class RunCommand:
     runs: Annotated[Path, arg("FOLDER")] = _RUNS
     """Directory of all runs."""
     distributed: Flag = False
-    """Join the other processes of a cluster, found by its launch variables."""
+    """Join the other processes of a cluster, found by its launch variables. A small parent watches
+    each process, and prints how the run goes on where another process is lost."""
 
     def run(self, overrides: Sequence[str]) -> int:
         """Returns the exit code."""
         from train.loop import run_directory, training
         from train.runtime.devices import initialize_distributed
 
-        if self.resume == _AUTO:
-            config = read_config(self.config, overrides)
-            runs = self.runs
-            is_resumed = (runs / config.name / CONFIG_FILE).is_file()
-        else:
+        if self.resume != _AUTO:
             for option, is_given in (("CONFIG", self.config), ("--runs", self.runs != _RUNS)):
                 if self.resume is not None and is_given:
                     raise UsageError(f"run: {option} has no effect with --resume; leave it out")
-            config, runs = _config_and_runs(self, overrides)
-            is_resumed = self.resume is not None
+        config, runs = _config_and_runs(self, overrides)
         directory = runs / config.name
+        is_begun = self.resume == _AUTO and (directory / CONFIG_FILE).is_file()
+        is_resumed = is_begun or self.resume not in (None, _AUTO)
         if is_resumed and run_directory.is_fit(directory):
             command = run_directory.resume_command(directory)
             raise UsageError(f"{directory}: learns recorded games; to go on with it: {command}")
@@ -75,6 +73,19 @@ class RunCommand:
             initialize_distributed()
         finished = training.train(config, runs, resume=is_resumed)
         return 0 if finished else EXIT_INTERRUPTED
+
+    def watch(self, overrides: Sequence[str]) -> int:
+        """Run in a child that this process watches, which prints how the run goes on where a signal
+        has ended it; returns the exit code."""
+        from train.runtime.watching import watch
+
+        def how_to_go_on() -> str:
+            from train.loop.run_directory import going_on_together
+
+            config, runs = _config_and_runs(self, overrides)
+            return going_on_together(runs / config.name)
+
+        return watch(how_to_go_on)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -115,7 +126,7 @@ def _config_and_runs(
     command: RunCommand | FitCommand, overrides: Sequence[str]
 ) -> tuple[RunConfig, Path]:
     """The config of a run that starts or goes on, and the directory of all runs that it is in."""
-    if command.resume is None:
+    if command.resume in (None, _AUTO):
         return read_config(command.config, overrides), command.runs
     from train.loop.run_directory import plain_path, resumed_config
 

@@ -59,6 +59,7 @@ from train.runtime.devices import (
     BY_BOARD,
     any_process,
     is_first_process,
+    open_connections,
     placed,
     set_gpu_flags,
     shardings_of,
@@ -113,6 +114,7 @@ def iterations(
         which names the last good checkpoint. An error of matches comes once the iteration is saved.
     """
     set_gpu_flags(deterministic=config.deterministic)
+    open_connections()
     is_quiet = is_quiet or not is_first_process()
     with contextlib.ExitStack() as stack:
         if is_first_process():

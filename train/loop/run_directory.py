@@ -176,8 +176,15 @@ def naming_last_good(directory: Path) -> Iterator[None]:
         lost = lost_process_message(error)
         if lost is None:
             raise
-        hint = f"start all processes again with: {resume_command(directory)} --distributed"
-        raise ProcessLostError(f"{lost}; {_last_good(directory)}; {hint}") from None
+        raise ProcessLostError(f"{lost}; {going_on_together(directory)}") from None
+
+
+def going_on_together(directory: Path) -> str:
+    """The last good checkpoint of a distributed run, and how it goes on."""
+    command = f"{resume_command(directory)} --distributed"
+    if not (directory / CONFIG_FILE).is_file():
+        command = "the same command, for the run has not begun"
+    return f"{_last_good(directory)}; start all processes again with: {command}"
 
 
 def _last_good(directory: Path) -> str:

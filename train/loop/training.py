@@ -4,8 +4,6 @@ import contextlib
 from collections.abc import Callable, Generator
 from pathlib import Path
 
-import jax
-
 from train.config import RunConfig
 from train.data import replay
 from train.loop.iterations import Iteration, iterations
@@ -67,15 +65,14 @@ def to_end(steps: Generator[Iteration, None, None], finish: Callable[[Iteration]
 
 
 def finish(run: OpenRun, state: TrainState) -> bool:
-    """A game, the final matches and what to do next, by the first process.
+    """A game of self-play, then, by the first process, the final matches and what to do next.
 
     Returns:
       Whether the matches were played to their end; the run is saved all the same.
     """
+    write_game(run, state)
     if not is_first_process():
         return True
-    if jax.process_count() == 1:
-        write_game(run, state)
     if run.config.evaluation.opponents:
         from train.loop.evaluation import final_matches
 
@@ -91,12 +88,13 @@ def finish(run: OpenRun, state: TrainState) -> bool:
 
 def write_game(run: OpenRun, state: TrainState) -> None:
     """A game of self-play, as a record for commands and as text for people; an error costs the
-    game alone."""
+    game alone. The first process writes it; all must call this, since parts of the replay may lie
+    with each."""
     config = run.config
     path = run.directory / GAME_FILE
     with sparing(path):
         newest = replay.newest_games(state.replay_state, variants_of(config), 1)
-        for board, actions in newest:
+        for board, actions in newest if is_first_process() else []:
             rules = rules_of_board(config, board)
             game = replay_actions(rules, actions)
             players = (config.name,) * rules.players

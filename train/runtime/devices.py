@@ -307,6 +307,22 @@ def initialize_distributed() -> None:
         raise UsageError(f"distributed: {one_line(error)}") from None
 
 
+def open_connections() -> None:
+    """Have all processes compute with one another once, where there are several.
+
+    Gloo connects a group of devices when they first compute together, and waits 30 seconds for all
+    of them: a process that still compiles would come too late. Once they are connected they wait
+    for one another for half an hour.
+    """
+    if jax.process_count() == 1:
+        return
+    # The groups of all later sums and copies: a device of each process, then all devices.
+    sync_processes("every process has started")
+    devices = all_devices()
+    ones = devices.place(np.ones(devices.count, np.float32), BY_BOARD)
+    jax.block_until_ready(jax.jit(jnp.sum, out_shardings=devices.sharding(EVERYWHERE))(ones))
+
+
 def lost_process_message(error: Exception) -> str | None:
     """Return a line for an error that says that another process of this run has ended, else None.
 

@@ -24,7 +24,8 @@ _STDOUT, _STDERR = 1, 2
 # Windows has neither of the two.
 _HANGUP = getattr(signal, "SIGHUP", None)
 _FOR_USERS = getattr(signal, "SIGUSR1", None)
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, *filter(None, [_HANGUP, _FOR_USERS]))
+SIGNALS = (signal.SIGINT, signal.SIGTERM, *filter(None, [_HANGUP, _FOR_USERS]))
+"""Those that ask to stop."""
 
 
 class StopRequest:
@@ -88,7 +89,7 @@ def interrupts(
     if threading.current_thread() is not threading.main_thread():
         yield request
         return
-    handlers = {number: signal.getsignal(number) for number in _SIGNALS}
+    handlers = {number: signal.getsignal(number) for number in SIGNALS}
     before = {number: each for number, each in handlers.items() if _is_free(number, each)}
     for number in before:
         signal.signal(number, request.note)
