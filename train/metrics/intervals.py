@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _ROW, _FRAME = 0.34, 1.2  # inches
+_NEAR = 300.0
+"""Elo points that an anchor may lie off the curves' axis and still have its line."""
 _LABEL_GAP = 0.05  # between labels of anchors, as a share of the height
 
 
@@ -179,16 +181,21 @@ def ratings_figure(
 
 
 def _draw_anchors(axes: Any, anchors: Mapping[str, float]) -> None:
-    """Draw a line for each anchor, with its name at the right; names that would overlap move."""
-    for elo in anchors.values():
+    """Draw a line for each anchor near the curves, with its name at the right; names that would
+    overlap move. The axis ends before anchors farther off, whose names point there."""
+    low, high = axes.get_ylim()
+    near = [elo for elo in anchors.values() if low - _NEAR <= elo <= high + _NEAR]
+    for elo in near:
         axes.axhline(elo, color=GREY, linewidth=1, linestyle=DASHED, zorder=1)
     low, high = axes.get_ylim()
     ordered = sorted(anchors.items(), key=lambda entry: entry[1])
-    heights = spread_labels([(elo - low) / (high - low) for _, elo in ordered], _LABEL_GAP)
-    for (name, elo), height in zip(ordered, heights, strict=True):
+    places = [min(max((elo - low) / (high - low), 0.0), 1.0) for _, elo in ordered]
+    heights = spread_labels(places, _LABEL_GAP)
+    for (name, elo), place, height in zip(ordered, places, heights, strict=True):
+        arrow = "" if elo in near else " ↓" if elo < low else " ↑"
         axes.annotate(
-            f"{short_name(name)}  {elo:.0f}",
-            xy=(1, (elo - low) / (high - low)),
+            f"{short_name(name)}  {elo:.0f}{arrow}",
+            xy=(1, place),
             xytext=(1.02, height),
             xycoords="axes fraction",
             textcoords="axes fraction",

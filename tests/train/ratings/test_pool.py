@@ -304,6 +304,23 @@ def test_curve_is_drawn(tmp_path, name):
     assert path.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
 
 
+def test_the_axis_ends_before_players_far_from_the_curve():
+    """Those near it have a line; the names of the others point to where they are."""
+    rows = [
+        {"player": f"r/{n}", "run": "r", "iteration": n, "elo": elo, "low": elo - 3, "high": elo}
+        for n, elo in ((1, -100), (2, 300))
+    ]
+    rows += [
+        {"player": name, "run": None, "elo": elo}
+        for name, elo in {"wjx": 0, "near": -350, "random": -1281, "strong": 900}.items()
+    ]
+    (axes,) = intervals.ratings_figure(rows, {"r": "r"}, title="t", x_label="x").axes
+    low, high = axes.get_ylim()
+    assert -450 < low < -350 and 300 < high < 400
+    labels = {text.get_text() for text in axes.texts}
+    assert labels == {"wjx  0", "near  -350", "random  -1281 ↓", "strong  900 ↑"}
+
+
 def test_labels_are_moved_apart_no_more_than_needed():
     assert intervals.spread_labels([0.1, 0.5], 0.1) == pytest.approx([0.1, 0.5])
     assert intervals.spread_labels([0.5, 0.5, 0.9], 0.1) == pytest.approx([0.45, 0.55, 0.9])

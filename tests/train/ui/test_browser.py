@@ -549,7 +549,10 @@ def test_axe_finds_nothing_and_nothing_is_too_wide(
     named = page.locator("#setup-rules option").all_inner_texts()
     assert len(set(named)) == len(named) and not any(name in str(named) for name in PRESETS)
     levels = page.locator("#seat-1 optgroup option")
-    assert levels.all_inner_texts()[:2] == ["Beginner: your first game", "Novice: you know the rules"]
+    assert levels.all_inner_texts()[:2] == [
+        "Beginner: your first game",
+        "Novice: you know the rules",
+    ]
     assert "Elo" not in page.inner_text("#setup")
     for about in (page.locator("#seat-1"), levels.nth(1)):
         assert re.fullmatch(r"Elo -?\d+ ± \d+, with wjx at 0", about.get_attribute("title"))
