@@ -77,7 +77,7 @@ class TournamentResult(Result):
 
     @property
     def on_stop(self) -> str:
-        """What a command says of the work that a signal ended."""
+        """Message printed after an interrupt."""
         return f"the {len(self.meetings)} meetings that are over count; {super().on_stop}"
 
     def summary(self) -> dict[str, Any]:

@@ -74,7 +74,7 @@ def start_of(config: RunConfig, directory: Path, *, resume: bool) -> Start | Non
 
 
 def _carry(config: RunConfig, trained: TrainedNetwork) -> Start:
-    """What fits of other weights, in a new network's."""
+    """Copies the weights that fit into those of a new network."""
     where, players = config.init_from, config.rules.players
     learned = trained.config.rules.players
     if learned != players:
