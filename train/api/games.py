@@ -101,7 +101,9 @@ def match(
     given = [first, *((second,) if second is not None else ()), *others]
     if len(given) == 1:
         if not isinstance(first, str):
-            raise UsageError("match: second: only a player by name meets the one that ships")
+            raise UsageError(
+                "match: second: name an opponent: only a player given by name has a default one"
+            )
         given.append(shipped_like(first, rules))
     entrants = make_players(
         given,
@@ -119,7 +121,9 @@ def match(
         seated = [player.registered for player in fill_seats(entrants, played)]
         is_drawn = opening.positions is not None and not opening.positions.has_games
         if records is not None and is_drawn:
-            raise ValueError("match: records need openings of games: a diagram has no plies")
+            raise ValueError(
+                "match: records need recorded games as openings: a diagram has no plies"
+            )
     if test is not None:
         check_two_players(played, "match: sprt")
     if played.players > 2:

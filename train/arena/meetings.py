@@ -159,9 +159,9 @@ def check_form(names: Sequence[str], rules: Rules, how: TournamentOptions) -> No
       ValueError: in one line, what is wrong.
     """
     if how.heats == 1 or (how.heats and how.form != ELIMINATION):
-        raise ValueError("heats are of 2 or more, before an elimination")
+        raise ValueError("heats need 2 or more players and an elimination after them")
     if how.form == ELIMINATION and rules.players > 2:
-        raise ValueError(f"only a round robin has tables of {rules.players}")
+        raise ValueError(f"only a round robin has seats for {rules.players}")
     tournament.check_entrants(names, rules.players)
 
 

@@ -95,7 +95,7 @@ class BenchCommand:
                 given = [*filter(None, [self.config and str(self.config)]), *overrides]
                 has_own = name == ENGINE or self.trained is not None
                 if len(names) > 1:
-                    raise UsageError(f"bench: --what {name} is done alone")
+                    raise UsageError(f"bench: --what {name} cannot be measured with other parts")
                 if has_own and given:
                     raise UsageError(
                         f"bench: {own} has its own config: leave out {' '.join(given)}"
