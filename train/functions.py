@@ -107,7 +107,9 @@ def refuse_functions(before: Mapping[str, Any], after: Mapping[str, Any], *, whe
         inner = [tables.get(table) for tables in (before, after)]
         old, new = (each.get(name) if isinstance(each, dict) else None for each in inner)
         if new and new != old:
-            raise UsageError(f"{where}: {key}: functions are passed from Python alone, docs/api.md")
+            raise UsageError(
+                f"{where}: {key}: functions can be passed from Python only, docs/api.md"
+            )
 
 
 def _reader(key: str) -> Callable[[Any], Any]:

@@ -55,7 +55,7 @@ class Proofs(Result):
 
     @property
     def on_stop(self) -> str:
-        """What a command says of the work that a signal ended."""
+        """Message printed after an interrupt."""
         return f"the games that are proven are kept in {self.late}; the same command goes on"
 
     def rows(self) -> list[dict[str, Any]]:

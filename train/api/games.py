@@ -61,24 +61,24 @@ def match(
 
     Args:
       first: player that the result is for.
-      second: player that it meets; with three or four seats and no more names, at all other seats.
+      second: its opponent. With three or four seats and no further names, it plays all other seats.
       others: players of further seats.
-      games: games at least, so that each opening is played in every order of the players: half of
-        them with each colour.
-      opening_plies: random plies that all games of an opening start with.
+      games: smallest number of games. It is rounded up so that each opening is played in every
+        order of the players: half of the games with each colour.
+      opening_plies: random plies with which all games of an opening start.
       batch: games played in parallel; a sequential test looks at the result after each batch.
-      sprt: stop once a sequential test of two players tells which lead in Elo points is likelier,
-        such as 0,20.
-      players_place: let the players place all stones; the random plies come after.
-      openings: file of positions to start from in place of random plies: the ends of recorded
-        games, or diagrams; each is played in every seating.
+      sprt: stop once a sequential test of two players has decided which of two Elo differences is
+        likelier, such as 0,20.
+      players_place: let the players place all stones before the random plies.
+      openings: file of positions from which games start, in place of random plies: the last
+        positions of recorded games, or diagrams. Each is played in every order of the players.
       records: file to write the games to, a JSON object a line; compressed if it ends in .gz.
       searches: search each position once more as its player does, and write what the search says
         into the records: the best actions with their shares and visits, and the value.
       rules: preset's name, JSON object, or file (JSON or TOML); Python also takes `Rules` and their
         fields.
       seed: random seed.
-      config: TOML file of a run, whose [heuristics] are the weights of ethen and wjx.
+      config: TOML file of a run; its tables [heuristics] weigh the players ethen and wjx.
       transfer: let networks play rules that they were not trained on.
       move_seconds: seconds that a program (external:COMMAND) may take for a move; else it loses the
         game.
@@ -107,7 +107,9 @@ def match(
     given = [first, *((second,) if second is not None else ()), *others]
     if len(given) == 1:
         if not isinstance(first, str):
-            raise UsageError("match: second: only a player by name meets the one that ships")
+            raise UsageError(
+                "match: second: name an opponent: only a player given by name has a default one"
+            )
         given.append(shipped_like(first, rules))
     entrants = make_players(
         given,
@@ -125,7 +127,9 @@ def match(
         seated = [player.registered for player in fill_seats(entrants, played)]
         is_drawn = opening.positions is not None and not opening.positions.has_games
         if records is not None and is_drawn:
-            raise ValueError("match: records need openings of games: a diagram has no plies")
+            raise ValueError(
+                "match: records need recorded games as openings: a diagram has no plies"
+            )
         searchers = {
             each.name: Searcher(each.report, each.variables)
             for each in seated
@@ -232,19 +236,20 @@ def tournament(
     """Play a tournament of any players, and rank them.
 
     Args:
-      players: at least as many as the rules have seats, named as in docs/players.md; in an
-        elimination without heats the strongest first.
-      form: each player meets each, or is out after two losses; with three or four
-        seats each group of players meets.
-      games: games of a meeting at least, so that each opening is played in every order of the
-        players.
-      heats: players of a heat before an elimination (its last start behind); 0 for no heats.
-      opening_plies: random plies that all games of an opening start with.
+      players: players, at least one for each seat of the rules, named as in docs/players.md. For an
+        elimination without heats, name the strongest first.
+      form: in a round robin each player meets each; in a double elimination a player is out after
+        two losses. With three or four seats, each group of players meets.
+      games: smallest number of games of a meeting. It is rounded up so that each opening is played
+        in every order of the players.
+      heats: number of players in each heat, which are played before an elimination and seed it; 0
+        for no heats.
+      opening_plies: random plies with which all games of an opening start.
       records: file to write the games to, a JSON object a line; compressed if it ends in .gz.
       rules: preset's name, JSON object, or file (JSON or TOML); Python also takes `Rules` and their
         fields.
       seed: random seed.
-      config: TOML file of a run, whose [heuristics] are the weights of ethen and wjx.
+      config: TOML file of a run; its tables [heuristics] weigh the players ethen and wjx.
       transfer: let networks play rules that they were not trained on.
       move_seconds: seconds that a program (external:COMMAND) may take for a move; else it loses the
         game.

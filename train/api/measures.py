@@ -66,7 +66,7 @@ def accuracy(
       batch: positions evaluated in parallel.
       rules: rules of a board that can be solved: JSON object, or file (JSON or TOML).
       seed: random seed.
-      config: TOML file of a run, whose [heuristics] are the weights of ethen and wjx.
+      config: TOML file of a run; its tables [heuristics] weigh the players ethen and wjx.
       progress: show a bar.
 
     Raises:
@@ -127,15 +127,15 @@ def prove(
 
     Args:
       games: record files, such as `match` writes.
-      late: the file that each game is added to once its positions are proven; games that it has are
-        skipped.
-      positions: proven positions to stop at, those of the file included.
-      per_game: positions tried in each game.
-      max_plies_left: most plies before the end of its game that a position is taken from.
-      node_limit: positions that one proof may look at.
-      sample: file for a share of the proven positions, spread over plies left, with those first in
-        which a play can err; may end in .gz.
-      sample_positions: positions of that share.
+      late: file to which each game is added once its positions are proven. Games that it already
+        has are skipped.
+      positions: number of proven positions at which to stop, including those of the file.
+      per_game: positions to try in each game.
+      max_plies_left: take positions at most this many plies before the end of their games.
+      node_limit: largest number of positions that one proof may look at.
+      sample: file for a sample of the proven positions, spread evenly over the plies left.
+        Positions in which a play can lose something come first. It may end in .gz.
+      sample_positions: number of positions in that sample.
       seed: random seed.
       progress: show a bar.
 
@@ -186,7 +186,7 @@ def describe(
       target: TOML file or trained player, named as in docs/players.md; Python also takes a config
         and tables of one.
       batch: boards of an evaluation whose speed is measured.
-      measure: by default its speed is measured, too, which takes some seconds.
+      measure: also measure its speed, which takes some seconds; on by default.
 
     Raises:
       UsageError: the target cannot be read.
@@ -207,7 +207,7 @@ def describe(
 
 @verb
 def attention(player: AnyPlayer, state: States, cell: str) -> AttentionMaps:
-    """What a cell attends to, in each T block and head of a player's network.
+    """Show to which cells a cell attends, in each T block and head of a player's network.
 
     Args:
       player: a trained one, or its name.

@@ -61,11 +61,11 @@ def export(
 
     Args:
       player: run, one of its checkpoints, or another trained player, named as in docs/players.md.
-      folder: folder to write: a new or empty one, or a model that is replaced; its name is the
-        model's.
-      web: folder for a page that plays in any browser, without Python: any static host serves it.
-        Rules that the player has not learned are played by the models that come with the package.
-      matches: matches of these weights for the card, as `match --json` wrote them.
+      folder: folder to write: it must be new or empty, or hold a model, which is replaced. The
+        folder's name becomes the model's name.
+      web: folder for a page that plays in any browser, without Python; any static host can serve
+        it. For rules that the player has not learned, the models that come with the package play.
+      matches: files that `match --json` wrote about matches of these weights, for the card.
 
     Raises:
       UsageError: there are no such weights, a folder holds something else or cannot be written, a
@@ -176,17 +176,17 @@ def levels(
     progress: Progress = False,
 ) -> RatedPool:
     """Rate the levels of `play` in one pool with `wjx`, whose Elo is 0, with 95 % intervals. Games
-    are kept, and a larger budget adds only new ones.
+    are kept: a larger budget adds only new ones.
 
     Args:
       player: a network, as docs/players.md names it, without simulations.
-      games: games each time that a pairing is chosen, half of them with each colour.
-      budget: games in all, kept ones included.
-      opening_plies: random plies that both games of a pair start with.
+      games: games each time that a pairing is chosen; half of them with each colour.
+      budget: total number of games, including kept ones.
+      opening_plies: random plies with which both games of a pair start.
       seed: random seed.
       cache: file that keeps the games.
-      card: write the Elo of each level into the card of the exported folder or of the model, where
-        the page of `play` reads it.
+      card: write the Elo of each level into the card of the exported folder or model, where the
+        page of `play` reads it.
       progress: show a bar.
 
     Raises:

@@ -58,19 +58,21 @@ def find_puzzles(
     Args:
       out: file to write the puzzles to, a record a line; compressed if it ends in .gz.
       games: record files of finished games.
-      player: player that searches, named as in docs/players.md; the searches have simulations of
-        their own.
+      player: player that searches, named as in docs/players.md; `shallow` and `deep` set its
+        simulations.
       rules: preset's name, JSON object, or file (JSON or TOML).
-      count: puzzles to keep, spread over difficulties.
-      shallow: simulations of the search to which a puzzle looks level.
-      deep: simulations of the search to which one move wins; 16 times as many confirm it.
-      level: how far from an even chance a level position may be.
-      wins: least win chance of the solution.
-      others: most win chance of the best other move.
-      skipped: share of each game that is left out at its beginning, where one move seldom decides.
-      own_games: most games that the player plays against itself where no file is given.
-      own_simulations: simulations of a move in those games; weak players leave more to find.
-      opening_plies: random plies that each of those games begins with.
+      count: number of puzzles to keep, spread over difficulties.
+      shallow: simulations of the shallow search, which judges a puzzle's position level.
+      deep: simulations of the deep search, which finds that one move wins; a search with 16 times
+        as many confirms it.
+      level: how far from an even chance a level position may be, as a chance.
+      wins: smallest win chance of the solution.
+      others: largest win chance of the best other move.
+      skipped: share of each game, from its beginning, that is left out, because one move seldom
+        decides there.
+      own_games: largest number of games that the player plays against itself if no file is given.
+      own_simulations: simulations of a move in those games; weaker players miss more.
+      opening_plies: random plies with which each of those games starts.
       seed: random seed.
       progress: show bars.
 
@@ -161,14 +163,14 @@ def check_puzzles(
     progress: Progress = False,
 ) -> CheckedPuzzles:
     """Check puzzles: by exact play on solved boards, else by a search of 16 times the simulations
-    that found them. They pass where at least 95 % are confirmed; else the command's exit code is 1.
+    that found them. The exit code is 0 if at least 95 % are confirmed, else 1.
 
     Args:
       file: file of puzzles.
       player: player that searches, named as in docs/players.md.
       deep: simulations of the search that found them.
-      wins: least win chance of the solution.
-      others: most win chance of the best other move.
+      wins: smallest win chance of the solution.
+      others: largest win chance of the best other move.
       progress: show bars.
 
     Raises:

@@ -69,22 +69,22 @@ def elo(
     Args:
       players: run directories, each for all its checkpoints, and other players (docs/players.md),
         the weakest first; in Python a `Path` is a run's directory.
-      games: games each time that a pairing is chosen, at least, so that each opening is played in
-        every order of the players.
-      minutes: minutes to play for, but at least the games that connect all players: one pairing for
-        each player but one. Once the first is played, a line says how long they take.
-      budget: games in all, kept ones included, however long they take.
+      games: smallest number of games each time that a pairing is chosen. It is rounded up so that
+        each opening is played in every order of the players.
+      minutes: minutes to play. The games that connect all players are always played: one pairing
+        for each player but one. After the first, a line says how long they will take.
+      budget: total number of games, including kept ones, in place of a time.
       simulations: simulations a move of checkpoints and exported folders; 0 for their raw policy.
-      checkpoints: most checkpoints of a run to rate, evenly spread; 0 for all.
+      checkpoints: largest number of checkpoints of a run to rate, evenly spread; 0 for all.
       zero: player whose rating is 0; an empty name for a mean of 0. By default the first that is no
         run's, else the mean is 0.
       cache: file that keeps the games; without one they are kept by nothing but the result. Players
         of a name and weights are the same there in every process, a function in this one alone.
-      opening_plies: random plies that all games of an opening start with.
+      opening_plies: random plies with which all games of an opening start.
       rules: preset's name, JSON object, or file (JSON or TOML); Python also takes `Rules` and their
         fields.
       seed: random seed.
-      config: TOML file of a run, whose [heuristics] are the weights of ethen and wjx.
+      config: TOML file of a run; its tables [heuristics] weigh the players ethen and wjx.
       transfer: let networks play rules that they were not trained on.
       move_seconds: seconds that a program (external:COMMAND) may take for a move; else it loses the
         game.

@@ -95,7 +95,7 @@ def review_game(
       transfer: let a network review rules that it was not trained on.
       calibration: file that `calibrate --json` wrote, in place of the calibration in the model's
         card.
-      siblings: ply whose step is compared with each of its walls.
+      siblings: ply whose move is compared with each wall that it could have built.
       progress: show bars.
 
     Raises:
@@ -147,16 +147,16 @@ def calibrate(
     progress: Progress = False,
 ) -> Reliability:
     """Measure whether a player's win chances come true, before and after search, and fit them.
-    Reviews take the fit from a model's card, or from a file of these figures as JSON.
+    Reviews read the fit from a model's card, or from a file of these figures as JSON.
 
     Args:
       player: player that searches, named as in docs/players.md.
       games: record files of finished games.
       rules: preset's name, JSON object, or file (JSON or TOML).
-      own_games: games that it plays against itself where no file is given.
+      own_games: games that it plays against itself if no file is given.
       own_simulations: simulations of a move in those games.
-      opening_plies: random plies that each of those games begins with.
-      positions: positions that are searched, drawn from all games.
+      opening_plies: random plies with which each of those games starts.
+      positions: number of positions that are searched, drawn from all games.
       seed: random seed.
       card: write the calibration into the card of the exported folder or of the model.
       progress: show bars.

@@ -386,7 +386,7 @@ def fit(
     Args:
       config: its rules, network, learner, seed, name and iterations are used.
       records: record files of finished games.
-      validation: share of the games that is held out, from 0 to 1.
+      validation: share of the games that is held out to measure losses, from 0 to 1.
       runs: directory of all runs.
       progress: show what the command line shows.
       functions: your own, as in `start`.

@@ -1,4 +1,4 @@
-"""Players that sit down: at a board on a page, and for other programs."""
+"""Serves players: on a page to play against, and to other programs."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def serve_page(
     Args:
       rules: rules of the first game: preset's name, JSON object, or file (JSON or TOML).
       player: the machine: a player that searches, as docs/players.md names it, without simulations.
-      port: port at 127.0.0.1; 0 for any that is free.
-      no_browser: print the page's address, but open no browser.
+      port: port at 127.0.0.1; 0 for any free one.
+      no_browser: print the page's address without opening a browser.
       puzzles: file of puzzles for the page, in place of those that come with the package.
 
     Returns:
@@ -95,17 +95,18 @@ def serve_engine(
 
     Args:
       player: player with a network, or heuristic-search, named as in docs/players.md. Its budget is
-        that of an answer, unless the session or the request says another.
+        used for each answer, unless the session or the request names another.
       rules: preset's name, JSON object, or file: the first is for sessions that name no rules.
-        Sessions can have all rules of the same sizes (board, players, stones).
-      batch: numbers of sessions that are searched in one batch; each is compiled at the start.
-      trees: sessions whose trees are kept.
-      nodes: room of a tree; 0 for four times the budget, at least 1024.
+        Sessions may have any rules with the same board size, number of players and number of
+        stones.
+      batch: batch sizes: how many sessions are searched at once. Each size is compiled at the
+        start.
+      trees: number of sessions whose trees are kept.
+      nodes: number of nodes for which a tree has room; 0 for four times the budget, at least 1024.
       chunk: simulations after which waiting sessions join a batch.
-      fresh: search each position anew, without the tree of the moves before, as players of a match
-        do.
+      fresh: search each position anew, without the tree of earlier moves, as players do in matches.
       seed: random seed of moves that are drawn with a temperature.
-      config: TOML file of a run, whose [heuristics] are the weights of ethen and wjx.
+      config: TOML file of a run; its tables [heuristics] weigh the players ethen and wjx.
       transfer: let networks play rules that they were not trained on.
 
     Returns:

@@ -30,7 +30,7 @@ class MatchFigures:
     opening: np.ndarray  # int[G]; games of one opening differ in the seating alone
     games: tuple[tuple[int, ...], ...]  # public actions of each game
     forfeits: tuple[str, ...] = ()
-    """Of each game, who lost it without the rules and why, as a program that crashed or made an
+    """Of each game, who lost it by forfeit and why, as a program that crashed or made an
     illegal move; empty texts for all other games, or no texts at all."""
     entrant: int = 0  # whose figures are given
 
@@ -91,7 +91,7 @@ class MatchFigures:
 
     @property
     def forfeited(self) -> int:
-        """Games that a player lost without the rules."""
+        """Games lost by forfeit."""
         return sum(map(bool, self.forfeits))
 
     @property

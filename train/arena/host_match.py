@@ -65,7 +65,7 @@ def play_on_host(
     The rest is as in `train.arena.match.play_match`; the match may be stopped after a tick.
 
     Returns:
-      the games, and of each who lost it without the rules and why.
+      the games, and of each who lost it by forfeit and why.
     """
     open_key, play_key = jax.random.split(key)
     variant, pairs, boards = make_variant(rules), games // 2, 2 * -(-min(boards, games) // 2)
@@ -107,7 +107,7 @@ class _Programs:
     """The players that are programs, and their sessions.
 
     Attributes:
-      forfeits: who lost a game without the rules and why, by its number.
+      forfeits: who lost a game by forfeit and why, by its number.
     """
 
     def __init__(self, players: Sequence[Player], rules: Rules, *, drawn_plies: int) -> None:

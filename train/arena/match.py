@@ -1,13 +1,13 @@
 """Matches: each opening is played once in every seating.
 
-A seating is an order in which the entrants sit down. An entrant is a player that a match names; it
+A seating is an order of the entrants. An entrant is a player that a match names; it
 may hold several seats. Two entrants have two seatings at two seats, three have six at three, and a
 player against two of another kind has three:
 
     entrants   A B B        seatings   A B B    B A B    B B A
 
 In each tick an entrant gets up to its share of a device's boards, those where it is to move, so no
-player evaluates a board that is not its own.
+network runs on boards where an opponent is to move.
 
 N boards, Q openings, S seatings, G = Q S games, P seats, E entrants, D devices; see
 `train.arena.match_programs`.

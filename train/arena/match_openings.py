@@ -98,7 +98,7 @@ def choose_opening(
         return OpeningOptions(plies, players_place)
     if players_place:
         both = f"{argument('openings')} and {argument('players_place')}"
-        raise UsageError(f"match: {both} exclude one another")
+        raise UsageError(f"match: {both} cannot be used together")
     chosen = path if isinstance(path, Positions) else read_openings(path, rules)
     return OpeningOptions(positions=chosen)
 

@@ -77,7 +77,7 @@ class TournamentResult(Result):
 
     @property
     def on_stop(self) -> str:
-        """What a command says of the work that a signal ended."""
+        """Message printed after an interrupt."""
         return f"the {len(self.meetings)} meetings that are over count; {super().on_stop}"
 
     def summary(self) -> dict[str, Any]:
@@ -159,9 +159,9 @@ def check_form(names: Sequence[str], rules: Rules, how: TournamentOptions) -> No
       ValueError: in one line, what is wrong.
     """
     if how.heats == 1 or (how.heats and how.form != ELIMINATION):
-        raise ValueError("heats are of 2 or more, before an elimination")
+        raise ValueError("heats need 2 or more players and an elimination after them")
     if how.form == ELIMINATION and rules.players > 2:
-        raise ValueError(f"only a round robin has tables of {rules.players}")
+        raise ValueError(f"only a round robin has seats for {rules.players}")
     tournament.check_entrants(names, rules.players)
 
 

@@ -95,7 +95,7 @@ def match_line(result: MatchFigures, *, seconds: float) -> str:
         wins = ", ".join(f"{name} {result.of(e).wins}" for e, name in enumerate(result.names))
         return f"{wins} won, {result.draws} drawn, {seconds:.1f} s"
     low, high = result.interval
-    forfeited = f"{result.forfeited} of them without the rules, " if result.forfeited else ""
+    forfeited = f"{result.forfeited} of them by forfeit,  " if result.forfeited else ""
     return (
         f"{result.first} against {result.second}: {result.win_rate:.1%} ({100 * low:.1f} to "
         f"{high:.1%}), {result.wins} won, {result.draws} drawn, {result.losses} lost, "
@@ -104,7 +104,7 @@ def match_line(result: MatchFigures, *, seconds: float) -> str:
 
 
 def forfeit_lines(result: MatchFigures) -> list[str]:
-    """A line for each way in which games were lost without the rules, the most frequent first."""
+    """A line for each way in which games were lost by forfeit, the most frequent first."""
     counted = Counter(filter(None, result.forfeits)).most_common()
     lines = [f"{text} ({count} games)" if count > 1 else text for text, count in counted]
     more = [f"and {len(lines) - _MOST_TOLD} more"] if len(lines) > _MOST_TOLD else []
@@ -119,7 +119,7 @@ def game_records(result: MatchFigures) -> Iterator[Record]:
             rules=result.rules,
             actions=actions,
             players=tuple(result.names[entrant] for entrant in result.seats[game]),
-            # A game that was lost without the rules is not over by them.
+            # A game that was lost by forfeit is not over by the rules.
             result=None if forfeit else tuple(map(float, result.rewards[game])),
         )
 

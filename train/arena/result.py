@@ -78,7 +78,7 @@ class MatchResult(Result, MatchFigures):
 
     @property
     def on_stop(self) -> str:
-        """What a command says of the work that a signal ended."""
+        """Message printed after an interrupt."""
         return f"the {len(self.games)} games that are over count; {super().on_stop}"
 
     def summary(self) -> dict[str, Any]:
@@ -101,7 +101,7 @@ class MatchResult(Result, MatchFigures):
         return report.match_table([self], caption=caption, has_entrants=self.rules.players > 2)
 
     def shown(self) -> list[Any]:
-        """What `match` prints: the table, games that were lost without the rules, the test."""
+        """What `match` prints: the table, games lost by forfeit, the test."""
         test = self.test
         verdict = self.verdict
         lines = [Text(line) for line in report.forfeit_lines(self)]

@@ -123,7 +123,7 @@ def check_entrants(names: Sequence[str], seats: int = 2) -> None:
     """
     if len(names) < seats or len({*names}) < len(names):
         raise ValueError(
-            f"tournament: at least {seats} players are wanted, none named twice; there are "
+            f"tournament: at least {seats} different players are needed; there are "
             f"{', '.join(names)}"
         )
 

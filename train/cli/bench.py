@@ -38,16 +38,16 @@ class BenchCommand:
     """TOML file: its rules, network, search and learner are used; without one, the quickstart."""
     what: Annotated[str, arg("PARTS"), without("report")] = "env,search,selfplay,learn"
     """Parts to measure: env, search, selfplay, learn; table1, the networks of the ResTNet paper's
-    Table 1; or strength alone: train, and tell the minutes until the player passes 50 % and 90 %
-    against heuristic-search:wjx@64; or engine alone: how fast sessions are answered; or compile
-    alone: what the compiler of a TPU or GPU that is not here makes of the run's programs."""
+    Table 1; or only strength: train, and print the minutes until the player wins 50 % and 90 %
+    against heuristic-search:wjx@64; or only engine: how fast sessions are answered; or only
+    compile: what the compiler for a TPU or GPU makes of the run's programs, without that device."""
     batch: Annotated[str, arg(hint=""), _TIMED] = ""
-    """Numbers of boards in parallel; without it 256 and 1024 on a CPU, on an accelerator 1024 to
-    262144 for the game and 512 to 16384 for all else, as far as its memory goes."""
+    """Numbers of boards in parallel. By default 256 and 1024 on a CPU; on an accelerator 1024 to
+    262144 for the game and 512 to 16384 for the rest, as its memory allows."""
     against: Annotated[str, arg("NAMES", ""), _TIMED] = ""
     """Baselines: pgx (its Othello), pgx-GAME (animal_shogi, chess, connect_four, gardner_chess,
     go_9x9, hex), pgx-alphazero (its self-play loop, of Othello), mctx (the same slots),
-    mctx-public (the public actions); or parts: where the time of self-play goes."""
+    mctx-public (the public actions); or parts: how the time of self-play is divided."""
     simulations: Annotated[AtLeastOne, only("what=search", "what=compile", "report")] = 32
     """Simulations a move of the searches outside self-play."""
     repeats: Annotated[AtLeastOne, without("what=strength", "what=compile")] = 5
@@ -58,20 +58,21 @@ class BenchCommand:
     plot: Annotated[options.Picture, without("report"), _TIMED] = None
     """File to draw the speed of the game by number of boards into."""
     scaling: Annotated[str, arg(hint=""), only("plot", "report")] = ""
-    """Numbers of boards of the plot; without it powers of 4 from 1 to 65536, or on an accelerator
-    to 262144."""
+    """Numbers of boards in the plot; by default powers of 4 from 1 to 65536, on an accelerator to
+    262144."""
     report: Annotated[Path | None, arg("FOLDER", "")] = None
-    """Directory for a report: everything is measured, and the config is trained for a while."""
+    """Directory for a report, for which everything is measured and the config is trained for a
+    short time."""
     minutes: Annotated[Positive | None, arg("FLOAT", "(default: 5)"), only("report")] = None
-    """Report: minutes of training after compiling; on a CPU without it three iterations."""
+    """Report: minutes of training, without compiling; by default three iterations on a CPU."""
     trained: Annotated[Path | None, arg("RUN", ""), _OF_STRENGTH] = None
-    """Strength: a run whose kept checkpoints are measured, in place of training one."""
+    """Strength: measure the checkpoints of this run, in place of training one."""
     games: Annotated[AtLeastOne, _OF_STRENGTH] = 200
     """Strength: games of each checkpoint."""
     opening_plies: Annotated[Count, _OF_STRENGTH] = 2
-    """Strength: random plies that both games of a pair start with."""
+    """Strength: random plies with which both games of a pair start."""
     player: Annotated[str, _OF_ENGINE] = "pretrained:wallzero-4stone@64"
-    """Engine: who answers, with the simulations of an answer."""
+    """Engine: the player that answers, with its simulations."""
     sessions: Annotated[str, _OF_ENGINE] = "1,16,256"
     """Engine: numbers of sessions that ask at the same time."""
     target: Annotated[str, arg("DEVICE", ""), _OF_COMPILE] = ""
@@ -94,7 +95,7 @@ class BenchCommand:
                 given = [*filter(None, [self.config and str(self.config)]), *overrides]
                 has_own = name == ENGINE or self.trained is not None
                 if len(names) > 1:
-                    raise UsageError(f"bench: --what {name} is done alone")
+                    raise UsageError(f"bench: --what {name} cannot be measured with other parts")
                 if has_own and given:
                     raise UsageError(
                         f"bench: {own} has its own config: leave out {' '.join(given)}"

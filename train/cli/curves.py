@@ -15,9 +15,9 @@ _Curves: Any = made_from(curves, "curves")
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CurvesCommand(_Curves):
-    """Draw loss, win rate and games a second of runs, finished or not, into one picture. That of
-    one run lies in its directory, that of several beside the first one's; with --csv a picture is
-    drawn only for --out."""
+    """Draw loss, win rate and games a second of runs, finished or not, into one picture. The
+    picture of one run is written into its directory, that of several next to the first one's. With
+    --csv a picture is drawn only if --out names it."""
 
     def run(self) -> int:
         """Returns the exit code."""

@@ -38,13 +38,13 @@ class MatchCommand(_Match):
     """Test that PLAYER is not weaker than OPPONENT. The exit code is 0 if it is not, and 1 if it is
     weaker or the test is undecided."""
     games: Annotated[Games | None, arg("INT", "(default: 400, with --gate 20000)")] = None
-    """Games at least, so that each opening is played in every order of the players: half of them
-    with each colour."""
+    """Smallest number of games. It is rounded up so that each opening is played in every order of
+    the players: half of the games with each colour."""
     opening_plies: Annotated[Count | None, arg("INT", "(default: 2, with --gate 4)")] = None
-    """Random plies that all games of an opening start with."""
+    """Random plies with which all games of an opening start."""
     sprt: Annotated[str | None, arg("ELO0,ELO1", "(default: none, with --gate -10,0)")] = None
-    """Stop once a sequential test of two players tells which lead in Elo points is likelier, such
-    as 0,20."""
+    """Stop once a sequential test of two players has decided which of two Elo differences is
+    likelier, such as 0,20."""
 
     def run(self) -> int:
         """Returns the exit code."""
@@ -79,8 +79,8 @@ def _tell_gate(result: Any) -> int:
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class EloCommand(_Elo):
     """Rate the checkpoints of runs, other players and some anchors in one pool, with 95 %
-    intervals. Games are kept: the same command plays on for as long, a larger budget adds only new
-    games."""
+    intervals. Games are kept: the same command plays for the same time again, and a larger budget
+    adds only new games."""
 
     players: Annotated[
         Positional[tuple[str, ...]],
@@ -88,7 +88,7 @@ class EloCommand(_Elo):
     ] = ()
     """Run directories, each for all its checkpoints, and other players (docs/players.md)."""
     anchors: Annotated[tuple[str, ...], arg("PLAYER ...")] = ANCHORS
-    """Players that every pool has, the weakest first."""
+    """Players that are in every pool, the weakest first."""
     zero: Annotated[str, arg("PLAYER")] = "random"
     """Player whose rating is 0; if it is not in the pool, the mean rating is 0."""
     cache: Annotated[Path | None, arg("FILE", "")] = None
@@ -96,7 +96,7 @@ class EloCommand(_Elo):
     axis: Annotated[Literal["iteration", "positions"], only("plot", "out")] = "iteration"
     """Horizontal axis of the curve: iterations or training positions."""
     out: Annotated[Path | None, arg("FOLDER", "")] = None
-    """Directory for elo.json and elo.png, where no other files are named."""
+    """Directory for elo.json and elo.png, if no other files are named."""
 
     def run(self) -> int:
         """Returns the exit code."""

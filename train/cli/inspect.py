@@ -54,7 +54,7 @@ class _Drawing:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class AttentionCommand(_Drawing):
-    """Draw what a cell attends to, in each T block and head of a player's network."""
+    """Draw to which cells a cell attends, in each T block and head of a player's network."""
 
     cell: Annotated[str, arg("CELL")]
     """Cell whose attention is drawn, such as C3."""

@@ -31,9 +31,10 @@ class ReviewCommand(_Review):
         arg(hint="(default: beside the page)"),
     ] = None
     records: options.Written = None
-    """File to write the game's record to, with the value of each ply, as the replay page shows."""
+    """File to write the game's record to, with the value of each ply, which the replay page
+    shows."""
     theme: Theme = "auto"
-    """Colours of the page; `auto` is as the reader's system is set."""
+    """Colours of the page; `auto` follows the setting of the reader's system."""
 
     def run(self) -> int:
         """Returns the exit code."""

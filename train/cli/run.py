@@ -37,16 +37,15 @@ _Runs = Annotated[Path, arg("FOLDER"), without("resume")]
 @dataclasses.dataclass(frozen=True)
 class RunCommand:
     """Train by self-play, evaluate, and print the table. Any key of the config can be changed:
-    --some.key value; `python -m train config` lists them with their meanings. A run that goes on
-    (--resume) may change iterations, deterministic and keys of evaluation, checkpoint, heuristics,
-    tracking."""
+    --some.key value; `python -m train config` lists them with their meanings. With --resume you may
+    change iterations, deterministic and keys of evaluation, checkpoint, heuristics, tracking."""
 
     config: ConfigFile = None
     """TOML file of the run; without one, the quickstart."""
     resume: Annotated[Path | None, arg("RUN|auto", "")] = None
-    """Go on with the run in this directory, with the config that it holds; `auto` goes on with the
-    run of this config's name if it has begun, and else begins it, so that a job that is submitted
-    again is the same line."""
+    """Continue the run in this directory, with the config that it holds. `auto` continues the run
+    of this config's name if it was started before, and starts it otherwise; so the same line serves
+    a job that is submitted again."""
     runs: Annotated[Path, arg("FOLDER")] = _RUNS
     """Directory of all runs."""
     distributed: Flag = False
@@ -96,13 +95,13 @@ class FitCommand:
     config: _RunConfigFile = None
     """TOML file: its rules, network, learner, seed, name and iterations are used."""
     records: Annotated[tuple[Path, ...], arg("RECORD [RECORD ...]", "")] = ()
-    """Record files to learn from; a run that goes on looks where they were when it began."""
+    """Record files to learn from. With --resume they must be where they were at the start."""
     validation: Annotated[
         Annotated[Real, Field(gt=0, lt=1)] | None, arg("FLOAT", "(default: 0.1)")
     ] = None
-    """Share of the games that is held out, from 0 to 1."""
+    """Share of the games that is held out to measure losses, from 0 to 1."""
     resume: _RunDirectory = None
-    """Go on with the run in this directory, with its config, its records and its share."""
+    """Continue the run in this directory, with its config, records and validation share."""
     runs: _Runs = _RUNS
     """Directory of all runs."""
 
@@ -144,7 +143,7 @@ class ConfigCommand:
     toml: Flag = False
     """Print a TOML file that `run` reads back, with the meanings as comments."""
     only: Annotated[str, arg("TABLE", ""), without("toml")] = ""
-    """Table or key to print alone, in full, such as search or learner.batch."""
+    """Table or key to print in full, and nothing else, such as search or learner.batch."""
 
     def run(self, overrides: Sequence[str]) -> int:
         """Returns the exit code."""

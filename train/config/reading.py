@@ -86,7 +86,9 @@ def config_from_dict(fields: Mapping[str, Any], *, where: str) -> RunConfig:
     if isinstance(fields, Mapping):  # JSON of a damaged file may hold anything
         for key in _GONE.keys() & fields.keys():
             if fields[key] is not _GONE[key]:
-                raise UsageError(f"{where}: {key}: is gone, as it gained nothing; leave it out")
+                raise UsageError(
+                    f"{where}: {key}: no longer exists, because it gained nothing; leave it out"
+                )
         fields = {key: value for key, value in fields.items() if key not in _GONE}
     try:
         config = _ADAPTER.validate_python(fields)

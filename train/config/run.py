@@ -31,14 +31,14 @@ class HeuristicConfig:
     Attributes:
       formula: `ethen` (larger of the two distances) or `wjx` (their sum). It weighs a cell that
         both sides reach by its distances.
-      sure_own: a cell that only this side reaches [cells].
-      sure_other: a cell that only the other side reaches [cells].
-      semi_sure_own: a cell that the other side is far from [cells].
-      semi_sure_other: a cell that this side is far from [cells].
-      boundary: distance from which a side is far [steps].
+      sure_own: value of a cell that only this side reaches [cells].
+      sure_other: value of a cell that only the other side reaches [cells].
+      semi_sure_own: value of a cell from which the other side is far [cells].
+      semi_sure_other: value of a cell from which this side is far [cells].
+      boundary: distance from which a side counts as far [steps].
       guess_weight: factor of the formula [0 to 1].
-      stones_block: distances go round stones, as round walls.
-      top_k: plies that `two-ply:NAME` looks into [plies].
+      stones_block: distances go around stones, as they go around walls.
+      top_k: best plies for which `two-ply:NAME` looks at the opponent's best reply [plies].
       temperature: search prior: score that makes a slot e times as likely [cells].
       scale: search value: score whose value is tanh 1 [cells].
     """
@@ -118,13 +118,14 @@ class EvaluationConfig:
         with these simulations and opening plies.
       games: games of a short match, even [games]. With three or four players at least so many, one
         opponent at all other seats, in every seating.
-      sprt: `ELO0,ELO1`: ends a short match once a sequential test has decided; empty to play all
+      sprt: `ELO0,ELO1`: a short match ends once this sequential test has decided; empty to play all
         games [Elo points]. The test is asked after each batch (see `train.arena.sprt`).
       final_games: games against each opponent at the end of the run, even [games].
       batch: games played in parallel, even [games].
-      simulations: search budget of a move in matches, without exploration noise [simulations].
-      opening_plies: random plies that both games of a pair start with [plies].
-      players_place: the players place all stones, and the random plies come after.
+      simulations: search budget of a move in matches, which have no exploration noise
+        [simulations].
+      opening_plies: random plies with which both games of a pair start [plies].
+      players_place: the players place all stones before the random plies.
     """
 
     every: Count = 10
@@ -175,23 +176,23 @@ class RunConfig:
     """A training run; the defaults are those of `configs/quickstart.toml`.
 
     Attributes:
-      name: directory of the run below the directory of all runs.
+      name: name of the run's directory, below the directory of all runs.
       seed: random seed [0 to 2³¹ − 1].
       iterations: length of the run [iterations]. An iteration plays, adds to the replay and learns.
       rules: a preset's name, a table of rules (`wallgo_jax/RULES.md`), or a list of rule sets with
         weights, which are learned together [text, table or list]. The command line also takes a
         JSON object, a file, or a list such as `hkoi=2,wallzero-empty`.
-      grid: side of the grid in which all boards lie; 0 for the largest board's [cells].
-      start_weights: a trained player whose weights the run begins with; empty for random weights
+      grid: side of the grid in which all boards lie; 0 for the side of the largest board [cells].
+      start_weights: a trained player with whose weights the run starts; empty for random weights
         [player]. It must have the same rules and network; optimizer, replay and schedules begin
         anew.
-      init_from: a trained player of which the run takes the weights that fit, by name; empty for
-        none [player]. Rules, board size, planes, blocks and heads may differ; planes that are new
-        begin at zero weight, blocks as identities, heads fresh. It stands alone, without
+      init_from: a trained player from which the run copies the weights whose names and shapes fit;
+        empty for none [player]. Rules, board size, planes, blocks and heads may differ; planes that
+        are new begin at zero weight, blocks as identities, heads fresh. It stands alone, without
         `start_weights`.
-      deterministic: take only operations of a GPU whose results are the same in every run, so that
-        a resumed run equals an uninterrupted one bit for bit there, too; they are slower. CPUs need
-        no such choice.
+      deterministic: on a GPU, use only operations that give the same results in every run, so that
+        a resumed run equals an uninterrupted one bit for bit; they are slower. CPUs need no such
+        choice.
     """
 
     name: Annotated[str, AfterValidator(_check_name)] = "quickstart"

@@ -26,46 +26,47 @@ class SelfPlayConfig:
 
     Attributes:
       boards: boards played in parallel [boards].
-      plies: plies of each board in an iteration [plies].
-      full_search_prob: playout cap randomisation: chance that a ply is searched in full; one coin
-        for all boards (the built-in quickstart has 0.25) [0 to 1]. The other plies get
-        `cheap_simulations` without noise, and their policies are not learned; `cheap_noise` and
-        `cheap_policy_weight` change that. This is after Wu,
-        "Accelerating Self-Play Learning in Go" (2019), section 3.1, with one coin for the boards of
-        all devices: the batch stays full, and no device waits for one that has drawn more full
-        searches.
-      cheap_simulations: budget of the other plies [simulations].
-        It is at most that of a full search.
-      cheap_policy_weight: weight in learning of the other plies' policies, of which those searched
-        in full have 1; 0 to leave them out [0 to 1]. All plies teach the value.
-      policy_surprise_weight: share of the policy weight that follows the divergence of search and
-        network [0 to 1]. This is after Wu, "Other Methods Implemented in KataGo", section Policy
-        Surprise Weighting. KataGo uses 0.5 and weights whole samples, this weights policies only.
+      plies: plies that each board plays in an iteration [plies].
+      full_search_prob: playout cap randomisation: chance that a ply is searched with
+        `search.simulations`; all boards share the draw (the built-in quickstart has 0.25) [0 to 1].
+        The other plies get `cheap_simulations` without noise, and their policies are not learned;
+        `cheap_noise` and `cheap_policy_weight` change that. This is after Wu, "Accelerating
+        Self-Play Learning in Go" (2019), section 3.1, with one coin for the boards of all devices:
+        the batch stays full, and no device waits for one that has drawn more full searches.
+      cheap_simulations: budget of all other plies [simulations]. It is at most that of a full
+        search.
+      cheap_policy_weight: weight with which the policies of the other plies are learned, compared
+        with 1 for full searches; 0 to leave them out [0 to 1]. All plies teach the value.
+      policy_surprise_weight: share of the policy weight that is given out by how much search and
+        network differ (their divergence) [0 to 1]. This is after Wu, "Other Methods Implemented in
+        KataGo", section Policy Surprise Weighting. KataGo uses 0.5 and weights whole samples, this
+        weights policies only.
       cheap_noise: the other plies keep the noise of self-play at the root.
-      setup_prob: chance that a game's stones are placed by the raw policy, all of them [0 to 1].
-      opening_prob: chance that a game draws plies from the raw policy after its setup [0 to 1].
-      opening_plies: the most such plies [plies]. Each of these games draws its own number, from 1
-        to this, all equally likely. Drawn plies teach the value, not the policy, so what is drawn
-        in most games is hardly learned. This is after Wu, "Accelerating Self-Play Learning in Go"
-        (2019), appendix D (Game Randomization and Termination). KataGo's number is exponential with
-        a mean of 0.04 a cell, which is 2 on a 7×7 board; it is bounded here, because a game is
-        short.
-      random_opening_prob: chance that a game draws from all legal plies alike, in place of the raw
-        policy [0 to 1]. KataGo instead branches 5 % of its games, to the best of 3 to 10 random
-        plies.
+      setup_prob: chance that the raw policy places all stones of a game [0 to 1].
+      opening_prob: chance that plies are drawn from the raw policy after a game's setup [0 to 1].
+      opening_plies: the largest number of such plies [plies]. Each of these games draws its own
+        number, from 1 to this, all equally likely. Drawn plies teach the value, not the policy, so
+        what is drawn in most games is hardly learned. This is after Wu, "Accelerating Self-Play
+        Learning in Go" (2019), appendix D (Game Randomization and Termination). KataGo's number is
+        exponential with a mean of 0.04 a cell, which is 2 on a 7×7 board; it is bounded here,
+        because a game is short.
+      random_opening_prob: chance that a game draws these plies from all legal plies with equal
+        chances, in place of the raw policy [0 to 1]. KataGo instead branches 5 % of its games, to
+        the best of 3 to 10 random plies.
       temperature: the other plies are drawn with chances policy^(1 / temperature), by the search's
         policy; 0 to play the search's choice [number]. What is learned stays the same. This is
         after Wu, as above: KataGo begins at 0.8 and falls to 0.2.
-      final_temperature: what the temperature falls to over a game [number].
-        It is at most the temperature, unless that is 0.
-      temperature_halflife: plies in which the temperature gets halfway there [plies]. KataGo takes
-        the width of the board.
-      bootstrap_iterations: first iterations, played by `bootstrap_player` in place of the search
+      final_temperature: temperature that it falls to over a game [number]. It is at most the
+        temperature, unless that is 0.
+      temperature_halflife: plies in which the temperature falls half of the way [plies]. KataGo
+        takes the width of the board.
+      bootstrap_iterations: first iterations, which `bootstrap_player` plays in place of the search
         [iterations].
-      bootstrap_player: a player without weights, or a search of weights that come with the package
-        or that `export` wrote, in a folder that stays as it is [player]. Its moves are learned, or
-        its search's policies if it searches: a stronger network teaches a weaker one.
-      opponent: a trained player that has all seats but one of each game and learns nothing; empty
+      bootstrap_player: a player without weights, or a search with weights that come with the
+        package or that `export` wrote into a folder; the folder must not change [player]. Its moves
+        are learned, or its search's policies if it searches: a stronger network teaches a weaker
+        one.
+      opponent: a trained player that plays all seats but one of each game and does not learn; empty
         for the learner in all seats [player]. Its own searches have the budget that its name says.
         The learner's search follows its raw policy where it is to move, and only the learner's
         plies teach the policy.
@@ -109,8 +110,8 @@ class ReplayConfig:
 
     Attributes:
       positions: capacity of the replay, rounded up to whole iterations [positions].
-      memory: where it lies and is sampled: `device` or `host`. `host` is for devices with too
-        little memory; the CPU then samples.
+      memory: where the replay is stored and sampled: `device` or `host`. `host` is for devices with
+        too little memory; the CPU then samples.
     """
 
     __pydantic_config__ = STRICT

@@ -1,1 +1,1 @@
-"""Games that a player is asked about move by move: sessions, searched together, that keep trees."""
+"""Analysis sessions: games of other programs, searched together, each with its own tree."""

@@ -11,7 +11,7 @@ from train.runtime.fields import AtLeastOne, Seed, Whole
 from train.search.config import MAX_SIMULATIONS
 
 _LEAST, _OF_TIME = 1024, 4096
-"""Nodes of a tree where nothing is said: at least, and of players whose budget is time."""
+"""Default size of a tree: its minimum, and the size for time budgets."""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Is the game balanced, and how does strong play open? Games of a network against itself, each ply
 searched in full with Gumbel noise, from the rules' start.
 
-The intervals count games (Wilson); all games are of one training, so they say nothing of how far
+Intervals are over games (Wilson). All games are of one training, so the intervals do not say how
 another seed's player would differ.
 """
 

@@ -1,6 +1,6 @@
 """Strength of residual, Transformer and walled blocks, trained on equal positions with the same
-settings; players of one seed meet at equal simulations, and with simulations in proportion to the
-measured cost of a move (equal time), where the slowest keeps its own.
+settings; players of the same seed meet at equal simulations, and at equal time: there the slowest
+keeps its simulations, and the others get more by the measured cost of a move.
 
 ResTNet (Wu, Wu, Shih, Ju, Wu, Table 1) matches six blocks of 256 channels, trained for GPU-days on
 Go; these are a few blocks of a small network, trained in minutes on WallGo, so its figures cannot

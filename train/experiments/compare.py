@@ -61,18 +61,18 @@ def ablation(
     progress: Progress = False,
 ) -> Compared:
     """Train every change of a list, and the base that they change, for the same wall time, match
-    them seed by seed, and write a page. The same call goes on where it was interrupted.
+    them seed by seed, and write a page. The same call continues where it was interrupted.
 
     Args:
       changes: TOML file with the base and its changes (docs/training.md, Ablations).
-      out: directory of the trainings, the finished pieces and the pages.
+      out: directory for the trainings, finished parts and pages.
       only: changes to compare; without it, all of the list.
-      screening: one seed and five minutes, to see what is worth six.
-      minutes: minutes of each training, compiling apart; turned into iterations once for each
-        change.
-      seeds: number of paired seeds; fewer than six are called screening.
+      screening: one seed and five minutes, to see which changes are worth six seeds.
+      minutes: minutes of each training without compiling; each change's number of iterations is
+        derived from them once.
+      seeds: number of paired seeds; fewer than six are a screening.
       first_seed: the first of the seeds; the others follow it.
-      games: games of each seed's match, shared among the opening plies.
+      games: games of each seed's match, divided equally among the opening plies.
       simulations: simulations a move in the matches.
       opening_plies: numbers of random plies that the games of a match start with.
       progress: show lines and bars.

@@ -1,11 +1,12 @@
 """Who wins small boards? The value of each first placement, up to symmetry, by the exact solvers.
 
-3×3 has tables of all positions, 4×4 alpha-beta search. A value is that of best play by both, for
-the player who places first; the next placements are counted for the player who makes them.
+3×3 has tables of all positions, 4×4 alpha-beta search. A value is the result of best play by both,
+for the player who places first. The next placements are counted from the point of view of the
+player who makes them.
 
-Larger boards are asked whether Red wins, and whether Red at least draws, by proof numbers. A
-question ends when it is decided, after its minutes, or by Ctrl-C. Then the page says how far it
-came, and the same command goes on from there.
+For larger boards, proof-number search asks whether Red wins and whether Red at least draws. A
+question ends when it is decided, after its minutes, or by Ctrl-C. Then the page says how far the
+search came, and the same command continues from there.
 """
 
 import contextlib

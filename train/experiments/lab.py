@@ -274,7 +274,7 @@ def start(main: Callable[[Lab], Any], scale: type[_Scale], module: str) -> NoRet
         print(f"error: {error}", file=sys.stderr)
         sys.exit(_USAGE_ERROR)
     except KeyboardInterrupt:
-        print(f"stopped; to go on: {command}", file=sys.stderr)
+        print(f"stopped; to continue: {command}", file=sys.stderr)
         sys.exit(EXIT_INTERRUPTED)
     sys.exit(0)
 

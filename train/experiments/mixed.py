@@ -1,9 +1,9 @@
 """Can one network play several rule sets? A mixed network against a specialist of each.
 
 A specialist of each rule set, on a grid of its own, is trained for the same time; the mixed network
-as long as one of them, and as long as all of them together. Times are turned into iterations once,
-by the pace that each training has in turns with the first specialist's, so that a machine that
-changes its speed treats all alike.
+as long as one of them, and as long as all of them together. Times are turned into iterations once:
+each training takes turns with the first specialist's, and their speeds are compared. So a machine
+whose speed changes treats all alike.
 """
 
 import dataclasses

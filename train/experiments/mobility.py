@@ -1,13 +1,13 @@
-"""Reach and implicit passes, measured over games in place of single examples.
+"""Reach and implicit passes, measured over many games instead of single examples.
 
-A win chance is that of a search's best play. The best play is chosen for its value, so that taking
-any best play away costs something: the column of other best plays says how much.
+A win chance is that of the best play that a search finds. Because the best play is chosen by its
+value, leaving any best play out costs something; the column of other best plays says how much.
 
-The games are the player's own, placements left out. The intervals count them; all are of one
+The games are the player's own, without the placements. Intervals are over these games, all of one
 training.
 
-A position in which the side to move is lost and would be won if the other had to move is one in
-which a pass would turn the game; the solved board counts them exactly.
+If the side to move loses, but would win if the opponent had to move, then a pass would turn the
+game. On the solved board such positions are counted exactly.
 """
 
 import dataclasses

@@ -1,14 +1,15 @@
 """Is search worth its time in training? Proximal policy optimization, which never searches, against
-the config's own training, both with one network and about equal minutes.
+the config's own training, with the same network and about the same minutes.
 
 A ply is drawn from the raw policy, and an iteration learns from its own plies alone: the clipped
 gain of Schulman et al., "Proximal Policy Optimization Algorithms" (2017), equation 7, with a bonus
 for entropy; advantages are λ-returns less the network's value (Schulman et al., "High-Dimensional
 Continuous Control Using Generalized Advantage Estimation", 2016), scaled to mean 0 and deviation 1.
-A player that moves twice running keeps the sign of its returns.
+If a player moves twice in a row, the sign of the returns does not change between the two moves.
 
 Variants may begin games in the middle (`selfplay.opening_plies`) and may play an older policy,
-drawn from a pool, which has one of the two sides and teaches values alone. Nothing teaches owners.
+drawn from a pool, on one of the two sides; from its plies only values are learned. Owners of cells
+are not learned.
 
 B boards, T plies, N positions, A slots.
 """

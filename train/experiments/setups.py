@@ -1,13 +1,13 @@
 """How should the stones be placed? Minimax over the placements, by the values of several networks.
 
-A turn is all placements of one player between two of the other. The boards after the last turn are
-the setups; Red moves next. A setup's value is Red's expected score, a draw as half: by the networks
-alone (raw), or after the best move of a search. Values are means over the networks.
+A turn is all placements that one player makes in a row. The boards after the last turn are
+the setups; Red moves next. A setup's value is Red's expected score, where a draw counts half: by
+the networks alone (raw), or after the best move of a search. Values are means over the networks.
 
-A minimum over hundreds of maxima over dozens of noisy values is biased both ways. So the setups
-that decide are searched again, until none without a search decides, and games are played from the
-lines of best placements. In these games the players draw their moves from their search's policy.
-Intervals of win rates are Student's over pairs of games with the colours changed.
+A minimum over hundreds of maxima over dozens of noisy values is biased in both directions. So the
+setups that decide the minimax are searched, until every deciding setup has been searched, and games
+are played from the lines of best placements. In these games the players draw their moves from their
+search's policy. Intervals of win rates are Student's over pairs of games with the colours changed.
 
 M positions, D placements, N networks, K setups.
 """

@@ -7,13 +7,13 @@ A leaf of the game tree is a whole game. Knuth ("Estimating the efficiency of ba
 1975): in a random descent, the product of the numbers of legal actions has the number of leaves as
 its mean; over random play it estimates the number of all games without bias, but from finitely many
 games it comes out too small, because rare games hold most of the sum. A typical game is the mean of
-the product's logarithm. Over strong play neither counts the tree; they say how many choices a good
-game passes.
+the product's logarithm. Over strong play, neither figure estimates the tree; they say how many
+choices a good game passes.
 
 Positions of 3×3 are counted by enumerating them; the lower bound of other boards is the number of
 placements, the upper bound all sets of stones and walls.
 
-The intervals count games; all games of a player are of one training.
+Intervals are over games; all games of a player are of one training.
 """
 
 import dataclasses

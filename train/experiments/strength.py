@@ -101,7 +101,7 @@ def measure(
       run: its directory.
       config: of the run.
       games: of each match.
-      opening_plies: random plies that both games of a pair start with.
+      opening_plies: random plies with which both games of a pair start.
       on_match: (checkpoint, its number from 0, number of checkpoints) -> a function of the games
         done, called before each match that is played.
 

@@ -3,11 +3,12 @@ trained on the solver's answers, each alone and with searches, in positions new 
 
 Each position is drawn from a random game of its own and solved by alpha-beta search. A supervised
 network has the shape, the rules and the learner of the player's; it learns the value of the game
-and a policy that is even over the plays that keep it, and stands in a folder of its own, as an
+and a policy that is even over the plays that keep it. It is written into a folder of its own, as an
 exported network.
 
-Intervals are Wilson's over positions. A value is misjudged where the nearest of win, draw and loss
-is not that of best play. A search loses what the network alone keeps.
+Intervals are Wilson's over positions. A value is wrong if the nearest of win, draw and loss is not
+the result of best play. A search loses a position if the network alone keeps its value and the
+search does not.
 
 N positions, A slots.
 """

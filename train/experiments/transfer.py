@@ -1,9 +1,9 @@
 """Is a warm start worth it? Training from another network's weights, with and without freezing, and
 from nothing.
 
-The trainings of a case have one config, so that equal iterations are equal time but for chance;
-the minutes are printed all the same. They leave out the time that made the source. Players of
-one seed meet one another.
+The trainings of a case have one config, so equal iterations take about equal time; the minutes are
+printed as well. They do not include the time that trained the source. Players of one seed meet one
+another.
 """
 
 import dataclasses

@@ -90,21 +90,21 @@ class LearnerConfig:
       learning_rate: peak learning rate [rate].
       schedule: after the warm-up: `cosine`, or `steps` (halved at each of `lr_drops`). `cosine`
         falls to `final_rate` of the peak, `steps` with its defaults is ResTNet's 0.02, 0.01, 0.005.
-      final_rate: last learning rate of `cosine` over the peak [ratio].
+      final_rate: last learning rate of `cosine`, as a share of the peak [ratio].
       lr_drops: when `steps` halves the rate [shares of the run].
-      warmup: linear warm-up [steps].
-      weight_decay: decay of kernels; norms, biases and offset tables have none [rate]. It is
+      warmup: steps of a linear warm-up [steps].
+      weight_decay: weight decay of kernels; norms, biases and offset tables have none [rate]. It is
         decoupled for `adamw`, added to the gradient for `sgd`.
       max_grad_norm: gradients are clipped to this global norm [norm].
       symmetry: turn each sample by a random symmetry of the square.
-      ema_decay: decay a step of averaged weights, which then play; 0 for none [0 to 1]. The first
-        steps decay faster, by (1 + step) / (10 + step).
-      value_mix: share of the search's value of the root in the target of the value, the rest of
-        which is the game's outcome [0 to 1]. Iterations of the bootstrap and recorded games teach
-        outcomes alone. Beyond two players it mixes the value of the player to move.
-      td_steps: plies after the position at which `value_mix` reads the search's value; 0 for the
-        position's own root [plies]. Where the game ends by then, the outcome counts alone.
-      freeze: groups of parameters that stay as they are for the first iterations, each as
+      ema_decay: decay of the averaged weights in a step, which then play; 0 for no averaging [0 to
+        1]. The first steps decay faster, by (1 + step) / (10 + step).
+      value_mix: share of the value target that is the search's value of the root; the rest is the
+        game's outcome [0 to 1]. Iterations of the bootstrap and recorded games teach outcomes
+        alone. Beyond two players it mixes the value of the player to move.
+      td_steps: the search's value for `value_mix` is read this many plies after the position; 0 for
+        the position's own root [plies]. Where the game ends by then, the outcome counts alone.
+      freeze: groups of parameters that do not change in the first iterations, each as
         GROUP=ITERATIONS, such as `["stem=30", "blocks=20"]` [list of groups]. Groups are `trunk`
         (stem and blocks), `stem`, `blocks`, `blocks.0` and so on, and heads by name (`policy`,
         `value` and so on). They thaw one by one as their iterations pass, which are counted by

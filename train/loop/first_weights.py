@@ -74,7 +74,7 @@ def start_of(config: RunConfig, directory: Path, *, resume: bool) -> Start | Non
 
 
 def _carry(config: RunConfig, trained: TrainedNetwork) -> Start:
-    """What fits of other weights, in a new network's."""
+    """Copies the weights that fit into those of a new network."""
     where, players = config.init_from, config.rules.players
     learned = trained.config.rules.players
     if learned != players:
@@ -97,14 +97,14 @@ def _check_same(config: RunConfig, trained: TrainedNetwork) -> None:
         if other.mix or config.mix:
             theirs, ours = (rule_sets_in_words(each.rule_sets) for each in (other, config))
         raise UsageError(
-            f"{where}: learned {theirs}, the run is to learn {ours}; init_from takes what fits"
+            f"{where}: learned {theirs}, the run is to learn {ours}; init_from copies what fits"
         )
     for field in dataclasses.fields(config.network):
         old, new = getattr(other.network, field.name), getattr(config.network, field.name)
         if old != new and field.name != "dtype":  # weights are float32, whatever computes
             raise UsageError(
                 f"{where}: has network.{field.name} {old!r}, the run's is {new!r}; they must agree "
-                "(init_from takes what fits)"
+                "(init_from copies what fits)"
             )
 
 

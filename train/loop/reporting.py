@@ -213,7 +213,7 @@ def seconds_of_final_matches(config: RunConfig, row: Row) -> float:
 def _saved(run: OpenRun, error: UsageError, done: int) -> UsageError:
     """An error of an iteration that is saved all the same, with how to go on."""
     command = resume_command(run.directory)
-    return UsageError(f"{error}; iteration {done} is saved; to go on: {command}")
+    return UsageError(f"{error}; iteration {done} is saved; to continue: {command}")
 
 
 def save(run: OpenRun, state: TrainState, row: Row | None) -> None:
@@ -235,7 +235,7 @@ def save(run: OpenRun, state: TrainState, row: Row | None) -> None:
 def say_saved(run: OpenRun, state: TrainState) -> None:
     """Say how an interrupted run goes on."""
     done, command = int(fetch(state.iterations)), resume_command(run.directory)
-    run.display.say(f"saved after iteration {done}; to go on: {command}", has_command=True)
+    run.display.say(f"saved after iteration {done}; to continue: {command}", has_command=True)
 
 
 def say_next(run: OpenRun) -> None:

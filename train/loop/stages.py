@@ -1,5 +1,5 @@
-"""Who plays the iterations of a run: a teacher at first, then the search by the network, whose
-budget may grow.
+"""Chooses the player of each iteration of a run: a teacher at first, then the network's search,
+whose budget may grow.
 
 Iterations of one stage, which its number of simulations names, share a program.
 """

@@ -75,7 +75,7 @@ def positions_after(run: Path | str, iterations: Sequence[int]) -> list[float]:
     if not all(isinstance(row.get("positions"), int | float) for row in rows):
         path = Path(run) / METRICS_FILE
         named = argument("axis", "positions")
-        raise UsageError(f"{path}: does not tell positions played, which {named} needs")
+        raise UsageError(f"{path}: has no positions played, which {named} needs")
     return [sum(row["positions"] for row in rows if row["iteration"] <= n) for n in iterations]
 
 

@@ -58,7 +58,7 @@ class NetworkConfig:
         `R3(RRT)` (`docs/network.md`).
       width: features of the trunk [channels].
       heads: attention heads of a T block [heads].
-      mlp_ratio: hidden width of a T block's MLP over `width` [ratio].
+      mlp_ratio: hidden width of a T block's MLP, as a multiple of `width` [ratio].
       norm: normalisation of stem, R and W blocks: `batch`, `layer` or `none`. `batch` is the
         paper's and has running statistics. `layer` normalises each cell's features, `none` scales
         each block by a learned number that starts at 0; both leave `Variables.batch_stats` empty.
@@ -70,27 +70,28 @@ class NetworkConfig:
       ownership: add the head that predicts the final owner of each cell.
       margin: add the head that predicts the final lead in territory of the player to move.
       reply: add the head that predicts the policy of the next ply.
-      destination_head: add the head that adds to each play a logit of its wall where the move ends.
+      destination_head: add the head that gives each cell a logit for each wall, which is added to
+        the plays that end there.
       destination_width: hidden width of the destination head; 0 for one linear map [channels].
-      destination_rank: products of a number at the stone and one where the move ends, summed for
-        each wall and added to each play's logit; 0 for none [products].
-      destination_path: add to each play of two steps a logit of its move and wall at the cell
-        between, for each way there that no wall or stone closes.
-      walled_convolutions: walled convolutions of a W block: 1, its second, or 2 [convolutions].
+      destination_rank: number of products of a number at the stone and a number at the cell where
+        the move ends; their sum for each wall is added to the play's logit; 0 for none [products].
+      destination_path: add to each play of two steps a logit of its move and wall at the cell in
+        between, once for each way there that no wall or stone closes.
+      walled_convolutions: walled convolutions of a W block: 1 (its second one) or 2 [convolutions].
       stones_close_gates: stones close the sides of their cells to walled convolutions and steps,
         as walls do.
-      walking_bias: add to the attention of T blocks a bias for each head and number of steps
-        between two cells round walls.
-      planes: feature planes: B, BT, BTR or BTRH; behind the last two D, DL, W, DW or DLW
-        (distances), behind all V (the variant's).
-      playable: show the playable cells in a plane of their own, which boards smaller than their
-        grid need; features of other cells are then kept at zero.
-      mover_first: show the planes of the player to move first, instead of player 0's.
+      walking_bias: add to the attention of T blocks a learned bias for each head and number of
+        steps between two cells around walls.
+      planes: feature planes: B, BT, BTR or BTRH; after BTR and BTRH also D, DL, W, DW or DLW
+        (distances); after all V (the rules).
+      playable: show in a plane which cells are playable, which boards smaller than their grid need;
+        features of the other cells are then kept at zero.
+      mover_first: show the planes of the player to move first, in place of player 0's.
       dtype: compute type: `float32`, `bfloat16`, or `auto` (bfloat16 on accelerators). On CPU
         `auto` is float32. Parameters are always float32.
       custom: name of a network that Python passes in place of this one; it cannot be set here
         (`docs/api.md`).
-      custom_planes: name of a function that Python passes, whose planes stand behind `planes`; it
+      custom_planes: name of a function that Python passes, whose planes come after `planes`; it
         cannot be set here.
     """
 

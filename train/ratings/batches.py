@@ -71,7 +71,7 @@ class Batches:
         return self._budget is None and self._played > 0 and took + play > self._seconds
 
     def play(self, seated: Sequence[Entrant], number: int) -> MatchResult:
-        """Play a batch, and tell of games that were lost without the rules."""
+        """Play a batch, and print games lost by forfeit."""
         result = self._play(seated, number)
         self._played += 1
         for line in forfeit_lines(result):

@@ -67,7 +67,7 @@ class RatedPool(Result):
 
     @property
     def on_stop(self) -> str:
-        """What a command says of the work that a signal ended."""
+        """Message printed after an interrupt."""
         where = f" in {self.cache}" if self.cache else ""
         return f"the games of finished pairings are kept{where}; the same command goes on"
 

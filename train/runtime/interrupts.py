@@ -1,7 +1,7 @@
 """Follows long work, in Python and on the command line: its bar, its lines, and what stops it.
 
-Ctrl-C, SIGTERM, SIGHUP and SIGUSR1, which cluster scripts ask for, are a request that long work
-answers, or an end at once.
+Ctrl-C, SIGTERM, SIGHUP and SIGUSR1 (which cluster scripts send) ask long work to finish its part
+and save, or end it at once.
 """
 
 import contextlib

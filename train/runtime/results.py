@@ -21,7 +21,7 @@ class Result:
       is_passed: what was tested holds; else a command's exit code is 1.
       failure: what ended the work early, after which a command tells it.
       written: files that the call wrote, with what they hold, in words.
-      on_stop: what a command says of the work that a signal ended.
+      on_stop: message printed after an interrupt.
     """
 
     on_stop: Any = "the same command starts anew"

@@ -51,8 +51,8 @@ class SearchConfig:
       simulations: search budget of a move [simulations].
       max_considered_actions: gumbel: actions that enter sequential halving at the root [actions].
         It is that of self-play, whose learning wants breadth.
-      player_max_considered_actions: gumbel: the same of players, as in matches; 0 for a number that
-        their simulations decide, see `considered_actions` [actions].
+      player_max_considered_actions: gumbel: `max_considered_actions` of players, as in matches; 0
+        for a number that depends on their simulations, see `considered_actions` [actions].
       kind: `gumbel` (Gumbel AlphaZero) or `puct` (AlphaZero).
       engine: `native` (this package's tree) or `mctx` (mctx's own functions). Both find the same;
         `native` is faster.
@@ -63,37 +63,38 @@ class SearchConfig:
       player_value_scale: gumbel: `value_scale` of players, as in matches; 0 for the same as in
         self-play [number]. There a small one keeps the learned policies soft, and a player may
         trust its values more.
-      visit_offset: gumbel: visits that are added to the most visits of a slot [visits].
-      rescale_values: gumbel: spread the values of a node's slots over 0 to 1 before they are
+      visit_offset: gumbel: visits that are added to those of the most visited slot, in the weight
+        of values [visits].
+      rescale_values: gumbel: rescale the values of a node's slots to 0 to 1 before they are
         weighed, as mctx does. Without it they are expected rewards, from -1 to 1.
-      least_spread: gumbel: the least spread of a node's values, from -1 to 1, that counts as all
-        of 0 to 1; `epsilon` of mctx [number]. A larger one keeps values that hardly differ, as in
-        decided positions, from weighing as much as any others.
+      least_spread: gumbel: the smallest spread of a node's values (which are from -1 to 1) that is
+        rescaled to all of 0 to 1; `epsilon` of mctx [number]. A larger one keeps values that hardly
+        differ, as in decided positions, from weighing as much as any others.
       first_play: puct: the value of a slot without visits: `katago` (the node's value, less 0.2
         times the root of the visited slots' share of the prior), `minizero` (the mean of the
         visited slots' values and of a loss) or `mctx` (the least known value; all values are
         spread over 0 to 1).
       c_init: puct: weight of the prior against the value; at least 0.001 for engine `mctx`
         [number].
-      c_base: puct: visits of a node at which that weight has grown by log 2 [visits].
+      c_base: puct: visits of a node after which that weight has grown by log 2 [visits].
       dirichlet_fraction: puct: share of noise in the root's prior in self-play [0 to 1].
       dirichlet_alpha: puct: Dirichlet parameter of each legal slot [number]. The default is 10
         divided by the usual number of legal moves, which is about 60.
       temperature: puct: moves are drawn with chances visits^(1 / temperature); 0 for the most
         visited [number].
-      temperature_plies: puct: first plies of a game that are drawn so; 0 for all [plies]. After
+      temperature_plies: puct: first plies of a game whose moves are drawn; 0 for all [plies]. After
         them the most visited is played.
-      first_simulations: budget at the start of the run, doubled in equal stages up to
-        `simulations`; 0 for no growth [simulations].
-      rounds: gumbel, native: make all visits of a round of sequential halving at once: few large
-        steps in place of many small ones.
+      first_simulations: budget at the start of the run, which is doubled in stages of equal length
+        up to `simulations`; 0 for no growth [simulations].
+      rounds: gumbel, native: make all visits of a round of sequential halving at once, which is a
+        few large steps in place of many small ones.
       prior_boost: logits that are added to a class of moves at the root of self-play's searches,
         each as CLASS=LOGITS, such as `["stay=2.0"]` [list of classes]. Classes are `stay`,
         `one_step` and `two_steps` (plays by the steps of the stone) and `placement`. While stones
         are placed every move is a placement, so their logits are divided by 1 + LOGITS instead. A
         policy that never tries a class learns nothing of it; players are not boosted.
-      prior_boost_halflife: iterations in which a boost falls to a half, counted from the first that
-        the search plays [iterations].
+      prior_boost_halflife: iterations in which a boost falls to a half, counted from the first
+        iteration that the search plays [iterations].
       custom: name of a search that Python passes in place of this one; it cannot be set here
         (`docs/api.md`).
     """

@@ -57,7 +57,7 @@ def write_page(
       UsageError: as `write_engine`, or the folder holds something else.
     """
     if folder.exists() and any(folder.iterdir()) and not (folder / SETTINGS_FILE).is_file():
-        raise UsageError(f"{folder}: holds something else than a page; name a new folder")
+        raise UsageError(f"{folder}: is not a page; name a new folder")
     settings = write_engine(folder, networks)
     for path in PAGE.iterdir():
         if path.is_file() and path.stem != "widget":

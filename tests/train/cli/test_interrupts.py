@@ -43,7 +43,7 @@ def test_interrupted_run_says_how_to_go_on(tmp_path, monkeypatch, capfd):
     assert last.startswith("iteration 3: ")
     directory = tmp_path / CONFIG.name
     goes_on = f"python -m train run --resume {directory}"
-    assert message == f"saved after iteration 3; to go on: {goes_on}"
+    assert message == f"saved after iteration 3; to continue: {goes_on}"
     # What answers the signal writes to the terminal itself.
     assert "stopping: this iteration is finished and saved first" in capfd.readouterr().out
     assert {path.name for path in (directory / "resume").iterdir()} == {"2", "3"}
@@ -58,7 +58,7 @@ def test_final_matches_can_be_stopped_and_played_again(finished, copy, stopped_a
     said = command("run", "--resume", directory)
     assert (said.code, said.err) == (EXIT_INTERRUPTED, "")
     goes_on = f"python -m train run --resume {directory}"
-    assert said.out.splitlines()[-1] == f"saved after iteration 6; to go on: {goes_on}"
+    assert said.out.splitlines()[-1] == f"saved after iteration 6; to continue: {goes_on}"
     assert not (directory / "evaluation.json").exists()
     said = command("run", "--resume", directory)
     assert said.code == 0

@@ -35,7 +35,7 @@ def test_an_error_in_a_match_costs_no_iteration(tmp_path, monkeypatch, kind):
     with pytest.raises(kind) as caught:
         list(iterations(CONFIG, directory, is_quiet=True))
     command = f"python -m train run --resume {directory}"
-    told = f"; iteration 3 is saved; to go on: {command}" if kind is UsageError else ""
+    told = f"; iteration 3 is saved; to continue: {command}" if kind is UsageError else ""
     assert str(caught.value) == f"the opponent has left{told}"
     assert saved_iterations(directory) == ["2", "3"]
     assert [row["iteration"] for row in read_rows(directory)] == [1, 2, 3]
@@ -60,7 +60,7 @@ def test_an_iteration_whose_row_cannot_be_written_is_saved_first(tmp_path, monke
         list(iterations(config, directory, is_quiet=True))
     message, command = str(caught.value), f"python -m train run --resume {directory}"
     assert message.startswith(str(full)) and message.endswith(
-        f"go on with: {command}" if not has_room else f"to go on: {command}"
+        f"go on with: {command}" if not has_room else f"to continue: {command}"
     )
     assert ("iteration 3 is saved" in message) == has_room
     assert saved_iterations(directory) == (["2", "3"] if has_room else ["2"])

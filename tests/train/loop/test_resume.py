@@ -106,7 +106,9 @@ def test_stopped_twice_by_signals(tiny_run, tmp_path, monkeypatch, capsys):
     for done, number in ((1, signal.SIGTERM), (5, signal.SIGINT)):
         break_off(monkeypatch, done - 1, functools.partial(signal.raise_signal, number))
         assert not training.train(CONFIG, tmp_path, resume=done > 1)
-        told = f"saved after iteration {done}; to go on: python -m train run --resume {directory}"
+        told = (
+            f"saved after iteration {done}; to continue: python -m train run --resume {directory}"
+        )
         assert told in capsys.readouterr().out.splitlines()
         assert rows(directory) == rows(tiny_run)[:done]
         assert store.newest_iteration(directory, store.RESUME) == done

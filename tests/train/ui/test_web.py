@@ -44,7 +44,7 @@ def test_a_page_holds_all_that_it_names(tmp_path, network):
 
 def test_a_folder_of_something_else_is_left_alone(tmp_path, network):
     (tmp_path / "own.txt").write_text("mine")
-    with pytest.raises(UsageError, match="something else"):
+    with pytest.raises(UsageError, match="is not a page"):
         web.write_page(tmp_path, [network], RULES)
     assert [path.name for path in tmp_path.iterdir()] == ["own.txt"]
 
