@@ -19,8 +19,8 @@ from train.runtime.interrupts import EXIT_INTERRUPTED, SIGNALS
 _WATCHER = "WALLGO_JAX_WATCHER"
 """Variable that numbers the socket of a process to its parent; it is watched where that is set."""
 _REASONS = {
-    signal.SIGABRT: "JAX does so where another process has ended or is out of reach",
-    signal.SIGKILL: "the system does so where memory is short",
+    "SIGABRT": "JAX does so where another process has ended or is out of reach",
+    "SIGKILL": "the system does so where memory is short",
 }
 
 CAN_WATCH = os.name == "posix"
@@ -75,11 +75,9 @@ def watch(how_to_go_on: Callable[[], str]) -> int:
         return code
     if -code in passed_on:
         return EXIT_INTERRUPTED
-    reason = _REASONS.get(signal.Signals(-code))
-    because = f" ({reason})" if reason else ""
-    raise ProcessLostError(
-        f"distributed: {signal.Signals(-code).name} ended this process{because}; {how_to_go_on()}"
-    )
+    name = signal.Signals(-code).name
+    because = f" ({_REASONS[name]})" if name in _REASONS else ""
+    raise ProcessLostError(f"distributed: {name} ended this process{because}; {how_to_go_on()}")
 
 
 def end_with_watcher() -> None:

@@ -28,7 +28,6 @@ WITHOUT_MATCHES = ["--evaluation.every=0", "--evaluation.opponents=[]"]
 WORDS = [str(tiny.PATH), "--selfplay.boards=8", "--learner.batch=8", "--checkpoint.every=1"]
 # The learning rate does not depend on the number of iterations, which a test changes.
 WORDS += ["--learner.schedule=steps", "--learner.lr-drops=[]"]
-DISTRIBUTED = ("--distributed",)
 
 
 class Process(NamedTuple):
@@ -56,7 +55,8 @@ def processes(count: int, words: list[str], folder: Path) -> Iterator[list[Proce
         listener.bind(("localhost", 0))
         address = f"localhost:{listener.getsockname()[1]}"
     common = {"JAX_COORDINATOR_ADDRESS": address, "JAX_NUM_PROCESSES": str(count)}
-    words = [sys.executable, "-m", "train", "run", *words, *(DISTRIBUTED if count > 1 else ())]
+    # A process alone joins itself: without, JAX sums in another order, which training amplifies.
+    words = [sys.executable, "-m", "train", "run", *words, "--distributed"]
     started = []
     try:
         for number in range(count):
