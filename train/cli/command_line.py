@@ -109,7 +109,8 @@ def _run(arguments: Sequence[str], start: Callable[[Command], int]) -> tuple[int
         complaint = _complaint_of(error)
         if complaint is None:
             raise
-        tell(f"error: {in_options(_as_typed(complaint, arguments))}")
+        if not (isinstance(error, ProcessLostError) and watching.last_words(complaint)):
+            tell(f"error: {in_options(_as_typed(complaint, arguments))}")
         is_at_work = isinstance(error, RuntimeError | MemoryError | AssertionError)
         return options.EXIT_USAGE, is_at_work or watching.is_watched()
 

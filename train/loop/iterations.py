@@ -50,6 +50,7 @@ from train.loop.run_directory import (
     check_directory,
     has_checkpoint,
     naming_last_good,
+    naming_lost_process,
 )
 from train.loop.stages import simulations_of, variables_of
 from train.loop.tables import tables_of, tables_of_fit, variants_of
@@ -114,9 +115,10 @@ def iterations(
         which names the last good checkpoint. An error of matches comes once the iteration is saved.
     """
     set_gpu_flags(deterministic=config.deterministic)
-    open_connections()
-    is_quiet = is_quiet or not is_first_process()
     with contextlib.ExitStack() as stack:
+        stack.enter_context(naming_lost_process(directory))
+        open_connections()
+        is_quiet = is_quiet or not is_first_process()
         if is_first_process():
             stack.enter_context(locked(directory))
         check_directory(directory, config, resume=resume)

@@ -165,14 +165,25 @@ def naming_last_good(directory: Path) -> Iterator[None]:
     """Name the last good checkpoint in the error of a NaN or infinite loss or gradient, of a disk
     that cannot be written, and of another process that has ended."""
     try:
-        yield
+        with naming_lost_process(directory):
+            yield
     except NotFiniteError as error:
         hint = "start a run with a lower learner.learning_rate"
         raise NotFiniteError(f"{error}; {_last_good(directory)}; {hint}") from None
     except CannotWriteError as error:
         hint = f"when there is room, go on with: {resume_command(directory)}"
         raise UsageError(f"{error}; {_last_good(directory)}; {hint}") from None
-    except RuntimeError as error:
+
+
+@contextlib.contextmanager
+def naming_lost_process(directory: Path) -> Iterator[None]:
+    """Name the last good checkpoint in the error of another process that has ended."""
+    try:
+        yield
+    except (UsageError, ProcessLostError):
+        raise
+    # One of a program that runs, or of one that is called.
+    except (RuntimeError, ValueError) as error:
         lost = lost_process_message(error)
         if lost is None:
             raise

@@ -1,16 +1,10 @@
-"""Many devices and several processes give the same results as one; which keys set XLA's flags."""
+"""Many devices give the same results as one; which keys set XLA's flags."""
 
-import contextlib
 import json
 import os
-import re
-import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import jax
 import numpy as np
@@ -26,7 +20,6 @@ from train.runtime import cgroups
 from train.runtime import devices as devices_lib
 from train.runtime.devices import BY_BOARD, EVERYWHERE, ROWS_BY_BOARD, all_devices, set_gpu_flags
 
-NOISE = re.compile(r"[WEI]\d{4} ")  # of XLA's own log
 ROOT = Path(__file__).parents[3]
 RUN = ["-m", "train", "run", str(tiny.PATH), "--selfplay.boards", "8", "--learner.batch", "8"]
 WITHOUT_MATCHES = ["--evaluation.every", "0", "--evaluation.opponents", "[]"]
@@ -55,32 +48,6 @@ def run(*words: str, devices: int) -> str:
     done = ended(*words, devices=devices)
     assert done.returncode == 0, done.stderr
     return done.stdout
-
-
-@contextlib.contextmanager
-def distributed_pair(
-    words: list[str], variables_of: Callable[[int], dict[str, str]], **streams: Any
-) -> Iterator[list[subprocess.Popen]]:
-    """Two processes of two devices each that run one command; none outlives the context."""
-    with socket.socket() as listener:
-        listener.bind(("localhost", 0))
-        address = f"localhost:{listener.getsockname()[1]}"
-    processes = [
-        subprocess.Popen(
-            [sys.executable, *words, "--distributed"],
-            env=environment(devices=2, JAX_COORDINATOR_ADDRESS=address, **variables_of(number)),
-            cwd=ROOT,
-            text=True,
-            **{name: stream(number) for name, stream in streams.items()},
-        )
-        for number in range(2)
-    ]
-    try:
-        yield processes
-    finally:
-        for process in processes:
-            process.kill()
-            process.wait()
 
 
 @pytest.mark.slow
@@ -116,60 +83,6 @@ def test_a_run_changes_its_devices(tmp_path):
     assert full_plies == [round(number) for number in full_plies]
     starts = json.loads((directory / "run.json").read_text())["starts"]
     assert [start["devices"]["count"] for start in starts] == [1, 8]
-
-
-@pytest.mark.slow
-def test_two_processes_train_together(tmp_path):
-    """Two processes of two devices each, joined by Slurm's variables; then one goes on alone."""
-    words = [*RUN, "--runs", str(tmp_path), "--iterations", "3"]
-
-    def variables(number: int) -> dict[str, str]:
-        fixed = {"SLURM_JOB_ID": "1", "SLURM_STEP_NODELIST": "localhost", "SLURM_NTASKS": "2"}
-        own = {"SLURM_PROCID": str(number), "SLURM_LOCALID": str(number)}
-        return fixed | own | {"SLURM_STEP_NUM_TASKS": "2"}
-
-    pipes = dict.fromkeys(("stdout", "stderr"), lambda number: subprocess.PIPE)
-    with distributed_pair(words, variables, **pipes) as processes:
-        said = [process.communicate(timeout=300) for process in processes]
-    assert [process.returncode for process in processes] == [0, 0], said
-    assert "iteration 3: " in said[0][0]
-    assert "iteration" not in said[1][0]
-    directory = tmp_path / "tiny"
-    assert [row["iteration"] for row in read_rows(directory)] == [1, 2, 3]
-    assert (directory / "evaluation.json").exists()
-    alone = ["-m", "train", "run", "--resume", str(directory), "--iterations", "5"]
-    assert "iteration 5: " in run(*alone, devices=1)
-
-
-@pytest.mark.slow
-def test_a_process_whose_neighbour_is_killed_ends_with_a_line(tmp_path):
-    """The first process tells how the run goes on, and it does, on as many devices."""
-    words = [*RUN, "--runs", str(tmp_path), *WITHOUT_MATCHES, "--checkpoint.every", "1"]
-    words += ["--iterations", "2000"]
-    directory = tmp_path / "tiny"
-
-    def variables(number: int) -> dict[str, str]:
-        return {"JAX_NUM_PROCESSES": "2", "JAX_PROCESS_ID": str(number)}
-
-    with contextlib.ExitStack() as stack:
-        logs = [stack.enter_context((tmp_path / f"said{number}").open("w")) for number in (0, 1)]
-        streams = {"stdout": lambda number: subprocess.DEVNULL, "stderr": logs.__getitem__}
-        first, second = stack.enter_context(distributed_pair(words, variables, **streams))
-        deadline = time.monotonic() + 300
-        while not (directory / "metrics.jsonl").exists() or len(read_rows(directory)) < 3:
-            assert first.poll() is None and time.monotonic() < deadline
-            time.sleep(0.2)
-        second.kill()
-        first.wait(timeout=60)
-    said = (tmp_path / "said0").read_text()
-    assert first.returncode == 2, said
-    told = [line for line in said.splitlines() if not NOISE.match(line)]
-    assert len(told) == 1, said
-    assert told[0].startswith("error: distributed: another process has ended or is out of reach (")
-    assert f"start all processes again with: python -m train run --resume {directory}" in told[0]
-    done = len(read_rows(directory))
-    alone = ["-m", "train", "run", "--resume", str(directory), "--iterations", str(done + 1)]
-    assert f"iteration {done + 1}: " in run(*alone, devices=4)
 
 
 def test_a_lost_process_is_told_only_by_a_distributed_run(monkeypatch):
