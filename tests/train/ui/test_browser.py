@@ -394,7 +394,7 @@ def test_a_review_opens(open_page):
     page.click("#review")
     wait_for_text(page, "#mistake-told", "Mistake 1 of ")
     assert re.search(r"chance to win fell from \d+\s% to \d+\s%", page.inner_text("#mistake-told"))
-    first = moves(page).index(page.inner_text("#mistake-told").split()[7])
+    first = moves(page).index(page.inner_text("#mistake-told").split()[8])
     assert page.locator("#moves button").nth(first).get_attribute("aria-current") == "step"
     wait_for_text(page, "#says", "Mistake 1 of ")
     place(page, "D4")
@@ -409,6 +409,8 @@ def test_a_review_opens(open_page):
     frame = page.frame_locator("#review-frame")
     frame.get_by_text("accuracy", exact=True).wait_for()
     assert frame.locator("svg").count()
+    second = int(re.search(r"Move (\d):", page.inner_text("#mistake-told"))[1])
+    assert frame.locator("#moves [data-ply][aria-current]").get_attribute("data-ply") == str(second)
     assert page.locator("#moves small").count() == 0, "Evaluation is off"
     page.keyboard.press("Escape")
     page.keyboard.press("Home")
@@ -594,7 +596,7 @@ def test_axe_finds_nothing_and_nothing_is_too_wide(
     page.click("#review-open")
     page.frame_locator("#review-frame").get_by_text("accuracy", exact=True).wait_for()
     assert_is_sound(page, "review")
-    review = page.get_attribute("#review-tab", "href")
+    review = page.get_attribute("#review-tab", "href").partition("#")[0]
     page.click("#review-close")
     page.keyboard.press("End")
     cell(page, "B6").click()

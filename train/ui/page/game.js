@@ -11,6 +11,12 @@ export const OPEN = "open", SOLVED = "solved", SHOWN = "shown";  // states of a 
 const PACE_MS = 300;  // least time of a machine's move, so that people see it
 const NO_TIME = "the time is over: analyse, or start a new game";
 
+// The player whom the only person plays, or -1.
+export function onlyPerson({ seats }) {
+  const player = seats.indexOf(PERSON);
+  return player === seats.lastIndexOf(PERSON) ? player : -1;
+}
+
 export class Game {
   // tree, seats: PERSON or the machine's level for each colour; machine searches; clocks: null for no limit of time;
   // puzzle: null, or the puzzle that is set here. onChange is called after each change.

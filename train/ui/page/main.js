@@ -368,7 +368,7 @@ async function askReview() {
   }
   if (app.game !== game || !app.view.mistakes.total) return;
   act(goToNext);
-  $("#review-box").scrollIntoView({ block: "nearest" });
+  for (const part of ["#board", "#review-box"]) $(part).scrollIntoView({ block: "nearest" });
 }
 
 function openResign() {

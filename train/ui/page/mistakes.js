@@ -1,6 +1,6 @@
 // The mistakes that a review found, one after the other: each position is set again, to be played better.
 
-import { ANALYSE, PERSON } from "./game.js";
+import { ANALYSE, PERSON, onlyPerson } from "./game.js";
 import { pathTo } from "./tree.js";
 
 const MISTAKES = ["?", "??"];  // marks; "?!" is an inaccuracy
@@ -43,7 +43,8 @@ export function lookAtMistakes(game) {
   const { mark, mover, text, parent } = mistake;
   const ply = mistake.position.ply;
   const chances = game.seats.length === 2 ? [parent, mistake].map((node) => chanceOf(node, mover)) : null;
-  const open = { place: place + 1, isInaccuracy: !MISTAKES.includes(mark), mark, mover, text, ply, chances };
+  const isYours = mover === onlyPerson(game);
+  const open = { place: place + 1, isInaccuracy: !MISTAKES.includes(mark), isYours, mark, mover, text, ply, chances };
   return { total: mistakes.length, open: { ...open, tried: isTried ? judge(tree.current, mistake, chances) : null } };
 }
 

@@ -45,9 +45,11 @@ export function mistakeText({ total, open }) {
   const colour = COLOURS[open.mover];
   if (open.tried) return triedText(open.tried, colour);
   const [before, after] = open.chances ?? [];
-  const loss = open.chances ? ` ${colour}'s chance to win fell from ${percent(before)} to ${percent(after)}.` : "";
-  const what = open.isInaccuracy ? "Inaccuracy" : "Mistake";
-  return `${what} ${open.place} of ${total}: move ${open.ply}, ${colour} ${open.text} ${open.mark}.${loss} Find a better move.`;
+  const whose = open.isYours ? "Your" : `${colour}'s`;
+  const loss = open.chances ? ` ${whose} chance to win fell from ${percent(before)} to ${percent(after)}.` : "";
+  const what = `${open.isInaccuracy ? "Inaccuracy" : "Mistake"} ${open.place} of ${total}`;
+  const played = `${open.isYours ? "You" : colour} played ${open.text}\u00a0(${open.mark})`;
+  return `${what}. Move ${open.ply}: ${played}.${loss} Find a better move.`;
 }
 
 function triedText({ text, chance, verdict }, colour) {
@@ -55,8 +57,10 @@ function triedText({ text, chance, verdict }, colour) {
   return `${text}:${worth} ${VERDICTS[verdict] ?? (chance === null ? "…" : "")}`;
 }
 
-export function openReview({ review }) {
-  const address = review.name, page = `${address}.html?theme=${$("#theme").value}`;
+// Opens the report of a review, at the mistake that is looked at.
+export function openReview({ review, mistakes }) {
+  const address = review.name;
+  const page = `${address}.html?theme=${$("#theme").value}#${mistakes.open?.ply ?? 0}`;
   $("#review-frame").src = $("#review-tab").href = page;
   $("#review-figures").href = `${address}.json`;
   if (!dialog.open) dialog.showModal();

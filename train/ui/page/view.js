@@ -1,6 +1,6 @@
 // What a page shows of a game, in plain data.
 
-import { ANALYSE, PERSON, PLAY } from "./game.js";
+import { ANALYSE, PERSON, PLAY, onlyPerson } from "./game.js";
 import { COLOURS, cellName } from "./geometry.js";
 import { count } from "./html.js";
 import { lookAtMistakes } from "./mistakes.js";
@@ -81,11 +81,6 @@ function goal(game) {
   return `Goal: wall off ${rules.players === 2 && you >= 0 ? `more cells than ${COLOURS[1 - you]}` : "the most cells"}.`;
 }
 
-// The player whom the only person plays, or -1.
-export function onlyPerson({ seats }) {
-  const player = seats.indexOf(PERSON);
-  return player === seats.lastIndexOf(PERSON) ? player : -1;
-}
 
 // Who won; you: the player who reads it, or -1.
 export function resultText(payoff, you = -1) {

@@ -301,7 +301,7 @@ test("a mistake is tried again until the move is good", async () => {
   goToNext(game);
   const look = () => viewOf(game, "g").mistakes.open;
   assert.deepEqual(look(), {
-    place: 1, isInaccuracy: false, mark: "?", mover: 0, text: "C3", ply: 1, chances: [0.8, 0.42], tried: null,
+    place: 1, isInaccuracy: false, isYours: true, mark: "?", mover: 0, text: "C3", ply: 1, chances: [0.8, 0.42], tried: null,
   });
   const tried = [];
   for (const [move, chance] of [["E5", 0.5], ["E6", 0.45], ["E7", 0.78], ["A1", 0.1], ["C3", 0.42]]) {
