@@ -7,7 +7,13 @@ import pytest
 
 from tests.support.learner import tiny
 from tests.support.refusals import refusal
-from train.config import RunConfig, config_from_dict, read_config, read_saved_config
+from train.config import (
+    RunConfig,
+    config_from_dict,
+    config_to_dict,
+    read_config,
+    read_saved_config,
+)
 
 TRIO = "--rules.players 3 --rules.order '[0, 1, 2]' --learner.value_mix 0.5"
 MIXED = "--rules hkoi,wallzero-empty"
@@ -22,8 +28,10 @@ OVERRIDES = [
     ("--rules.sise 3", "size"),
     ("--mix '[]'", "mix"),
     # Keys that are gone.
-    ("--loops_in_graphs true", "loops_in_graphs: is gone"),
-    ("--loops-in-graphs 0", "loops_in_graphs: is gone"),
+    ("--loops_in_graphs true", "loops_in_graphs: no longer exists"),
+    ("--loops-in-graphs 0", "loops_in_graphs: no longer exists"),
+    ("--network.walking_bias true", "network.walking_bias: no longer exists"),
+    ("--network.walled-convolutions 2", "network.walled_convolutions: no longer exists"),
     # Words that are not options.
     ("extra", "extra"),
     ("--seed 1 2", "'2'"),
@@ -46,11 +54,6 @@ OVERRIDES = [
     ("--seed 2147483648", "seed"),
     ("--name ..", "name"),
     ("--network.width 99999999999999999999999", "network.width"),
-    ("--network.destination_width 8", "network.destination_width"),
-    ("--network.destination_path true", "network.destination_path"),
-    ("--network.destination_rank 2", "network.destination_rank"),
-    ("--network.walking_bias true", "network.walking_bias"),
-    ("--network.stones_close_gates true", "network.stones_close_gates"),
     ("--network.planes BR", "network.planes"),
     ("--search.kind mcts", "search.kind"),
     ("--selfplay.random_opening_prob 0.5", "selfplay.random_opening_prob"),
@@ -177,7 +180,10 @@ def test_wrong_saved_configs(tmp_path, text, word):
 
 
 def test_a_saved_config_may_hold_a_key_that_is_gone_at_its_off_value():
-    assert config_from_dict({"loops_in_graphs": False}, where="config") == RunConfig()
+    off = {"destination_width": 0, "destination_rank": 0, "destination_path": False}
+    off |= {"walled_convolutions": 1, "stones_close_gates": False, "walking_bias": False}
+    kept = {"loops_in_graphs": False, "network": config_to_dict(RunConfig())["network"] | off}
+    assert config_from_dict(kept, where="config") == RunConfig()
 
 
 def test_complaint_opens_with_where():

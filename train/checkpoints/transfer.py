@@ -10,15 +10,12 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from train.network import TRANSFORMER, WALLED, NetworkConfig, Variables, channels_of, parse_blocks
+from train.network import TRANSFORMER, NetworkConfig, Variables, channels_of, parse_blocks
 from train.runtime.errors import UsageError
 
 MUST_AGREE = ("width", "norm", "mover_first")
 """Keys of a network that decide what its features mean."""
-_OF_BLOCKS = {
-    TRANSFORMER: ("heads", "mlp_ratio"),
-    WALLED: ("walled_convolutions", "stones_close_gates"),
-}
+_OF_BLOCKS = {TRANSFORMER: ("heads", "mlp_ratio")}
 """Further keys that decide whether blocks of a letter are of one kind."""
 _STEM = "stem.conv.kernel"
 _IDENTITY = {

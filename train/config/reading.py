@@ -29,8 +29,19 @@ from wallgo_jax.formats.near_names import did_you_mean
 from wallgo_jax.game.rules import PRESETS, Rules, name_of
 
 _ADAPTER = pydantic.TypeAdapter(RunConfig)
-_GONE = {"loops_in_graphs": False}
-"""Keys that configs had once, with the value at which one that was saved loads on."""
+_GONE: dict[str, dict[str, Any]] = {
+    "": {"loops_in_graphs": False},
+    "network": {
+        "destination_width": 0,
+        "destination_rank": 0,
+        "destination_path": False,
+        "walled_convolutions": 1,
+        "stones_close_gates": False,
+        "walking_bias": False,
+    },
+}
+"""Keys that a config, or a table of it, had once, with the value at which one that was saved loads
+on."""
 
 
 def read_config(path: str | Path | None, overrides: Sequence[str] = ()) -> RunConfig:
@@ -84,12 +95,9 @@ def change_config(config: RunConfig, overrides: Sequence[str]) -> RunConfig:
 def config_from_dict(fields: Mapping[str, Any], *, where: str) -> RunConfig:
     """A config from nested tables; the message of a `UsageError` begins with `where`."""
     if isinstance(fields, Mapping):  # JSON of a damaged file may hold anything
-        for key in _GONE.keys() & fields.keys():
-            if fields[key] is not _GONE[key]:
-                raise UsageError(
-                    f"{where}: {key}: no longer exists, because it gained nothing; leave it out"
-                )
-        fields = {key: value for key, value in fields.items() if key not in _GONE}
+        fields = _without_gone(fields, "", where)
+        if isinstance(network := fields.get("network"), Mapping):
+            fields["network"] = _without_gone(network, "network", where)
     try:
         config = _ADAPTER.validate_python(fields)
     except pydantic.ValidationError as error:
@@ -97,6 +105,18 @@ def config_from_dict(fields: Mapping[str, Any], *, where: str) -> RunConfig:
     if OWN_FIELD in fields:
         raise UsageError(f"{where}: {OWN_FIELD}: is no key; rules may be a list")
     return config
+
+
+def _without_gone(fields: Mapping[str, Any], table: str, where: str) -> dict[str, Any]:
+    """The fields of a table without keys that are gone; a `UsageError` where one is in use."""
+    gone = _GONE[table]
+    for key in gone.keys() & fields.keys():
+        if fields[key] != gone[key] or type(fields[key]) is not type(gone[key]):
+            name = f"{table}.{key}" if table else key
+            raise UsageError(
+                f"{where}: {name}: no longer exists, because it gained nothing; leave it out"
+            )
+    return {key: value for key, value in fields.items() if key not in gone}
 
 
 def key_paths(table: Any = None, above: str = "") -> Iterator[str]:

@@ -8,7 +8,7 @@ from pydantic import AfterValidator
 from pydantic.dataclasses import dataclass
 
 from train.functions import CustomNetwork, CustomPlanes
-from train.runtime.fields import STRICT, AtLeastOne, Count, Positive
+from train.runtime.fields import STRICT, AtLeastOne, Positive
 from wallgo_jax.planes import check_planes
 
 RESIDUAL, TRANSFORMER, WALLED = "R", "T", "W"
@@ -72,16 +72,6 @@ class NetworkConfig:
       reply: add the head that predicts the policy of the next ply.
       destination_head: add the head that gives each cell a logit for each wall, which is added to
         the plays that end there.
-      destination_width: hidden width of the destination head; 0 for one linear map [channels].
-      destination_rank: number of products of a number at the stone and a number at the cell where
-        the move ends; their sum for each wall is added to the play's logit; 0 for none [products].
-      destination_path: add to each play of two steps a logit of its move and wall at the cell in
-        between, once for each way there that no wall or stone closes.
-      walled_convolutions: walled convolutions of a W block: 1 (its second one) or 2 [convolutions].
-      stones_close_gates: stones close the sides of their cells to walled convolutions and steps,
-        as walls do.
-      walking_bias: add to the attention of T blocks a learned bias for each head and number of
-        steps between two cells around walls.
       planes: feature planes: B, BT, BTR or BTRH; after BTR and BTRH also D, DL, W, DW or DLW
         (distances); after all V (the rules).
       playable: show in a plane which cells are playable, which boards smaller than their grid need;
@@ -106,12 +96,6 @@ class NetworkConfig:
     margin: bool = False
     reply: bool = False
     destination_head: bool = False
-    destination_width: Count = 0
-    destination_rank: Count = 0
-    destination_path: bool = False
-    walled_convolutions: Literal[1, 2] = 1
-    stones_close_gates: bool = False
-    walking_bias: bool = False
     planes: Annotated[str, AfterValidator(_check_planes)] = "BTR"
     mover_first: bool = True
     dtype: Literal["auto", "float32", "bfloat16"] = "auto"
@@ -125,14 +109,7 @@ class NetworkConfig:
 
     def _conflicts(self, blocks: str) -> Iterator[str]:
         """What is not allowed, in words."""
-        has_attention, has_head = TRANSFORMER in blocks, self.destination_head
-        for key in ("destination_width", "destination_rank", "destination_path"):
-            if getattr(self, key) and not has_head:
-                yield f"{key} needs destination_head"
-        if self.walking_bias and not has_attention:
-            yield "walking_bias must be false where blocks has no T"
-        if self.stones_close_gates and WALLED not in blocks and not self.walking_bias:
-            yield "stones_close_gates must be false where blocks has no W and walking_bias is false"
+        has_attention = TRANSFORMER in blocks
         if has_attention and round(self.width * self.mlp_ratio) < 1:
             width = f"T blocks of width {self.width}"
             yield f"mlp_ratio {self.mlp_ratio} gives {width} no hidden channel"

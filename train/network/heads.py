@@ -3,7 +3,6 @@
 Their last layers start at zero: a new network has a uniform policy and predicts value 0.
 """
 
-import functools
 from typing import Any
 
 import chex
@@ -12,15 +11,10 @@ import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
-from train.game import MOVE_OFFSETS, MOVE_PATHS, NUM_SIDES, PLAYS_PER_STONE, SIDE_OFFSETS
+from train.game import MOVE_OFFSETS, NUM_SIDES, PLAYS_PER_STONE
 from train.network.config import NetworkConfig
 from train.network.layers import Playable, keep, shifted
 from train.network.slots import POLICY_PLANES
-
-ONE_STEP_MOVES = sum(len(paths[0]) <= 1 for paths in MOVE_PATHS)
-"""Moves of at most one step, which are numbered before those of two steps."""
-TWO_STEP_PLAYS = NUM_SIDES * (len(MOVE_PATHS) - ONE_STEP_MOVES)
-"""Plays of a stone whose moves have two steps, the last of its plays."""
 
 
 def pool(x: jax.Array, playable: Playable) -> jax.Array:
@@ -77,104 +71,18 @@ def multiply_cells(x: jax.Array, kernel: jax.Array, *args: Any, **options: Any) 
 
 
 class CellHead(nnx.Module):
-    """Numbers for each cell, from its own features and the pooled ones: float32[B, H, W, D]; with
-    `hidden` through a layer of that many ReLUs."""
+    """Numbers for each cell, from its own features and the pooled ones: float32[B, H, W, D]."""
 
-    def __init__(
-        self,
-        config: NetworkConfig,
-        numbers: int,
-        *,
-        hidden: int = 0,
-        dtype: Any,
-        rngs: nnx.Rngs,
-    ) -> None:
+    def __init__(self, config: NetworkConfig, numbers: int, *, dtype: Any, rngs: nnx.Rngs) -> None:
         zeros: dict[str, Any] = {"kernel_init": nnx.initializers.zeros_init()}
-        options: dict[str, Any] = {"dtype": dtype, "rngs": rngs}
+        options: dict[str, Any] = {"dtype": dtype, "rngs": rngs, **zeros}
         by_cell = {"conv_general_dilated": multiply_cells, **options}
-        first: dict[str, Any] = {} if hidden else zeros
-        width = hidden or numbers
-        self.here = nnx.Conv(config.width, width, (1, 1), **by_cell, **first)
-        self.everywhere = nnx.Linear(2 * config.width, width, use_bias=False, **options, **first)
-        self.last = nnx.Conv(hidden, numbers, (1, 1), **by_cell, **zeros) if hidden else None
+        self.here = nnx.Conv(config.width, numbers, (1, 1), **by_cell)
+        self.everywhere = nnx.Linear(2 * config.width, numbers, use_bias=False, **options)
 
     def __call__(self, x: jax.Array, pooled: jax.Array) -> jax.Array:
         numbers = self.here(x) + self.everywhere(pooled)[:, None, None, :]
-        if self.last is not None:
-            numbers = self.last(nnx.relu(numbers))
         return numbers.astype(jnp.float32)
-
-
-class PairHead(nnx.Module):
-    """A logit for each play from a cell, bilinear in the features there and where the move ends:
-    float32[B, H, W, 52], 0 where that is off the board.
-
-    logit(cell, move, wall) is the product of two vectors, start(cell) and end(cell + move, wall).
-    """
-
-    def __init__(self, config: NetworkConfig, *, dtype: Any, rngs: nnx.Rngs) -> None:
-        rank = config.destination_rank
-        options = {"conv_general_dilated": multiply_cells, "dtype": dtype, "rngs": rngs}
-        self.start = nnx.Conv(
-            config.width, rank, (1, 1), kernel_init=nnx.initializers.zeros_init(), **options
-        )
-        # Without a bias the numbers of cells that are not playable, whose features are 0, are 0.
-        self.end = nnx.Conv(config.width, NUM_SIDES * rank, (1, 1), use_bias=False, **options)
-
-    def __call__(self, x: jax.Array, pooled: jax.Array) -> jax.Array:
-        del pooled
-        boards, height, width, _ = x.shape
-        rank, cells = self.start.out_features, height * width
-        start = self.start(x).reshape(boards, cells, rank)
-        end = self.end(x).reshape(boards, cells, rank, NUM_SIDES)
-        # All pairs of cells in one product: sums of shifted products take longer, above all to
-        # compile.
-        products = jnp.einsum("bcr,bers->bces", start, end)
-        ends, is_on_board = _make_ends(height, width)
-        plays = products[:, np.arange(cells)[:, None], ends]  # [B, H W, 13, 4]
-        plays = jnp.where(is_on_board[None, :, :, None], plays, 0)
-        return plays.reshape(boards, height, width, PLAYS_PER_STONE).astype(jnp.float32)
-
-
-def _make_ends(height: int, width: int) -> tuple[np.ndarray, np.ndarray]:
-    """The cell where each move from each cell ends, int[H W, 13], and bool[H W, 13], whether that
-    is on the board; else the cell is 0."""
-    rows, columns = np.divmod(np.arange(height * width)[:, None], width)
-    down, across = np.array(MOVE_OFFSETS).T
-    rows, columns = rows + down, columns + across
-    is_on_board = (rows >= 0) & (rows < height) & (columns >= 0) & (columns < width)
-    return np.where(is_on_board, rows * width + columns, 0), is_on_board
-
-
-def path_plays(between: jax.Array, gates: jax.Array) -> jax.Array:
-    """float32[B, H, W, 52]: logits of plays from the cells that their moves pass on the way.
-
-    logit(cell, move, wall) is the sum of between(cell on the way, move, wall) over the ways of the
-    move that are open; a diagonal has two ways. Moves of fewer than two steps pass no cell: 0.
-
-    Args:
-      between: float32[B, H, W, 32], for each play of two steps, in their order.
-      gates: [B, H, W, 4] of 0 and 1, closed by stones, too: see `train.network.walls.wall_gates`.
-    """
-    chex.assert_shape(between, (*gates.shape[:3], TWO_STEP_PLAYS))
-    chex.assert_axis_dimension(gates, 3, NUM_SIDES)
-    plays = [jnp.zeros((*between.shape[:3], NUM_SIDES * ONE_STEP_MOVES), between.dtype)]
-    for index, paths in enumerate(MOVE_PATHS[ONE_STEP_MOVES:]):
-        logits = between[..., NUM_SIDES * index : NUM_SIDES * (index + 1)]
-        ways = [
-            gates[..., first, None]
-            * shifted(logits * gates[..., second, None], SIDE_OFFSETS[first])
-            for first, second in paths
-        ]
-        plays.append(functools.reduce(jnp.add, ways))
-    return jnp.concatenate(plays, axis=-1)
-
-
-def add_plays(policy: jax.Array, *plays: jax.Array) -> jax.Array:
-    """float32[B, H, W, 53]: policy logits plus those of plays, in parts of float32[B, H, W, 52];
-    placements stay."""
-    placements = jnp.zeros_like(policy[..., PLAYS_PER_STONE:])
-    return policy + jnp.concatenate([*plays, placements], axis=-1)
 
 
 def add_destinations(policy: jax.Array, walls: jax.Array, playable: Playable) -> jax.Array:
@@ -190,7 +98,8 @@ def add_destinations(policy: jax.Array, walls: jax.Array, playable: Playable) ->
     chex.assert_shape(policy, (*walls.shape[:3], POLICY_PLANES))
     chex.assert_axis_dimension(walls, 3, NUM_SIDES)
     ends = [shifted(keep(walls, playable), offset) for offset in MOVE_OFFSETS]
-    return add_plays(policy, *ends)
+    placements = jnp.zeros_like(policy[..., PLAYS_PER_STONE:])
+    return policy + jnp.concatenate([*ends, placements], axis=-1)
 
 
 class BoardHead(nnx.Module):

@@ -2,8 +2,7 @@
 
 R blocks are AlphaZero's. T blocks take the cells as tokens in row-major order, with a learned bias
 for each head and relative position; the table is indexed by offset, so a board of any size reads
-its part, and the parts that no board has read yet are zero. With `network.walking_bias` they have
-one more bias, for each head and number of steps between two cells round walls.
+its part, and the parts that no board has read yet are zero.
 
 `playable` is [B, H, W, 1] of 0 and 1, or None where every cell is playable; features of cells that
 are not playable never reach those that are.
@@ -24,9 +23,6 @@ from train.network.slots import MASKED
 from train.runtime.devices import backend
 
 BIAS_SPAN = 2 * MAX_GRID - 1
-MOST_STEPS = 12
-"""Steps from which cells count as far, as those that walls part do: the width and the height of an
-open 7x7 board."""
 Playable = jax.Array | None
 
 
@@ -35,7 +31,6 @@ class Board(NamedTuple):
 
     playable: Playable
     gates: jax.Array | None  # [B, H, W, 4], see `train.network.walls`; None where nothing reads it
-    steps: jax.Array | None  # int32[B, H W, H W], see `walking_steps`; None without walking bias
 
 
 def keep(x: jax.Array, playable: Playable) -> jax.Array:
@@ -144,11 +139,6 @@ class TransformerBlock(nnx.Module):
         self.query_key_value = nnx.Linear(width, 3 * width, **options)
         self.merge_heads = nnx.Linear(width, width, **options)
         self.offset_bias = nnx.Param(jnp.zeros((config.heads, BIAS_SPAN, BIAS_SPAN), jnp.float32))
-        self.walking_bias = (
-            nnx.Param(jnp.zeros((config.heads, MOST_STEPS + 1), jnp.float32))
-            if config.walking_bias
-            else None
-        )
         self.norm2 = nnx.LayerNorm(width, **options)
         self.expand = nnx.Linear(width, hidden, **options)
         self.contract = nnx.Linear(hidden, width, **options)
@@ -165,11 +155,6 @@ class TransformerBlock(nnx.Module):
         query, key, value = self._project(self.norm1(tokens))
         scores = jnp.einsum("bqhd,bkhd->bhqk", query, key) / np.sqrt(features // self.heads)
         scores = scores.astype(jnp.float32) + self._bias((height, width))[None]
-        if self.walking_bias is not None:
-            assert board.steps is not None, "a trunk with walking bias counts the steps"
-            # A product in place of a gather, whose gradient is slow.
-            counts = jax.nn.one_hot(board.steps, MOST_STEPS + 1)
-            scores = scores + jnp.einsum("bqkn,hn->bhqk", counts, self.walking_bias[...])
         if playable is not None:
             is_key = playable.reshape(batch, 1, 1, height * width) > 0
             scores = jnp.where(is_key, scores, MASKED)

@@ -34,8 +34,7 @@ def census(config: NetworkConfig, channels: tuple[Channel, ...], *, size: int) -
     model.eval()
     planes = _like(size, size, len(channels))
     features, pooled = _like(size, size, config.width), _like(2 * config.width)
-    steps: Any = jax.ShapeDtypeStruct((1, size**2, size**2), jnp.int32)
-    board = Board(playable=None, gates=_like(size, size, NUM_SIDES), steps=steps)
+    board = Board(playable=None, gates=_like(size, size, NUM_SIDES))
     parts = [_part("stem", model.stem, planes, None)]
     parts += [
         _part(f"block {place} {kind}", block, features, board)

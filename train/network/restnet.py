@@ -1,6 +1,5 @@
 """The whole network, from planes to the outputs of the heads, as plain functions."""
 
-import functools
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -13,20 +12,16 @@ from flax import nnx
 from train.game import NUM_SIDES, Channel, orders_by_side
 from train.network.config import RESIDUAL, TRANSFORMER, WALLED, NetworkConfig, parse_blocks
 from train.network.heads import (
-    TWO_STEP_PLAYS,
     BoardHead,
     CellHead,
-    PairHead,
     add_destinations,
-    add_plays,
     expected_rewards,
     num_values,
-    path_plays,
     pool,
 )
 from train.network.layers import Board, Playable, ResidualBlock, Stem, TransformerBlock, store
 from train.network.slots import POLICY_PLANES
-from train.network.walls import WalledBlock, walking_steps, wall_gates
+from train.network.walls import WalledBlock, wall_gates
 from train.runtime.devices import backend
 
 BLOCKS = {RESIDUAL: ResidualBlock, TRANSFORMER: TransformerBlock, WALLED: WalledBlock}
@@ -137,8 +132,6 @@ class ResTNet(nnx.Module):
         options = {"dtype": self.dtype, "rngs": rngs}
         self.stem = Stem(config, len(channels), **options)
         self.letters = parse_blocks(config.blocks)
-        self.stones_close_gates = config.stones_close_gates
-        self.has_steps = config.walking_bias and TRANSFORMER in self.letters
         self.blocks = nnx.List(BLOCKS[letter](config, **options) for letter in self.letters)
         owners = self.players + 1
         self.policy = CellHead(config, POLICY_PLANES, **options)
@@ -146,10 +139,8 @@ class ResTNet(nnx.Module):
         self.ownership = CellHead(config, owners, **options) if config.ownership else None
         self.margin = BoardHead(config, 1, **options) if config.margin else None
         self.reply = CellHead(config, POLICY_PLANES, **options) if config.reply else None
-        walls = functools.partial(CellHead, config, NUM_SIDES, hidden=config.destination_width)
-        self.destination = walls(**options) if config.destination_head else None
-        self.pairs = PairHead(config, **options) if config.destination_rank else None
-        self.path = CellHead(config, TWO_STEP_PLAYS, **options) if config.destination_path else None
+        has_head = config.destination_head
+        self.destination = CellHead(config, NUM_SIDES, **options) if has_head else None
 
     def __call__(self, planes: jax.Array) -> Output:
         x, playable = self.trunk(planes)
@@ -158,13 +149,6 @@ class ResTNet(nnx.Module):
         policy = outputs["policy"]
         if "destination" in outputs:
             policy = add_destinations(policy, outputs["destination"], playable)
-        if "pairs" in outputs:
-            policy = add_plays(policy, outputs["pairs"])
-        if "path" in outputs:
-            gates = wall_gates(
-                planes, self.channels, playable, stones_close=True, dtype=policy.dtype
-            )
-            policy = add_plays(policy, path_plays(outputs["path"], gates))
         return Output(
             policy=policy,
             value=expected_rewards(outputs["value"], self.value_kind, self.players),
@@ -195,8 +179,8 @@ class ResTNet(nnx.Module):
         return jnp.stack(maps, axis=1)
 
     def heads(self) -> dict[str, Any]:
-        """The heads that the config has, by their names in `Output`; `destination`, `pairs` and
-        `path` are added to the policy."""
+        """The heads that the config has, by their names in `Output`; `destination` is added to the
+        policy."""
         heads = {
             "policy": self.policy,
             "value": self.value,
@@ -204,8 +188,6 @@ class ResTNet(nnx.Module):
             "margin": self.margin,
             "reply": self.reply,
             "destination": self.destination,
-            "pairs": self.pairs,
-            "path": self.path,
         }
         return {name: head for name, head in heads.items() if head is not None}
 
@@ -216,20 +198,12 @@ class ResTNet(nnx.Module):
     def _open(self, planes: jax.Array) -> tuple[jax.Array, Board]:
         """The stem's features, and what the blocks read of the boards."""
         playable = playable_cells(planes, self.channels, dtype=self.dtype)
-        gates = steps = None
-        if WALLED in self.letters or self.has_steps:
-            gates = wall_gates(
-                planes,
-                self.channels,
-                playable,
-                stones_close=self.stones_close_gates,
-                dtype=self.dtype,
-            )
-            if self.has_steps:
-                steps = walking_steps(gates)
+        gates = None
+        if WALLED in self.letters:
+            gates = wall_gates(planes, self.channels, playable, dtype=self.dtype)
         if self.mover_first:
             planes = mover_first(planes, self.channels)
-        return self.stem(planes.astype(self.dtype), playable), Board(playable, gates, steps)
+        return self.stem(planes.astype(self.dtype), playable), Board(playable, gates)
 
 
 def cast_weights(variables: Variables, config: NetworkConfig) -> Variables:

@@ -2,8 +2,7 @@
 
 A walled convolution sums, for each cell, a matrix times its own features and one matrix each times
 those of its four neighbours. Each side of a cell has a gate. A neighbour counts as zero where the
-gate is 0: a wall stands between, or it is not a playable cell. Stones close no gate unless
-`network.stones_close_gates` is set: then a neighbour with a stone counts as zero, too.
+gate is 0: a wall stands between, or it is not a playable cell. Stones close no gate.
 
 B boards, H W cells, F features in, D out; sides are numbered as in `wallgo_jax.board.geometry`.
 """
@@ -16,10 +15,10 @@ import jax
 import jax.numpy as jnp
 from flax import nnx
 
-from train.game import NUM_SIDES, OPPOSITE_SIDE, SIDE_OFFSETS, SIDES, Channel, side_delta
+from train.game import NUM_SIDES, SIDE_OFFSETS, SIDES, Channel, side_delta
 from train.network.config import NetworkConfig
 from train.network.convolutions import convolve, is_large_on_cpu
-from train.network.layers import MOST_STEPS, Board, Norm, Playable, keep, shifted
+from train.network.layers import Board, Norm, Playable, keep, shifted
 
 
 def wall_gates(
@@ -27,7 +26,6 @@ def wall_gates(
     channels: tuple[Channel, ...],
     playable: Playable,
     *,
-    stones_close: bool = False,
     dtype: Any,
 ) -> jax.Array:
     """[B, H, W, 4] of 0 and 1: the gates of each cell by side, from the board as it stands.
@@ -36,13 +34,12 @@ def wall_gates(
       planes: bool[B, H, W, C].
       channels: of the planes.
       playable: see `train.network.layers`.
-      stones_close: whether the gates towards a stone are 0, too.
       dtype: of the gates.
     """
     chex.assert_shape(planes, (None, None, None, len(channels)))
 
     def is_open(kind: str) -> jax.Array:
-        """bool[B, H, W]: a playable cell without such a wall (or stone) of anybody's."""
+        """bool[B, H, W]: a playable cell without such a wall of anybody's."""
         owners = [i for i, c in enumerate(channels) if c.kind == kind and c.age == 0]
         return is_playable & ~functools.reduce(jnp.logical_or, (planes[..., i] for i in owners))
 
@@ -54,41 +51,7 @@ def wall_gates(
     left = jnp.pad(right, ((0, 0), (0, 0), (1, 0)))
     down = jnp.pad(down, ((0, 0), (0, 1), (0, 0)))
     right = jnp.pad(right, ((0, 0), (0, 0), (0, 1)))
-    gates = jnp.stack([up, right, down, left], axis=-1)
-    if stones_close:
-        is_free = is_open("stone").astype(dtype)[..., None]
-        gates *= jnp.concatenate([shifted(is_free, SIDE_OFFSETS[side]) for side in SIDES], axis=-1)
-    return gates
-
-
-def walking_steps(gates: jax.Array) -> jax.Array:
-    """int32[B, H W, H W]: the fewest steps through open gates from each cell (second to last axis)
-    to each cell (last axis), MOST_STEPS where they are more or there is no way.
-
-    Args:
-      gates: [B, H, W, 4] of 0 and 1, see `wall_gates`.
-    """
-    boards, height, width, _ = gates.shape
-    cells = height * width
-    # The gate by which a step from the neighbour on a side comes in is the neighbour's own.
-    is_way_in = [
-        shifted(gates[..., OPPOSITE_SIDE[side], None] > 0, SIDE_OFFSETS[side]) for side in SIDES
-    ]
-
-    def step(carry: tuple[jax.Array, jax.Array], _: None) -> tuple[Any, None]:
-        reached, steps = carry
-        ways = (
-            shifted(reached, SIDE_OFFSETS[side]) & is_open
-            for side, is_open in zip(SIDES, is_way_in, strict=True)
-        )
-        return (functools.reduce(jnp.logical_or, ways, reached), steps + ~reached), None
-
-    # By the cell that is reached, then by the one where the way begins.
-    at_start = jnp.eye(cells, dtype=bool).reshape(1, height, width, cells)
-    reached = jnp.broadcast_to(at_start, (boards, height, width, cells))
-    nowhere = jnp.zeros(reached.shape, jnp.uint8)
-    (_, steps), _ = jax.lax.scan(step, (reached, nowhere), None, length=MOST_STEPS)
-    return steps.reshape(boards, cells, cells).swapaxes(1, 2).astype(jnp.int32)
+    return jnp.stack([up, right, down, left], axis=-1)
 
 
 def convolve_walled(x: jax.Array, gates: jax.Array, kernel: jax.Array) -> jax.Array:
@@ -147,15 +110,12 @@ class WalledConvolution(nnx.Module):
 
 
 class WalledBlock(nnx.Module):
-    """An R block with a walled convolution as its second one, or with two."""
+    """An R block with a walled convolution as its second one."""
 
     def __init__(self, config: NetworkConfig, *, dtype: Any, rngs: nnx.Rngs) -> None:
         width, plain = config.width, config.norm == "none"
         options = {"use_bias": plain, "dtype": dtype, "rngs": rngs}
-        if config.walled_convolutions == 2:
-            self.conv = WalledConvolution(width, **options)
-        else:
-            self.conv = nnx.Conv(width, width, (3, 3), conv_general_dilated=convolve, **options)
+        self.conv = nnx.Conv(width, width, (3, 3), conv_general_dilated=convolve, **options)
         self.norm1 = Norm(config, dtype=dtype, rngs=rngs)
         self.walled = WalledConvolution(width, **options)
         self.norm2 = Norm(config, dtype=dtype, rngs=rngs)
@@ -164,9 +124,7 @@ class WalledBlock(nnx.Module):
     def __call__(self, x: jax.Array, board: Board) -> jax.Array:
         playable, gates = board.playable, board.gates
         assert gates is not None, "a trunk with W blocks works out the gates"
-        conv = self.conv
-        y = conv(x, gates) if isinstance(conv, WalledConvolution) else conv(x)
-        y = keep(nnx.relu(self.norm1(y, playable)), playable)
+        y = keep(nnx.relu(self.norm1(self.conv(x), playable)), playable)
         y = self.norm2(self.walled(y, gates), playable)
         if self.scale is not None:
             y = y * self.scale[...].astype(y.dtype)

@@ -85,7 +85,7 @@ def test_planes_are_taken_by_name_and_other_blocks_and_heads_are_left():
 
 def test_a_block_of_another_kind_is_new():
     before = dataclasses.replace(SMALL, blocks="TW")
-    after = dataclasses.replace(SMALL, blocks="TW", mlp_ratio=1.0, stones_close_gates=True)
+    after = dataclasses.replace(SMALL, blocks="TR", mlp_ratio=1.0)
     _, _, _, parts = carried(before, after)
     assert list(parts)[:3] == ["stem", "blocks.0", "blocks.1"]
     for name in ("blocks.0", "blocks.1"):

@@ -1,9 +1,7 @@
-"""The destination head and its variants against plain loops over cells, moves and walls."""
+"""The destination head against plain loops over cells, moves and walls."""
 
 import dataclasses
 import functools
-import itertools
-from collections import Counter
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -11,7 +9,7 @@ import jax
 import numpy as np
 
 from tests.support.learner import tiny
-from tests.support.reference.referee import MOVES, SIDES
+from tests.support.reference.referee import MOVES
 from train.network import POLICY_PLANES, NetworkConfig, Output, Variables, make_network
 from train.network.heads import add_destinations
 from wallgo_jax import planes as planes_lib
@@ -21,9 +19,6 @@ PLAIN = NetworkConfig(blocks="R", width=8, value_width=8, ownership=False)
 HEAD = dataclasses.replace(PLAIN, destination_head=True)
 ALL_HEADS = dataclasses.replace(
     HEAD,
-    destination_width=3,
-    destination_rank=2,
-    destination_path=True,
     ownership=True,
     margin=True,
     reply=True,
@@ -120,77 +115,7 @@ def test_destination_head_is_the_only_difference():
     assert np.abs(after.policy - before.policy).max() > 0.1
 
 
-def hidden_walls(head: dict) -> np.ndarray:
-    """[B, H, W, 53]: of a destination head with a hidden layer."""
-    hidden = np.maximum(of_cells(head), 0)
-    assert hidden.shape == (*SHAPE, 3)
-    walls = hidden @ head["last"]["kernel"][0, 0] + head["last"]["bias"]
-    return at_ends(EVERYWHERE, lambda _, end: walls[end])
-
-
-def pairs(head: dict) -> np.ndarray:
-    """[B, H, W, 53]: products of numbers of the stone's cell and of the move's end."""
-    x = given().features
-    start = x @ head["start"]["kernel"][0, 0] + head["start"]["bias"]
-    end = (x @ head["end"]["kernel"][0, 0]).reshape(*SHAPE, 2, 4)
-    return at_ends(EVERYWHERE, lambda cell, there: start[cell] @ end[there])
-
-
-def parted(planes: np.ndarray, cell: tuple[int, int], side: int) -> bool:
-    """Whether a wall, the border or a stone keeps a stone from a step to that side; planes of B:
-    stones in 0 and 1, walls below in 2 and 3, walls to the right in 4 and 5."""
-    (row, column), (down, across) = cell, SIDES[side]
-    there = row + down, column + across
-    if not (0 <= min(there) and max(there) < SIZE):
-        return True
-    walls = planes[*min(cell, there), 2:4] if down else planes[*min(cell, there), 4:6]
-    return bool(walls.any() or planes[*there, :2].any())
-
-
-def on_the_way(head: dict) -> np.ndarray:
-    """[B, H, W, 53]: numbers of the cells between, on each open way of two steps."""
-    between, added = of_cells(head), np.zeros((*SHAPE, POLICY_PLANES))
-    assert between.shape == (*SHAPE, 8 * 4)
-    ways = Counter()
-    for board, row, column in np.ndindex(SHAPE):
-        for first, second in itertools.product(range(4), repeat=2):
-            total = tuple(np.add(SIDES[first], SIDES[second]))
-            if total == (0, 0) or parted(planes()[board], (row, column), first):
-                continue
-            middle = row + SIDES[first][0], column + SIDES[first][1]
-            if parted(planes()[board], middle, second):
-                continue
-            move = MOVES.index(total)
-            logits = between[board, *middle, 4 * (move - 5) : 4 * (move - 4)]
-            added[board, row, column, 4 * move : 4 * move + 4] += logits
-            ways[board, row, column, move] += 1
-    assert set(ways.values()) == {1, 2}
-    return added
-
-
-def test_hidden_walls_pairs_and_ways_are_added_to_the_policy():
-    weights = weights_of(ALL_HEADS)
-    heads = jax.device_get(weights.params)
-    parts = [
-        hidden_walls(heads["destination"]),
-        pairs(heads["pairs"]),
-        on_the_way(heads["path"]),
-    ]
-    assert all(np.abs(part).max() > 0.01 for part in parts)
-    after = evaluate_of(ALL_HEADS)(weights, planes())
-    np.testing.assert_allclose(after.policy, given().output.policy + sum(parts), atol=1e-5)
-
-
-def test_new_heads_prefer_nothing_but_can_learn():
+def test_new_heads_prefer_nothing():
     network = make_network(ALL_HEADS, CHANNELS)
     weights = jax.jit(network.init)(jax.random.key(0))
     assert not any(np.any(x) for x in jax.tree.leaves(evaluate_of(ALL_HEADS)(weights, planes())))
-
-    @jax.jit
-    @jax.grad
-    def gradient_of_corner(pairs: dict) -> jax.Array:
-        params = {**weights.params, "pairs": pairs}
-        return network.evaluate(weights._replace(params=params), planes()).policy[0, 0, 0, 0]
-
-    gradient = gradient_of_corner(weights.params["pairs"])
-    assert np.abs(gradient["start"]["kernel"]).max() > 0

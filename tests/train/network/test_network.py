@@ -11,7 +11,7 @@ import scipy.special
 
 from tests.support.forms import FORMS
 from tests.support.learner import tiny
-from tests.train.network.test_census import CHANNELS, SMALL, VARIANTS
+from tests.train.network.test_census import CHANNELS, SMALL
 from train.network import (
     MASKED,
     POLICY_PLANES,
@@ -102,7 +102,7 @@ def test_learning_moves_the_running_statistics(network, variables):
 
 @pytest.mark.parametrize(
     "options",
-    [{"blocks": "RW", "norm": "none"}, {"blocks": "RWT", **VARIANTS}],
+    [{"blocks": "RW", "norm": "none"}, {"blocks": "RWT"}],
     ids=["RW", "variants"],
 )
 def test_padded_cells_do_not_count(options):
@@ -222,29 +222,11 @@ def test_each_t_block_has_attention():
 def test_weights_are_float32_where_floats_are_64_bit_by_default():
     with jax.enable_x64(True):
         network = make_network(
-            dataclasses.replace(SMALL, blocks="RTW", walking_bias=True, destination_head=True),
+            dataclasses.replace(SMALL, blocks="RTW", destination_head=True),
             CHANNELS,
         )
         weights = jax.eval_shape(network.init, jax.random.key(0))
     assert {leaf.dtype for leaf in jax.tree.leaves(weights)} == {jnp.dtype(jnp.float32)}
-
-
-def test_walking_bias_weighs_cells_by_steps_round_walls():
-    """With a low bias for what is far no cell attends to those beyond a wall over the board."""
-    network = make_network(dataclasses.replace(SMALL, blocks="T", walking_bias=True), CHANNELS)
-    weights = tiny.new_weights(network)
-    block = weights.params["blocks"][0]
-    block["walking_bias"] = np.zeros_like(block["walking_bias"])
-    block["walking_bias"][:, -1] = -50.0
-    planes = np.array(_planes(2, 5))
-    planes[..., [c.kind in ("horizontal", "vertical") for c in CHANNELS]] = False
-    planes[:2, 1, :, CHANNELS.index(planes_lib.Channel("horizontal", 1))] = True
-    attention = np.asarray(jax.jit(network.attention)(weights, planes))[:, 0]
-    above = np.arange(25) < 10
-    across = attention[..., above[:, None] != above]
-    assert (across[:2] < 1e-6).all()
-    assert (across[2:] > 1e-6).all()
-    np.testing.assert_allclose(attention.sum(axis=-1), 1.0, atol=1e-5)
 
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
@@ -285,7 +267,7 @@ def test_bfloat16_keeps_float32_parameters_and_agrees(network, variables):
 
 @pytest.mark.parametrize("norm", ["batch", "none"])
 def test_weights_that_are_cast_before_give_the_same_bits(norm):
-    options = {**VARIANTS, "blocks": "WTR", "norm": norm, "dtype": "bfloat16"}
+    options = {"blocks": "WTR", "norm": norm, "dtype": "bfloat16"}
     config = dataclasses.replace(SMALL, **options)
     network = make_network(config, CHANNELS)
     weights = tiny.new_weights(network)
@@ -293,7 +275,7 @@ def test_weights_that_are_cast_before_give_the_same_bits(norm):
     assert {x.dtype for x in jax.tree.leaves(cast.batch_stats)} <= {jnp.dtype("float32")}
     kinds = {path[-1].key: x.dtype for path, x in jax.tree.leaves_with_path(cast.params)}
     assert kinds["kernel"] == kinds["bias"] == jnp.bfloat16
-    assert kinds["offset_bias"] == kinds["walking_bias"] == jnp.float32
+    assert kinds["offset_bias"] == jnp.float32
     # Else a CPU may leave out that numbers are rounded to bfloat16.
     exact = {"xla_allow_excess_precision": False}
     evaluate = jax.jit(network.evaluate, compiler_options=exact)

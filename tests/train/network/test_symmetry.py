@@ -20,18 +20,12 @@ ALL_CHANNELS = planes_lib.channels(EVERYTHING, PLAYERS, has_playable=True)
 CHANNELS = planes_lib.channels("BTRD", PLAYERS, has_playable=True)
 IS_WALL = [channel.kind in ("horizontal", "vertical") for channel in CHANNELS]
 CONFIG = NetworkConfig(blocks="WWR", width=6, value_width=8, destination_head=True)
-VARIANTS = NetworkConfig(
+WITH_ATTENTION = NetworkConfig(
     blocks="WT",
     width=8,
     heads=2,
     value_width=8,
     destination_head=True,
-    destination_width=5,
-    destination_rank=3,
-    destination_path=True,
-    walled_convolutions=2,
-    stones_close_gates=True,
-    walking_bias=True,
 )
 TAPS = [(row, column) for row in (-1, 0, 1) for column in (-1, 0, 1)]
 
@@ -59,17 +53,14 @@ def moved(values: np.ndarray, places: list[int], axis: int) -> np.ndarray:
 
 
 def turned_places(turn: int) -> dict[str, list[int]]:
-    """New places of the taps of a kernel, of matrices of a walled one, of sides (of three numbers
-    each in "pair"), of plays, and of those of two steps among themselves."""
+    """New places of the taps of a kernel, of matrices of a walled one, of sides and of plays."""
     side = [SIDES.index(turned_offset(turn, offset)) for offset in SIDES]
     move = [MOVES.index(turned_offset(turn, offset)) for offset in MOVES]
     return {
         "tap": [TAPS.index(turned_offset(turn, offset)) for offset in TAPS],
         "matrix": [0, *(1 + place for place in side)],
         "side": side,
-        "pair": [4 * number + place for number in range(3) for place in side],
         "play": [4 * move[play // 4] + side[play % 4] for play in range(52)] + [52],
-        "two steps": [4 * move[play // 4] + side[play % 4] - 20 for play in range(20, 52)],
     }
 
 
@@ -81,12 +72,8 @@ def turned_weights(params: dict, turn: int) -> dict:
         names = [getattr(step, "key", "") for step in path]
         if names[0] == "policy":
             return moved(leaf, places["play"], -1)
-        if names[0] == "destination" and leaf.shape[-1] == 4:
+        if names[0] == "destination":
             return moved(leaf, places["side"], -1)
-        if names[0] == "path":
-            return moved(leaf, places["two steps"], -1)
-        if names[:2] == ["pairs", "end"]:
-            return moved(leaf, places["pair"], -1)
         if names[-1] == "offset_bias":
             return turned_table(leaf, turn)
         if leaf.ndim == 3 and names[-1] == "kernel":
@@ -127,7 +114,7 @@ def evaluation_of(config: NetworkConfig):
     return new_weights(network), jax.jit(network.evaluate)
 
 
-@pytest.mark.parametrize("config", [CONFIG, VARIANTS], ids=["batch", "variants"])
+@pytest.mark.parametrize("config", [CONFIG, WITH_ATTENTION], ids=["walled", "attention"])
 def test_turned_weights_see_the_turned_board(config):
     weights, evaluate = evaluation_of(config)
     sizes, before, after = zip(*positions(), strict=True)

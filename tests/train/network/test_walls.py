@@ -1,7 +1,6 @@
-"""Gates and steps against the slow referee, walled convolutions against a plain loop."""
+"""Gates against the slow referee, walled convolutions against a plain loop."""
 
 import functools
-import itertools
 import random
 
 import jax
@@ -11,15 +10,13 @@ import pytest
 
 from tests.support.game.planes import EVERYTHING, expected_planes
 from tests.support.reference.games import random_games
-from tests.support.reference.referee import SIDES, Board, neighbour
+from tests.support.reference.referee import SIDES, Board
 from train.network.convolutions import MIN_BOARDS
-from train.network.layers import MOST_STEPS
 from train.network.restnet import playable_cells
 from train.network.walls import (
     by_rows,
     by_stack,
     convolve_walled,
-    walking_steps,
     wall_gates,
 )
 from train.runtime.devices import BY_BOARD, all_devices
@@ -29,18 +26,15 @@ GRID, PLAYERS = 5, 2
 CHANNELS = planes_lib.channels(EVERYTHING, PLAYERS, has_playable=True)
 
 
-def gates_of(planes, channels=CHANNELS, *, stones_close=False) -> np.ndarray:
+def gates_of(planes, channels=CHANNELS) -> np.ndarray:
     """float32[B, H, W, 4]."""
-    return np.asarray(_gates_of(planes, channels, stones_close))
+    return np.asarray(_gates_of(planes, channels))
 
 
-@functools.partial(jax.jit, static_argnums=(1, 2))
-def _gates_of(planes, channels, stones_close):
+@functools.partial(jax.jit, static_argnums=1)
+def _gates_of(planes, channels):
     playable = playable_cells(planes, channels)
-    return wall_gates(planes, channels, playable, stones_close=stones_close, dtype=jnp.float32)
-
-
-steps_of = jax.jit(walking_steps)
+    return wall_gates(planes, channels, playable, dtype=jnp.float32)
 
 
 @functools.cache
@@ -57,25 +51,19 @@ def boards() -> tuple[np.ndarray, list[Board]]:
 
 
 @functools.cache
-def open_sides(*, stones_close: bool = False) -> np.ndarray:
+def open_sides() -> np.ndarray:
     """float32[B, H, W, 4]: the open sides of the cells of `boards`."""
     found = boards()[1]
     is_open = np.zeros((len(found), GRID, GRID, 4), np.float32)
     for index, board in enumerate(found):
-        closed = board.occupied() if stones_close else set()
         for cell in board.cells():
-            is_open[index, *cell] = [
-                board.is_open(cell, side) and neighbour(cell, side) not in closed for side in SIDES
-            ]
+            is_open[index, *cell] = [board.is_open(cell, side) for side in SIDES]
     return is_open
 
 
-@pytest.mark.parametrize("stones_close", [False, True])
-def test_gates_are_the_open_sides(stones_close):
-    gates = gates_of(boards()[0], stones_close=stones_close)
-    np.testing.assert_array_equal(gates, open_sides(stones_close=stones_close))
+def test_gates_are_the_open_sides():
+    np.testing.assert_array_equal(gates_of(boards()[0]), open_sides())
     assert 0.3 < open_sides().mean() < 0.7
-    assert (open_sides(stones_close=True) < open_sides()).any()
 
 
 def test_gates_need_no_plane_of_playable_cells():
@@ -83,42 +71,6 @@ def test_gates_need_no_plane_of_playable_cells():
     full = planes[..., -1].all(axis=(1, 2))
     assert full.sum() > 3
     np.testing.assert_array_equal(gates_of(planes[full, ..., :-1], CHANNELS[:-1]), is_open[full])
-
-
-@pytest.mark.parametrize("stones_close", [False, True])
-def test_steps_are_those_of_a_plain_flood(stones_close):
-    planes, found = boards()
-    gates = gates_of(planes, stones_close=stones_close)
-    steps = np.asarray(steps_of(gates)).reshape(len(found), *4 * [GRID])
-    seen = set()
-    for board, own in zip(found, steps, strict=True):
-        occupied = board.occupied() if stones_close else set()
-        for cell in board.cells():
-            away = {cell: 0}
-            waiting = [cell]
-            for here in waiting:  # grows while it is read
-                for there in board.steps(here, occupied):
-                    if there not in away:
-                        away[there] = away[here] + 1
-                        waiting.append(there)
-            for other in board.cells():
-                assert own[*cell, *other] == min(away.get(other, MOST_STEPS), MOST_STEPS)
-            seen |= set(away.values())
-    assert max(seen) > 8 and (steps == MOST_STEPS).any()
-
-
-def test_steps_stop_counting_at_the_most():
-    """A corridor of 25 cells, to and fro over a board."""
-    gates = np.zeros((len(boards()[1]), GRID, GRID, 4), np.float32)
-    way = [
-        (row, column if row % 2 == 0 else GRID - 1 - column)
-        for row, column in np.ndindex(GRID, GRID)
-    ]
-    for here, there in itertools.pairwise(way):
-        side = SIDES.index((there[0] - here[0], there[1] - here[1]))
-        gates[0, *here, side] = gates[0, *there, (side + 2) % 4] = 1
-    steps = np.asarray(steps_of(gates))[0].reshape(4 * [GRID])
-    assert [steps[0, 0, *cell] for cell in way] == [min(i, MOST_STEPS) for i in range(GRID**2)]
 
 
 def looped(x: np.ndarray, gates: np.ndarray, kernel: np.ndarray) -> np.ndarray:

@@ -26,12 +26,6 @@ _SHAPES = {
         dict(
             margin=True,
             destination_head=True,
-            destination_width=6,
-            destination_rank=3,
-            destination_path=True,
-            walled_convolutions=2,
-            stones_close_gates=True,
-            walking_bias=True,
             heads=2,
             playable=True,
         ),

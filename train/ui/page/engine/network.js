@@ -5,7 +5,7 @@
 //
 // API: readModel(card, bytes), makeNetwork(model, variant).
 
-import { MAX_GRID, MOVE_OFFSETS, MOVE_PATHS, PLAYS_PER_STONE, freeExits, inSetup } from "./rules.js";
+import { MAX_GRID, MOVE_OFFSETS, PLAYS_PER_STONE, inSetup } from "./rules.js";
 import { channels, makeObserver } from "./planes.js";
 
 const POLICY_PLANES = PLAYS_PER_STONE + 1;
@@ -13,7 +13,6 @@ const BATCH_EPSILON = 1e-5;
 const LAYER_EPSILON = 1e-6;
 const BIAS_CENTRE = 8;
 const BIAS_SPAN = 17;
-const MOST_STEPS = 12;
 
 /**
  * Arrays by name, of a file that `export --web` writes.
@@ -183,15 +182,15 @@ export function makeNetwork({ card, arrays }, variant) {
 
   /** R and W blocks: (x) => x + second(relu(first(x))), with norms, in place. */
   function residual(name, kind) {
-    const isWalled = kind === "W", bothWalled = isWalled && config.walled_convolutions === 2;
+    const isWalled = kind === "W";
     const names = isWalled ? ["conv", "walled"] : ["conv1", "conv2"];
-    const first = layer(`${name}.${names[0]}`, bothWalled ? 5 : 9, `${name}.norm1`);
+    const first = layer(`${name}.${names[0]}`, 9, `${name}.norm1`);
     const second = layer(`${name}.${names[1]}`, isWalled ? 5 : 9, `${name}.norm2`);
     const [norm1, norm2] = [blockNorm(`${name}.norm1`), blockNorm(`${name}.norm2`)];
     const scale = isPlain ? array(`${name}.scale`).data[0] : 1;
     const [y, z] = spare;
     return (x) => {
-      mix(x, bothWalled ? gated : around, cells, first, y);
+      mix(x, around, cells, first, y);
       norm1(y);
       relu(y);
       mix(y, isWalled ? gated : around, cells, second, z);
@@ -207,10 +206,9 @@ export function makeNetwork({ card, arrays }, variant) {
     const [project, merge] = ["query_key_value", "merge_heads"].map((part) => layer(`${name}.${part}`, 1));
     const [expand, contract] = [layer(`${name}.expand`, 1), layer(`${name}.contract`, 1, null, padded(hidden))];
     const [y, z] = spare, three = rows(project.numbers), wide = rows(padded(hidden));
-    const offsets = array(`${name}.offset_bias`).data, walking = array(`${name}.walking_bias`)?.data;
+    const offsets = array(`${name}.offset_bias`).data;
     const offset = (from, to) => (Math.floor(to / size) - Math.floor(from / size) + BIAS_CENTRE) * BIAS_SPAN + (to % size) - (from % size) + BIAS_CENTRE;
-    return (x, position) => {
-      const steps = walking && walkingSteps(position);
+    return (x) => {
       norm1(x, y);
       mix(y, own, cells, project, three);
       z.fill(0);
@@ -223,7 +221,6 @@ export function makeNetwork({ card, arrays }, variant) {
             let sum = 0;
             for (let i = 0; i < depth; i++) sum += three[query + i] * three[key + i];
             scores[to] = sum / Math.sqrt(depth) + offsets[head * BIAS_SPAN ** 2 + offset(from, to)];
-            if (walking) scores[to] += walking[head * (MOST_STEPS + 1) + steps[from * cells + to]];
           }
           const shares = softmax(scores);
           for (let to = 0; to < cells; to++) {
@@ -242,47 +239,22 @@ export function makeNetwork({ card, arrays }, variant) {
     };
   }
 
-  const gateBits = (position, cell, stonesClose) => (stonesClose ? freeExits(variant, position, cell) : position.exits[cell]);
-
   function readGates(position) {
     for (let cell = 0; cell < cells; cell++) {
-      const open = gateBits(position, cell, config.stones_close_gates);
+      const open = position.exits[cell];
       gated[cell * 5] = cell;
       for (let side = 0; side < 4; side++) gated[cell * 5 + 1 + side] = open >> side & 1 ? variant.neighbours[cell * 4 + side] : cells;
     }
   }
 
-  /** The fewest steps through open gates from each cell to each, at most MOST_STEPS. */
-  function walkingSteps(position) {
-    const steps = new Uint8Array(cells * cells).fill(MOST_STEPS);
-    for (let start = 0; start < cells; start++) {
-      const found = [start];
-      steps[start * cells + start] = 0;
-      for (const cell of found) {
-        const next = steps[start * cells + cell] + 1, open = gateBits(position, cell, config.stones_close_gates);
-        for (let side = 0; side < 4 && next < MOST_STEPS; side++) {
-          const to = variant.neighbours[cell * 4 + side];
-          if (!(open >> side & 1) || steps[start * cells + to] < MOST_STEPS) continue;
-          steps[start * cells + to] = next;
-          found.push(to);
-        }
-      }
-    }
-    return steps;
-  }
-
   /** Numbers for each cell: (x, pooled) -> rows of `numbers`. */
   function cellHead(name) {
     const here = layer(`${name}.here`, 1), bias = here.bias.slice(), everywhere = array(`${name}.everywhere.kernel`);
-    const last = array(`${name}.last.kernel`) && layer(`${name}.last`, 1, null, here.numbers);
-    const out = rows(here.numbers), further = last && rows(last.numbers);
+    const out = rows(here.numbers);
     return (x, pooled) => {
       here.bias.set(multiply(pooled, everywhere, bias));
       mix(x, own, cells, here, out);
-      if (!last) return { data: out, numbers: here.numbers };
-      relu(out);
-      mix(out, own, cells, last, further);
-      return { data: further, numbers: last.numbers };
+      return { data: out, numbers: here.numbers };
     };
   }
 
@@ -310,23 +282,14 @@ export function makeNetwork({ card, arrays }, variant) {
     return pooled;
   }
 
-  /** Adds the logits of the cells where moves end, of pairs of cells and of the ways there to the policy. */
-  function addPlays(policy, position, x, pooled) {
-    const walls = destination?.(x, pooled), way = path?.(x, pooled), rank = config.destination_rank;
-    if (rank) mix(x, own, cells, pairs[0], pairRows[0]), mix(x, own, cells, pairs[1], pairRows[1]);
+  /** Adds the logits of the cells where moves end to the policy. */
+  function addDestinations(policy, x, pooled) {
+    const walls = destination(x, pooled);
     for (let cell = 0; cell < cells; cell++) {
       for (let move = 0; move < MOVE_OFFSETS.length; move++) {
         const end = variant.ends[cell * MOVE_OFFSETS.length + move];
         for (let side = 0; side < 4 && end >= 0; side++) {
-          const at = cell * POLICY_PLANES + move * 4 + side;
-          if (walls) policy[at] += walls.data[end * walls.numbers + side];
-          for (let i = 0; i < rank; i++) policy[at] += pairRows[0][cell * pairs[0].numbers + i] * pairRows[1][end * pairs[1].numbers + i * 4 + side];
-        }
-        const ways = way && MOVE_PATHS[move][0].length === 2 ? MOVE_PATHS[move] : [];
-        for (const [first, second] of ways) {
-          const middle = variant.neighbours[cell * 4 + first];
-          if (!(freeExits(variant, position, cell) >> first & 1) || !(freeExits(variant, position, middle) >> second & 1)) continue;
-          for (let side = 0; side < 4; side++) policy[cell * POLICY_PLANES + move * 4 + side] += way.data[middle * way.numbers + (move - 5) * 4 + side];
+          policy[cell * POLICY_PLANES + move * 4 + side] += walls.data[end * walls.numbers + side];
         }
       }
     }
@@ -336,8 +299,7 @@ export function makeNetwork({ card, arrays }, variant) {
   const blocks = [...card.blocks].map((kind, place) => (kind === "T" ? transformer(`blocks.${place}`) : residual(`blocks.${place}`, kind)));
   const optional = (name, make) => (array(`${name}.here.kernel`) ?? array(`${name}.hidden.kernel`) ? make(name) : null);
   const [policyHead, valueHead, ownershipHead] = [cellHead("policy"), boardHead("value"), optional("ownership", cellHead)];
-  const [marginHead, destination, path] = [optional("margin", boardHead), optional("destination", cellHead), optional("path", cellHead)];
-  const pairs = config.destination_rank ? [layer("pairs.start", 1), layer("pairs.end", 1)] : [], pairRows = pairs.map(({ numbers }) => rows(numbers));
+  const [marginHead, destination] = [optional("margin", boardHead), optional("destination", cellHead)];
 
   /**
    * The outputs of the heads; values, owners and margin are those of players from the one to move on.
@@ -349,10 +311,10 @@ export function makeNetwork({ card, arrays }, variant) {
     mix(planes, around, cells, stem, x);
     stemNorm(x);
     relu(x);
-    for (const block of blocks) block(x, position);
+    for (const block of blocks) block(x);
     const pooled = pool(x), made = policyHead(x, pooled), policy = new Float32Array(cells * POLICY_PLANES);
     for (let cell = 0; cell < cells; cell++) policy.set(made.data.subarray(cell * made.numbers, cell * made.numbers + POLICY_PLANES), cell * POLICY_PLANES);
-    addPlays(policy, position, x, pooled);
+    if (destination) addDestinations(policy, x, pooled);
     const values = expectedRewards(valueHead(pooled));
     if (!wantsAll) return { policy, values };
     const land = ownershipHead?.(x, pooled);
