@@ -22,8 +22,8 @@ OVERRIDES = [
     ("--rules.sise 3", "size"),
     ("--mix '[]'", "mix"),
     # Keys that are gone.
-    ("--loops_in_graphs true", "loops_in_graphs: is gone"),
-    ("--loops-in-graphs 0", "loops_in_graphs: is gone"),
+    ("--loops_in_graphs true", "loops_in_graphs: no longer exists"),
+    ("--loops-in-graphs 0", "loops_in_graphs: no longer exists"),
     # Words that are not options.
     ("extra", "extra"),
     ("--seed 1 2", "'2'"),
