@@ -79,8 +79,8 @@ class Functions(TypedDict, total=False):
 
 
 def use_functions(**given: Unpack[Functions]) -> dict[str, Function]:
-    """Tell this process the functions of a run that an earlier process trained, as docs/api.md
-    describes them; players of its checkpoints can then be made.
+    """Register the functions of a run that another process trained (docs/api.md), so that this
+    process can make players of its checkpoints.
 
     Args:
       given: `network`, `planes`, `search`, `loss` and `targets`.

@@ -52,7 +52,7 @@ class ReliabilityCurve(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Reliability(Result):
-    """Values of a player against outcomes."""
+    """A player's values compared with outcomes."""
 
     player: str
     calibration: Calibration

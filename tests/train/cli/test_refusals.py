@@ -61,7 +61,10 @@ REFUSED = [
     ("check-puzzles x --count 3", "--count"),
     ("puzzles --out x --games y --own-games 3", "--own-games"),
     ("play --level strong", "--level"),
-    ("match random greedy --openings x --players-place", "--openings and --players-place exclude"),
+    (
+        "match random greedy --openings x --players-place",
+        "--openings and --players-place cannot be used together",
+    ),
     (f"export {SHIPPED}", "a page after --web"),
     ("bench --what learn --against pgx", "bench: --against pgx is for the part env"),
     # Configs.
@@ -101,7 +104,7 @@ REFUSED = [
     (f"match random greedy {TRIO} --sprt 0,20", "sprt"),
     (f"{TABLE} --format double-elimination", "round"),
     (f"tournament random wjx greedy external:true {TRIO}", "two"),
-    (f"tournament wjx heuristic-search:wjx heuristic-search:wjx@64 {TRIO}", "twice"),
+    (f"tournament wjx heuristic-search:wjx heuristic-search:wjx@64 {TRIO}", "3 different players"),
     ("elo --rules playwallgo-4p --anchors random greedy --cache x", "4"),
     (f"{CALIBRATE} {TRIO}", "two players"),
     # Numbers.
