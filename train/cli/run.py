@@ -52,6 +52,10 @@ class RunCommand:
     """Join the other processes of a cluster, found by its launch variables. A small parent watches
     each process, and prints how the run goes on where another process is lost."""
 
+    profile: Annotated[Path | None, arg("FOLDER", "")] = None
+    """Folder for a trace of two iterations, which TensorBoard and Perfetto show; the shares of the
+    parts are printed."""
+
     def run(self, overrides: Sequence[str]) -> int:
         """Returns the exit code."""
         from train.loop import run_directory, training
@@ -70,7 +74,7 @@ class RunCommand:
             raise UsageError(f"{directory}: learns recorded games; to go on with it: {command}")
         if self.distributed:
             initialize_distributed()
-        finished = training.train(config, runs, resume=is_resumed)
+        finished = training.train(config, runs, resume=is_resumed, profile=self.profile)
         return 0 if finished else EXIT_INTERRUPTED
 
     def watch(self, overrides: Sequence[str]) -> int:

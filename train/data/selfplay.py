@@ -238,7 +238,8 @@ def _play_ply(
         slot = jnp.where(is_theirs & ~is_drawn, result.slot, slot)
         is_left_out = is_drawn | is_theirs
 
-    after, rewards, analysis = jax.vmap(play_with_analysis)(states, slot)
+    with jax.named_scope("play"):
+        after, rewards, analysis = jax.vmap(play_with_analysis)(states, slot)
     over, territory = after.position.terminated, jax.vmap(pack_sets)(analysis.owned)
     plies = Trajectory(
         position=states.position,

@@ -77,6 +77,7 @@ class Learner:
         moments = self.optimizer.init(variables.params)
         return LearnerState(variables, averaged, moments, jnp.zeros((), jnp.int32))
 
+    @jax.named_scope("learner")
     def update(
         self, state: LearnerState, sample: Sample, key: jax.Array
     ) -> tuple[LearnerState, StepMetrics]:

@@ -18,6 +18,7 @@ _VALIDATION_SALT = 2**31 - 3
 """Folded into the key of an iteration's first step."""
 
 
+@jax.named_scope("replay")
 def sample(
     tables: LearnTables, source: Any, variant: Any, key: jax.Array, *, newest: int | None = None
 ) -> Sample:

@@ -246,7 +246,8 @@ def write_rows(
     place: ReplayPlace, replay_state: ReplayState, plies: StoredPlies
 ) -> tuple[ReplayState, FinishedPlies]:
     """`write`, of plies that lie where the replay does."""
-    written = replay_lib.add(replay_state, plies)
+    with jax.named_scope("replay"):
+        written = replay_lib.add(replay_state, plies)
 
     def by_device(plies: jax.Array) -> jax.Array:
         return plies.reshape(place.parts, -1).sum(axis=1, dtype=jnp.int32)

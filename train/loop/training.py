@@ -22,13 +22,14 @@ from wallgo_jax.view.game_replay import replay_actions
 _ANSWER = "this iteration is finished and saved first"
 
 
-def train(config: RunConfig, runs: Path, *, resume: bool) -> bool:
+def train(config: RunConfig, runs: Path, *, resume: bool, profile: Path | None = None) -> bool:
     """Train to the end of the budget, evaluate, print the table.
 
     Args:
       config: the run.
       runs: directory of all runs.
       resume: go on from the newest whole checkpoint instead of starting.
+      profile: directory for a trace of two iterations; None for none.
 
     Returns:
       Whether the run reached its end; False when it was interrupted and saved.
@@ -37,6 +38,13 @@ def train(config: RunConfig, runs: Path, *, resume: bool) -> bool:
       UsageError: as `iterations`.
     """
     steps = iterations(config, runs / config.name, resume=resume)
+    if profile is not None:
+        from train.runtime.profiling import profiled
+
+        def on_end(now: Iteration, shares: str) -> None:
+            now.run.display.say(f"trace of two iterations in {profile}: {shares}")
+
+        steps = profiled(steps, profile, on_end)
     return to_end(steps, lambda last: finish(last.run, last.state))
 
 

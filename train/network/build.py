@@ -78,6 +78,7 @@ def channels_of(config: NetworkConfig, players: int) -> tuple[Channel, ...]:
 def observer_for(config: NetworkConfig) -> Observe:
     """The function that shows states to a config's network."""
 
+    @jax.named_scope("planes")
     def show(state: State, precomputed: Precomputed | None = None) -> jax.Array:
         return observe(
             state, planes=config.planes, has_playable=config.playable, precomputed=precomputed

@@ -103,9 +103,11 @@ def make_evaluator(network: Network, observe_state: Observe) -> Evaluator:
         variables: Any, states: State, analysis: BoardAnalysis | None = None
     ) -> Evaluation:
         view = jax.vmap(observe)(states, analysis)
-        output = network.evaluate(variables, view)
-        legal = legal_slots_of(states, analysis)
-        return Evaluation(jax.vmap(slot_logits)(output.policy, states, legal), output.value)
+        with jax.named_scope("evaluate"):
+            output = network.evaluate(variables, view)
+            legal = legal_slots_of(states, analysis)
+            logits = jax.vmap(slot_logits)(output.policy, states, legal)
+        return Evaluation(logits, output.value)
 
     return evaluate
 
@@ -196,7 +198,8 @@ def make_play(
         variables, variant, root = game
         variables, theirs = (variables, None) if model is None else variables
         chex.assert_rank([slot, position.player, root], 1)
-        states, rewards, analysis = jax.vmap(play_with_analysis)(State(variant, position), slot)
+        with jax.named_scope("play"):
+            states, rewards, analysis = jax.vmap(play_with_analysis)(State(variant, position), slot)
         after = states.position
         # The step has analysed the board that it leads to: the evaluator need not do so again.
         evaluation, is_modelled = evaluate(variables, states, analysis), None

@@ -139,6 +139,7 @@ class _Walk(NamedTuple):
     goes_on: jax.Array  # bool[B]: to a child that is there, in a game that is not over
 
 
+@jax.named_scope("select")
 def select_leaf(
     tree: Tree,
     keys: jax.Array | None,
@@ -191,6 +192,7 @@ def select_leaf(
     return start.slot, (walk.node, walk.slot, walk.child)
 
 
+@jax.named_scope("backup")
 def expand(
     tree: Tree,
     at: tuple[jax.Array, jax.Array, jax.Array],
@@ -231,6 +233,7 @@ class Rise(NamedTuple):
     goes_on: jax.Array  # bool[K]
 
 
+@jax.named_scope("backup")
 def backup(
     tree: Tree,
     node: jax.Array,
@@ -287,6 +290,7 @@ def backup(
     return jax.lax.while_loop(lambda carry: carry.goes_on.any(), rise, start)
 
 
+@jax.named_scope("backup")
 def copy_to_root(tree: Tree, slot: jax.Array, boards: Boards) -> Tree:
     """Copy visits and Q-value of the root's child at a slot int32[K], the only one that changed."""
     child = read_slot(tree.children, jnp.full_like(slot, ROOT), slot, boards).astype(jnp.int32)
