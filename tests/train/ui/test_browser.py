@@ -29,6 +29,9 @@ axe = pytest.importorskip(
 pytestmark = pytest.mark.slow
 PHONE = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True}
 
+REVIEWED_MS = 120_000
+"""A review compiles its search."""
+
 
 @pytest.fixture(scope="module")
 def address():
@@ -321,9 +324,12 @@ def test_load_and_save(open_page):
     assert wait_for_moves(page, 2) == ["C3", "D4"]
     with page.expect_download() as kept:
         page.click("#save")
+        page.fill('[aria-label="Red\'s name"]', "Ada L.")
         page.click("#save-record")
-    assert re.fullmatch(r"person-vs-person-[\d-]{10}\.jsonl", kept.value.suggested_filename)
+    assert re.fullmatch(r"Ada-L-vs-person-[\d-]{10}\.jsonl", kept.value.suggested_filename)
+    assert "Red · Ada L." in page.inner_text("#players")
     record = records.from_json(kept.value.path().read_text())
+    assert record.players == ("Ada L.", "person")
     assert record.rules == PRESETS["hkoi"]
     assert records.replay(record).actions == (2564, 2572)
     page.click("#open")
@@ -392,6 +398,7 @@ def test_a_review_opens(open_page):
     assert page.is_disabled("#review")
     play_four(page)
     page.click("#review")
+    page.wait_for_selector("#mistake-told:visible", timeout=REVIEWED_MS)
     wait_for_text(page, "#mistake-told", "Mistake 1 of ")
     assert re.search(r"chance to win fell from \d+\s% to \d+\s%", page.inner_text("#mistake-told"))
     first = moves(page).index(page.inner_text("#mistake-told").split()[8])
@@ -551,7 +558,10 @@ def test_axe_finds_nothing_and_nothing_is_too_wide(
     named = page.locator("#setup-rules option").all_inner_texts()
     assert len(set(named)) == len(named) and not any(name in str(named) for name in PRESETS)
     levels = page.locator("#seat-1 optgroup option")
-    assert levels.all_inner_texts()[:2] == ["Beginner: your first game", "Novice: you know the rules"]
+    assert levels.all_inner_texts()[:2] == [
+        "Beginner: your first game",
+        "Novice: you know the rules",
+    ]
     assert "Elo" not in page.inner_text("#setup")
     for about in (page.locator("#seat-1"), levels.nth(1)):
         assert re.fullmatch(r"Elo -?\d+ ± \d+, with wjx at 0", about.get_attribute("title"))
@@ -588,7 +598,7 @@ def test_axe_finds_nothing_and_nothing_is_too_wide(
         assert_is_sound(page, opens)
         page.click(closes)
     page.click("#review")
-    page.wait_for_selector("#mistake-told:visible")
+    page.wait_for_selector("#mistake-told:visible", timeout=REVIEWED_MS)
     assert_is_sound(page, "a mistake of a review")
     page.click("#review-open")
     page.frame_locator("#review-frame").get_by_text("accuracy", exact=True).wait_for()

@@ -43,7 +43,7 @@ const puzzles = new Puzzles({
 });
 const files = new Files({
   load: (text) => attempt(() => show(loadGame(text, app.machine, app.game.tree.rules))), say: complain,
-  game: () => app.game, board: () => $("#board"),
+  game: () => app.game, rename: (names) => act((game) => game.rename(names)), board: () => $("#board"),
 });
 const editor = new Editor({
   change: draw,
