@@ -250,6 +250,7 @@ def test_hint_evaluation_and_territory(open_page):
     page = open_page()
     start(page, "person", "person")
     play_four(page)
+    cell(page, "B6").click()
     page.click("#hint")
     wait_for_text(page, "#advice", "Hint: move the stone on A1")
     assert page.is_hidden("#ideas")

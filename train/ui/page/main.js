@@ -395,7 +395,10 @@ const actions = {
   edit: () => { editor.open(app.view); },
   "step-back": () => picker.undo(),
   takeback: () => act((game) => game.takeBack()),
-  hint: () => act((game) => game.askHint()),
+  hint: () => {
+    picker.drop();
+    act((game) => game.askHint());
+  },
   bar: () => toggle("showsBar", "bar"),
   land: () => toggle("showsLand", "land"),
   "puzzles-open": () => puzzles.open(),
