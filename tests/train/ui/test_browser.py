@@ -251,7 +251,9 @@ def test_hint_evaluation_and_territory(open_page):
     start(page, "person", "person")
     play_four(page)
     cell(page, "B6").click()
+    cell(page, "F6").click()
     page.click("#hint")
+    assert page.is_hidden("#error"), "a message goes with the next thing that is done"
     wait_for_text(page, "#advice", "Hint: move the stone on A1")
     assert page.is_hidden("#ideas")
     wait_for_text(page, "#says", "Hint: move the stone on A1")

@@ -177,7 +177,10 @@ function keep(isLeaving = false) {
 function textOf(copy) { return JSON.stringify({ ...copy, left: null, evaluates: null }); }
 
 // Does what somebody asks of the game, or says why it cannot be done.
-function act(action) { attempt(() => action(app.game)); }
+function act(action) {
+  hush();
+  attempt(() => action(app.game));
+}
 
 function attempt(action) {
   try {
@@ -392,7 +395,10 @@ const actions = {
   "new": () => setup.open(),
   open: () => files.open(),
   save: () => files.openSave(),
-  edit: () => { editor.open(app.view); },
+  edit: () => {
+    hush();
+    editor.open(app.view);
+  },
   "step-back": () => picker.undo(),
   takeback: () => act((game) => game.takeBack()),
   hint: () => {
