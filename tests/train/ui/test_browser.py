@@ -29,6 +29,9 @@ axe = pytest.importorskip(
 pytestmark = pytest.mark.slow
 PHONE = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True}
 
+REVIEWED_MS = 120_000
+"""A review compiles its search."""
+
 
 @pytest.fixture(scope="module")
 def address():
@@ -247,7 +250,10 @@ def test_hint_evaluation_and_territory(open_page):
     page = open_page()
     start(page, "person", "person")
     play_four(page)
+    cell(page, "B6").click()
+    cell(page, "F6").click()
     page.click("#hint")
+    assert page.is_hidden("#error"), "a message goes with the next thing that is done"
     wait_for_text(page, "#advice", "Hint: move the stone on A1")
     assert page.is_hidden("#ideas")
     wait_for_text(page, "#says", "Hint: move the stone on A1")
@@ -321,9 +327,12 @@ def test_load_and_save(open_page):
     assert wait_for_moves(page, 2) == ["C3", "D4"]
     with page.expect_download() as kept:
         page.click("#save")
+        page.fill('[aria-label="Red\'s name"]', "Ada L.")
         page.click("#save-record")
-    assert re.fullmatch(r"person-vs-person-[\d-]{10}\.jsonl", kept.value.suggested_filename)
+    assert re.fullmatch(r"Ada-L-vs-person-[\d-]{10}\.jsonl", kept.value.suggested_filename)
+    assert "Red · Ada L." in page.inner_text("#players")
     record = records.from_json(kept.value.path().read_text())
+    assert record.players == ("Ada L.", "person")
     assert record.rules == PRESETS["hkoi"]
     assert records.replay(record).actions == (2564, 2572)
     page.click("#open")
@@ -392,6 +401,7 @@ def test_a_review_opens(open_page):
     assert page.is_disabled("#review")
     play_four(page)
     page.click("#review")
+    page.wait_for_selector("#mistake-told:visible", timeout=REVIEWED_MS)
     wait_for_text(page, "#mistake-told", "Mistake 1 of ")
     assert re.search(r"chance to win fell from \d+\s% to \d+\s%", page.inner_text("#mistake-told"))
     first = moves(page).index(page.inner_text("#mistake-told").split()[8])
@@ -591,7 +601,7 @@ def test_axe_finds_nothing_and_nothing_is_too_wide(
         assert_is_sound(page, opens)
         page.click(closes)
     page.click("#review")
-    page.wait_for_selector("#mistake-told:visible")
+    page.wait_for_selector("#mistake-told:visible", timeout=REVIEWED_MS)
     assert_is_sound(page, "a mistake of a review")
     page.click("#review-open")
     page.frame_locator("#review-frame").get_by_text("accuracy", exact=True).wait_for()

@@ -1,15 +1,17 @@
 // Games from files and to files: records, moves, HKOI codes, diagrams; links and pictures.
 
-import { $, make } from "./html.js";
+import { COLOURS } from "./geometry.js";
+import { $, disc, make } from "./html.js";
 import { writeLink } from "./link.js";
 import { pictureOf } from "./picture.js";
-import { writeGame, writeMoves, nameOfFile } from "./saving.js";
+import { MAX_NAME, nameOfFile, writeGame, writeMoves } from "./saving.js";
+import { namesOf } from "./view.js";
 
 const MAX_CHARACTERS = 500_000;
 const COPIED_SCALE = 2;  // pixels of a copied picture to one of the board
 
 export class Files {
-  // on has load(text), say(text), game() and board().
+  // on has load(text), say(text), game(), rename(names) and board().
   constructor(on) {
     this.on = on;
     this.dialog = $("#load");
@@ -20,6 +22,7 @@ export class Files {
       this.take($("#load-text").value);
     });
     $("#save-cancel").addEventListener("click", () => $("#save-dialog").close());
+    $("#save-names").addEventListener("change", () => this.rename());
     $("#save-record").addEventListener("click", () => this.download(writeGame(on.game())));
     $("#save-picture").addEventListener("click", () => this.download(this.picture()));
     $("#copy-moves").addEventListener("click", () => this.copy("Moves", "text/plain", () => writeMoves(on.game())));
@@ -46,7 +49,16 @@ export class Files {
     const { origin, pathname, search } = location, page = origin === "null" ? "" : `${origin}${pathname}${search}`;
     $("#save-link").value = `${page}#${writeLink(this.on.game())}`;
     $("#save-told").textContent = "";
+    $("#save-names").replaceChildren(...namesOf(this.on.game()).map((name, player) =>
+      make("label", {}, disc(player), make("input", { value: name, "aria-label": `${COLOURS[player]}'s name`, maxlength: MAX_NAME }))));
     $("#save-dialog").showModal();
+  }
+
+  // Takes the names that are typed; an empty one is left as it was.
+  rename() {
+    const names = namesOf(this.on.game());
+    const typed = [...$("#save-names").querySelectorAll("input")].map((input) => input.value.trim());
+    this.on.rename(names.map((name, player) => typed[player] || name));
   }
 
   download(file) {

@@ -123,6 +123,12 @@ export class Game {
     this.changed();
   }
 
+  // Names the players, on the board and in files.
+  rename(names) {
+    this.tree.names = names;
+    this.changed();
+  }
+
   // Takes a variation out of the tree.
   remove(number) {
     const node = this.tree.node(number), isOfGame = pathTo(this.tip).includes(node);

@@ -43,7 +43,7 @@ const puzzles = new Puzzles({
 });
 const files = new Files({
   load: (text) => attempt(() => show(loadGame(text, app.machine, app.game.tree.rules))), say: complain,
-  game: () => app.game, board: () => $("#board"),
+  game: () => app.game, rename: (names) => act((game) => game.rename(names)), board: () => $("#board"),
 });
 const editor = new Editor({
   change: draw,
@@ -177,7 +177,10 @@ function keep(isLeaving = false) {
 function textOf(copy) { return JSON.stringify({ ...copy, left: null, evaluates: null }); }
 
 // Does what somebody asks of the game, or says why it cannot be done.
-function act(action) { attempt(() => action(app.game)); }
+function act(action) {
+  hush();
+  attempt(() => action(app.game));
+}
 
 function attempt(action) {
   try {
@@ -392,10 +395,16 @@ const actions = {
   "new": () => setup.open(),
   open: () => files.open(),
   save: () => files.openSave(),
-  edit: () => { editor.open(app.view); },
+  edit: () => {
+    hush();
+    editor.open(app.view);
+  },
   "step-back": () => picker.undo(),
   takeback: () => act((game) => game.takeBack()),
-  hint: () => act((game) => game.askHint()),
+  hint: () => {
+    picker.drop();
+    act((game) => game.askHint());
+  },
   bar: () => toggle("showsBar", "bar"),
   land: () => toggle("showsLand", "land"),
   "puzzles-open": () => puzzles.open(),

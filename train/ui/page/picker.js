@@ -50,6 +50,9 @@ export class Picker {
     this.on.play(move);
   }
 
+  // Forgets the pick, so that a hint is seen.
+  drop() { this.pick = picking.NOTHING; }
+
   // Undoes the last pick; without one, `changed` takes a message away.
   undo() {
     if (!this.hasPick) {

@@ -8,7 +8,7 @@ import * as referee from "./referee.js";
 import { GameTree, MAX_NODES, pathTo } from "./tree.js";
 import { namesOf } from "./view.js";
 
-const MAX_NAME = 200;  // characters that are kept of a player's name
+export const MAX_NAME = 200;  // characters that are kept of a player's name
 const MAX_PART = 40;  // and of it in the name of a file
 
 // A whole game as JSON. A position's place is its number among all, parents before their children.

@@ -126,7 +126,10 @@ class View {
     const button = (words, title, action) => make("button", { title, onclick: () => this.act(action) }, words);
     this.undo = button("Undo pick", "undo the last pick (Escape)", () => this.picker.undo());
     this.takeBack = button("Take back", "take back to your last move", (game) => game.takeBack());
-    this.hint = button("Hint", "name the stone of a good move, then the move", (game) => game.askHint());
+    this.hint = button("Hint", "name the stone of a good move, then the move", (game) => {
+      this.picker.drop();
+      game.askHint();
+    });
     this.show = button("Evaluation", "each player's chance to win, and the expected territory",
       (game) => game.showEvaluation(!game.evaluates));
     this.resign = button("Resign", "give the game up", (game) => game.resign());
