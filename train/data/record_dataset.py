@@ -277,7 +277,8 @@ def split(examples: Examples, *, share: float, seed: int) -> tuple[np.ndarray, n
 
 def take(examples: Examples, index: jax.Array, *, has_reply: bool, td_steps: int = 0) -> Sample:
     """Make samples of positions int[n]; `td_steps` is as in `replay.sample`."""
-    game, last = examples.game[index], examples.game.shape[0] - 1
+    game = examples.game[index]
+    last = examples.game.shape[0] - 1
 
     def at(place: jax.Array, field: Any) -> Any:
         return jax.tree.map(lambda x: x[place], field)

@@ -56,7 +56,9 @@ def add_searches(
         places=tuple(f"game {number + 1}" for number in finished),
     )
     examples = fetch(make_examples(games))
-    variant, position, game = examples.variant, examples.position, examples.game
+    variant = examples.variant
+    position = examples.position
+    game = examples.game
     plies = zip(game, position.player, strict=True)
     movers = np.array([_mover(games.records[number], player) for number, player in plies])
     searches: list[Searched | None] = [None] * len(game)

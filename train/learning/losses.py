@@ -101,7 +101,8 @@ def _targets_of(sample: Sample, turn: jax.Array) -> TrainingTargets:
     board = to_mask(variant.playable, grid)
     owned = turn_masks(to_mask(sample.outcome.owned, grid), turn, variant)
     owned = outcomes.from_mover(owned, player)
-    reply, next_ply = None, sample.reply
+    reply = None
+    next_ply = sample.reply
     if next_ply is not None:
         after, policy, rest = _turn(State(variant, next_ply.position), next_ply.policy, turn)
         reply = ReplyTargets(after.position, policy, rest, next_ply.policy_weight, next_ply.exists)

@@ -19,7 +19,8 @@ T = TypeVar("T")
 
 SCOPES = ("select", "play", "planes", "evaluate", "backup", "replay", "learner")
 """The parts of an iteration, in the order of the architecture page."""
-WAITING, OTHER = "waiting", "other"
+WAITING = "waiting"
+OTHER = "other"
 """Of devices for one another; all that is in no part."""
 SKIPPED = 1
 """Iterations before the trace: the first one may still compile something."""

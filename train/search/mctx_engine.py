@@ -50,7 +50,8 @@ def make_gumbel(config: SearchConfig, *, explores: bool) -> Choose:
             qtransform=qtransform,
         )
         tree = output.search_tree
-        value, visits = tree.node_values[:, ROOT], tree.children_visits[:, ROOT]
+        value = tree.node_values[:, ROOT]
+        visits = tree.children_visits[:, ROOT]
         return Choice(output.action, output.action_weights, value, tree, visits)
 
     return choose

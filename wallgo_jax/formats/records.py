@@ -148,7 +148,8 @@ def _searches(given: Any) -> tuple[Searched | None, ...]:
 
 def _searched(given: Any, place: int) -> Searched:
     fields = given._asdict() if isinstance(given, Searched) else given
-    names, where = Searched._fields, f"searches: entry {place}"
+    names = Searched._fields
+    where = f"searches: entry {place}"
     if not isinstance(fields, Mapping) or not {"actions", "shares"} <= fields.keys() <= {*names}:
         raise ValueError(f"{where} is {given!r}, not null or an object of {', '.join(names)}")
     lists = {name: value for name, value in fields.items() if value is not None}
