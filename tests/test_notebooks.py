@@ -7,6 +7,7 @@ as tests do.
 import ast
 import importlib
 import re
+import textwrap
 from pathlib import Path
 
 import nbformat
@@ -24,11 +25,23 @@ NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 MAX_BYTES = 2**20
 EACH = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 PACKAGES = {"train": train, "wallgo_jax": wallgo_jax}
+PUBLIC = re.compile(
+    r"train(\.loop)?|wallgo_jax(\.(adapters|formats|notation|planes|render|view)(\.\w+)?)?"
+)
+"""The modules that docs/reference/python.md shows or docs/api.md describes."""
+INSIDE = {"06_throughput"}
+"""Takes the benchmarks' modules, until it is executed anew with `train.bench_speed`."""
+EXERCISE = re.compile(r"^ *```python\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
 MACHINE_PATHS = re.compile(r"/tmp/|/home/|/root/|/Users/|site-packages|\.venv")
 
 
 def code_cells(notebook: nbformat.NotebookNode) -> list:
     return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def exercises(notebook: nbformat.NotebookNode) -> list[str]:
+    """The code of the last cell, a reader's next steps."""
+    return [textwrap.dedent(block) for block in EXERCISE.findall(notebook.cells[-1].source)]
 
 
 @EACH
@@ -49,7 +62,9 @@ def test_is_kept_with_its_outputs_and_an_opening_and_an_end_for_a_reader(path):
     assert len(text.encode()) < MAX_BYTES
     assert "Warning" not in text
     assert "What you learn: " in notebook.cells[0].source
-    assert "## What to try next" in notebook.cells[-1].source
+    end = notebook.cells[-1].source.partition("## What to try next")[2]
+    tasks = re.findall(r"^\d\. .*?(?=^\d\. |\Z)", end, re.MULTILINE | re.DOTALL)
+    assert len(tasks) >= 2 and all("Expected" in task for task in tasks)
 
 
 @EACH
@@ -65,10 +80,17 @@ def test_outputs_are_of_the_weights_that_ship(path):
 @EACH
 def test_code_finds_what_it_takes_from_the_project(path):
     """Every cell is Python; what is imported, or named as `train.X` or `wallgo_jax.X`, is there."""
-    cells = [cell.source for cell in code_cells(nbformat.read(path, as_version=4))]
+    notebook = nbformat.read(path, as_version=4)
+    cells = [*(cell.source for cell in code_cells(notebook)), *exercises(notebook)]
     tree = ast.parse("\n".join(re.sub(r"(?m)^(\s*)[%!].*$", r"\1pass", cell) for cell in cells))
     for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                ours = alias.name.split(".")[0] in PACKAGES
+                assert not ours or PUBLIC.fullmatch(alias.name), alias.name
         if isinstance(node, ast.ImportFrom) and node.module.split(".")[0] in PACKAGES:
+            is_public = PUBLIC.fullmatch(node.module) or path.stem in INSIDE
+            assert is_public, f"{node.module} is not public"
             module = importlib.import_module(node.module)
             for alias in node.names:
                 if not hasattr(module, alias.name):
@@ -85,5 +107,8 @@ def test_runs_from_top_to_bottom(path, monkeypatch):
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("WALLGO_NOTEBOOK_QUICK", "1")
     notebook = nbformat.read(path, as_version=4)
+    last = code_cells(notebook)[-1]
+    for code in exercises(notebook):
+        notebook.cells.append(nbformat.v4.new_code_cell(code))
     NotebookClient(notebook, timeout=600, kernel_name="python3").execute(cwd=str(FOLDER))
-    assert code_cells(notebook)[-1].outputs
+    assert last.outputs
