@@ -39,7 +39,8 @@ _PICTURES = pgx.set_visualization_config.__globals__["global_config"]
 
 
 @jax.tree_util.register_dataclass
-@dataclasses.dataclass(frozen=True)
+# pgx freezes its State by a decorator of its own, which type checkers do not see.
+@dataclasses.dataclass(frozen=True)  # pyright: ignore[reportGeneralTypeIssues]
 class State(pgx.State):
     """One board as pgx's users see it. P players, grid x grid cells, C planes.
 
