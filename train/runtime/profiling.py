@@ -29,7 +29,7 @@ _PROGRAMS = {"jit_learn_step": "learner", "jit_learn_steps": "learner", "jit_wri
 """Programs of one part. What the compiler adds, such as other layouts, has no scope."""
 _NESTED = ("while", "conditional", "call")
 """Operations that others run in."""
-_WITHIN = ""
+_WITHIN = "within"
 _COLLECTIVE = re.compile("all-|collective-|reduce-scatter")
 
 
@@ -89,25 +89,29 @@ def times_by_scope(trace: Path) -> dict[str, float]:
             for event in line.events:
                 about = dict(event.stats)
                 if "hlo_op" in about:
-                    program = f"{about['hlo_module']}({about['program_id']})"
-                    part = parts.get((program, about["hlo_op"]), OTHER)
+                    program = str(about["hlo_module"])
+                    named = f"{program}({about.get('program_id')})", about["hlo_op"]
+                    # A program that was compiled ahead runs by another number.
+                    part = parts.get(named) or parts.get((program, about["hlo_op"]), OTHER)
                     if part == OTHER:
-                        part = _PROGRAMS.get(str(about["hlo_module"]), OTHER)
+                        part = _PROGRAMS.get(program, OTHER)
                     found[part] += event.duration_ns / 1e9
     del found[_WITHIN]
     return dict(found)
 
 
 def _parts(trace: bytes) -> dict[tuple[str, Any], str]:
-    """The part of each operation, by its program and its name. JAX reads no programs of a trace;
-    the numbers are those of fields in `xplane.proto` and `hlo.proto`."""
-    found = {}
+    """The part of each operation, by its program, with and without its number, and its name. JAX
+    reads no programs of a trace; the numbers are those of fields in `xplane.proto` and `hlo.proto`.
+    """
+    found: dict[tuple[str, Any], str] = {}
     for program in _at(trace, 1, 4, 2):  # planes, their kinds of events
         (name,) = _texts(program, 2)
         for operation in _at(program, 5, 6, 1, 3, 2):  # statistics, module, computations
             (own_name,), (kind,) = _texts(operation, 1), _texts(operation, 2)
             path = "".join(_texts(operation, 7, 2))  # its metadata
             found[name, own_name] = part_of(kind, path)
+            found.setdefault((name.partition("(")[0], own_name), found[name, own_name])
     return found
 
 

@@ -12,6 +12,7 @@ API. As in pgx's own games, a player's id is not its colour: the key of `init` d
 an observation shows the board from the side of a player.
 """
 
+import dataclasses
 import re
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -29,16 +30,17 @@ from wallgo_jax.game.rules import Rules
 
 with needs("pgx"):
     import pgx
-    from pgx._src import api_test
-    from pgx._src.struct import dataclass
-    from pgx._src.visualizer import global_config
 
 ENV_ID = "wallgo"
 # pgx has no registry: its API test takes the ids of its own games alone, from a Literal.
-api_test.__dict__.update(EnvId=Literal[(*get_args(pgx.EnvId), ENV_ID)])
+pgx.api_test.__globals__["EnvId"] = Literal[(*get_args(pgx.EnvId), ENV_ID)]
+# It has a function that sets its pictures' options, and none that reads them.
+_PICTURES = pgx.set_visualization_config.__globals__["global_config"]
 
 
-@dataclass
+@jax.tree_util.register_dataclass
+# pgx freezes its State by a decorator of its own, which type checkers do not see.
+@dataclasses.dataclass(frozen=True)  # pyright: ignore[reportGeneralTypeIssues]
 class State(pgx.State):
     """One board as pgx's users see it. P players, grid x grid cells, C planes.
 
@@ -72,7 +74,7 @@ class State(pgx.State):
 
     def to_svg(self, *, color_theme: str | None = None, scale: float | None = None) -> str:
         """Draw the board, or every board of a batch; None means pgx's own configuration."""
-        theme = global_config.color_theme if color_theme is None else color_theme
+        theme = _PICTURES.color_theme if color_theme is None else color_theme
         boards = np.size(self._game.position.ply)
         is_one = np.ndim(self._game.position.ply) == 0
         svg = (
@@ -80,7 +82,7 @@ class State(pgx.State):
             if is_one
             else render.contact_sheet(self._game, theme=theme, limit=boards)
         )
-        return _scaled(svg, global_config.scale if scale is None else scale)
+        return _scaled(svg, _PICTURES.scale if scale is None else scale)
 
     def save_svg(
         self, filename: Any, *, color_theme: str | None = None, scale: float | None = None
