@@ -168,8 +168,8 @@ def test_run_without_a_file_is_the_quickstart(monkeypatch, tmp_path):
     assert command("run", "--runs", tmp_path, "--seed", "3").code == 0
     changed = dataclasses.replace(RunConfig(), seed=3)
     assert train.call_args_list == [
-        call(RunConfig(), Path("runs"), resume=False),
-        call(changed, tmp_path, resume=False),
+        call(RunConfig(), Path("runs"), resume=False, profile=None),
+        call(changed, tmp_path, resume=False, profile=None),
     ]
 
 
@@ -193,7 +193,7 @@ def test_a_job_that_is_submitted_again_is_the_same_line(copy, tmp_path, monkeypa
     """It begins where there is no run, and goes on where there is one."""
     asked = []
 
-    def train_run(config, runs, *, resume):
+    def train_run(config, runs, *, resume, profile):
         asked.append((runs / config.name, resume))
         return True
 
@@ -218,5 +218,5 @@ def test_resume_keeps_what_was_changed_and_may_change_matches(copy, monkeypatch)
     assert command("run", "--resume", ".").code == 0
     assert command("run", "--resume", copy / "link").code == 0
     changed, same = (dataclasses.replace(c, name="moved") for c in (tiny.config(*words), CONFIG))
-    again = call(same, copy.resolve(), resume=True)
-    assert train.call_args_list == [call(changed, copy, resume=True), again, again]
+    again = call(same, copy.resolve(), resume=True, profile=None)
+    assert train.call_args_list == [call(changed, copy, resume=True, profile=None), again, again]

@@ -117,6 +117,11 @@ def test_a_process_lost_before_the_run_has_begun(tmp_path, monkeypatch, kind):
         raise error
 
 
+def known(row: dict) -> dict:
+    """The figures of a row that there are, but for times."""
+    return {name: value for name, value in untimed(row).items() if value is not None}
+
+
 LOSSES = (
     (4, 0, kill_child),
     (2, 1, kill),
@@ -162,7 +167,7 @@ def test_processes_are_lost_in_turn_and_others_go_on(tmp_path):
     expected = read_rows(tmp_path / "alone" / "tiny")
     assert len(expected) == total >= len(LOSSES) + 1
     for row, wanted in zip(read_rows(directory), expected, strict=True):
-        assert untimed(row) == pytest.approx(untimed(wanted), rel=1e-5)
+        assert known(row) == pytest.approx(known(wanted), rel=1e-5)
 
 
 # Slurm.
