@@ -35,6 +35,9 @@ from wallgo_jax.game.rules import Rules
 from wallgo_jax.view.game_replay import replay_actions
 
 
+legal_actions = jax.jit(actions.legal_actions)
+
+
 def test_options_of_a_call_are_in_its_signature_and_others_are_refused():
     options = inspect.signature(train.match).parameters
     assert options["games"].default == 400 and "opening_plies" in options
@@ -275,7 +278,7 @@ def draw_legal(evaluate, options, *, explores):
 def games():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(whole_games, "make_search", draw_legal)
-        how = {"explores": True, "opening_plies": 2}
+        how = {"explores": True, "opening_plies": 2, "searches": True}
         return train.selfplay("heuristic-search:wjx@4", games=4, rules=tiny.RULES, **how)
 
 
@@ -302,8 +305,6 @@ def test_games_keep_what_the_search_of_each_player_says(tmp_path):
     assert said is not None
     assert said.actions[0] == int(found.actions[np.argmax(found.policy)])
     assert one.values[ply] == pytest.approx(float(found.value), abs=1e-4)
-    alike = train.selfplay(player, games=2, rules=tiny.RULES, searches=True).records()
-    assert all(each is not None for record in alike for each in record.searches or (None,))
     with pytest.raises(train.UsageError, match="a player that searches"):
         train.match("greedy", "wjx", **how, records=path, searches=True)
     with pytest.raises(train.UsageError, match="greedy does not search"):
@@ -323,6 +324,12 @@ def test_self_play_is_whole_games_of_the_referee(games, tmp_path):
         assert (games.policies[number, length:] == 0).all()
         assert (games.values[number, :length] > 0).all()
         assert (games.values[number, length:] == 0).all()
+    # The search that played, asked once more: of these all legal actions are as good.
+    for record, game in zip(games.records(), games.games, strict=True):
+        for said, state in zip(record.searches or (), game.states, strict=False):
+            legal = np.flatnonzero(legal_actions(state)).tolist()
+            assert said is not None and sorted(said.actions) == legal
+            assert max(said.shares) - min(said.shares) < 1e-3
     games.write(tmp_path / "games.jsonl.gz")
     assert [record.actions for record in records.read(tmp_path / "games.jsonl.gz")] == [
         game.actions for game in games.games

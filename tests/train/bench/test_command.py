@@ -50,7 +50,7 @@ def counted(monkeypatch):
         ({"what": "env", "against": "pgx,mctx"}, "mctx"),
         ({"what": "selfplay", "against": "parts"}, "full_search_prob"),
         ({"plot": Path("p.png"), "report": Path("out")}, "--plot"),
-        ({"what": "engine,env"}, "alone"),
+        ({"what": "engine,env"}, "with other parts"),
         ({"what": "engine", "batch": "4"}, "--batch"),
         ({"what": "engine", "config": tiny.PATH}, "CONFIG"),
         ({"what": "engine", "sessions": "9999"}, "9999"),

@@ -43,7 +43,7 @@ const MAX_WALLS = 1000;
 const TIE_RULES = ["region", "mover_loses"];
 const OPPOSITE = [2, 3, 0, 1];
 // The ways to walk each move, as sides; a diagonal has two.
-const MOVE_PATHS = MOVE_OFFSETS.map(([down, across]) => {
+export const MOVE_PATHS = MOVE_OFFSETS.map(([down, across]) => {
   const vertical = down < 0 ? 0 : 2;
   const horizontal = across < 0 ? 3 : 1;
   if (down && across) return [[vertical, horizontal], [horizontal, vertical]];
