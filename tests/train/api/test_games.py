@@ -34,7 +34,6 @@ from wallgo_jax.game import actions
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.view.game_replay import replay_actions
 
-
 legal_actions = jax.jit(actions.legal_actions)
 
 
