@@ -31,7 +31,7 @@ CONFIGS = sorted((ROOT / "configs").glob("*.toml"))
 SHARED = ("--out", "--seed", "--help")
 """Options of every experiment."""
 SHELLS = ("bash", "sh", "console")
-MAX_README_LINES = 145
+MAX_README_LINES = 140
 
 
 def name_of(path: Path) -> str:
