@@ -154,12 +154,14 @@ def _searched(given: Any, place: int) -> Searched:
         raise ValueError(f"{where} is {given!r}, not null or an object of {', '.join(names)}")
     lists = {name: value for name, value in fields.items() if value is not None}
     for name, values in lists.items():
-        kind, most = (_NUMBER, 1) if name == "shares" else (int, math.inf)
+        is_share = name == "shares"
+        kind = _NUMBER if is_share else int
+        most = 1 if is_share else math.inf
         if isinstance(values, str) or not isinstance(values, Sequence):
             raise ValueError(f"{where}: {name}: {values!r} is not a list")
         for value in values:
             if isinstance(value, bool) or not isinstance(value, kind) or not 0 <= value <= most:
-                allowed = "a number from 0 to 1" if most == 1 else "a whole number from 0 on"
+                allowed = "a number from 0 to 1" if is_share else "a whole number from 0 on"
                 raise ValueError(f"{where}: {name}: {value!r} is not {allowed}")
         if len(values) != len(lists["actions"]):
             raise ValueError(f"{where}: {len(values)} {name}, not {len(lists['actions'])}")

@@ -283,7 +283,8 @@ def games():
 
 def test_games_keep_what_the_search_of_each_player_says(tmp_path):
     """The search of a player's name, asked about each position, and nothing of others."""
-    path, player = tmp_path / "games.jsonl", "heuristic-search:wjx@4"
+    path = tmp_path / "games.jsonl"
+    player = "heuristic-search:wjx@4"
     how = {"games": 2, "rules": tiny.RULES, "opening_plies": 2}
     train.match(player, "greedy", **how, records=path, searches=True)
     one, _ = records.read(path)
@@ -325,7 +326,8 @@ def test_self_play_is_whole_games_of_the_referee(games, tmp_path):
         assert (games.values[number, length:] == 0).all()
     # The search that played, asked once more: of these all legal actions are as good.
     for record, game in zip(games.records(), games.games, strict=True):
-        for said, state in zip(record.searches or (), game.states, strict=False):
+        assert record.searches is not None
+        for said, state in zip(record.searches, game.states[:-1], strict=True):
             legal = np.flatnonzero(legal_actions(state)).tolist()
             assert said is not None and sorted(said.actions) == legal
             assert max(said.shares) - min(said.shares) < 1e-3

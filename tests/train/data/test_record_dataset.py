@@ -132,7 +132,11 @@ def searched_game() -> Record:
     """A game whose even plies have a search over the legal actions, of the second most likely the
     action that was played."""
     rng = np.random.default_rng(5)
-    game, chosen, searches, values, rewards = Game(RULES.to_dict()), [], [], [], None
+    game = Game(RULES.to_dict())
+    chosen = []
+    searches = []
+    values = []
+    rewards = None
     while not game.over:
         legal = [int(action) for action in rng.permutation(game.legal())]
         chosen.append(legal[min(1, len(legal) - 1)])
@@ -171,7 +175,8 @@ def test_samples_learn_what_a_search_said():
         np.testing.assert_allclose(shares[:count], said.shares[:count], atol=1e-3)
         assert (shares[count:] == 0).all()
         assert sample.policy.rest[ply] == pytest.approx(1 - sum(said.shares[:count]), abs=2e-3)
-    plies, player = len(record.actions), sample.position.player
+    plies = len(record.actions)
+    player = sample.position.player
     values = np.array([np.nan if value is None else value for value in record.values or ()])
     np.testing.assert_allclose(sample.root_value[:plies], values, rtol=1e-6)
     assert np.isnan(sample.root_value[plies:]).all()

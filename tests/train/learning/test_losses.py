@@ -369,7 +369,8 @@ def test_slots_that_are_known_as_a_sum_count_as_one(count):
 
 def test_a_rest_without_a_slot_left_costs_nothing():
     logits = np.array([[0.0, 1.0, MASKED]], np.float32)
-    policy, legal = np.array([[0.4, 0.6, 0.0]], np.float32), np.array([[True, True, False]])
+    policy = np.array([[0.4, 0.6, 0.0]], np.float32)
+    legal = np.array([[True, True, False]])
     of = jax.jit(jax.value_and_grad(lambda *x: policy_cross_entropy(*x).sum()))
     found, gradient = of(logits, policy, np.array([1e-4], np.float32), legal)
     assert float(found) == pytest.approx(float(cross_entropy(logits, policy)[0]))
