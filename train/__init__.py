@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from train.arena.result import MatchResult as MatchResult
     from train.config import RunConfig as RunConfig
     from train.experiments.compare import ablation as ablation
+    from train.experiments.speedrun import speedrun as speedrun
     from train.learning.losses import TrainingTargets as TrainingTargets
     from train.network import Output as Output
     from train.network import slot_logits as slot_logits
@@ -89,6 +90,7 @@ _NAMES = {
     "arena.result": "MatchResult",
     "config": "RunConfig",
     "experiments.compare": "ablation",
+    "experiments.speedrun": "speedrun",
     "learning.losses": "TrainingTargets",
     "network": "Output slot_logits",
     "ratings.rated": "RatedPool",

@@ -67,6 +67,16 @@ VERBS: dict[str, Verb] = {
             "ablation configs/ablations/recipe.toml --out out/recipe --only width-64",
         ),
     ),
+    "speedrun": Verb(
+        "measure",
+        "speedrun",
+        "train.experiments.speedrun:speedrun",
+        (
+            "speedrun run configs/quickstart.toml --out out/speedrun",
+            "speedrun verify docs/results/data/speedrun/quickstart",
+            "speedrun verify out/speedrun/record --rerun 3",
+        ),
+    ),
     "curves": Verb(
         "measure",
         "curves",

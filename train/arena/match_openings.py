@@ -124,7 +124,7 @@ def open_games(
     count = numbers.shape[0]
     variants = broadcast_boards(variant, count)
     rewards = jnp.zeros((count, variant.start.shape[0]), jnp.float32)
-    bits = _random_bits(key, numbers, plies=how.plies if positions is None else 0)
+    bits = random_bits(key, numbers, plies=how.plies if positions is None else 0)
     if positions is None:
         position = jax.vmap(initial_position)(variants)
         played = jnp.zeros((count, 0), jnp.int32)
@@ -177,7 +177,7 @@ def with_drawn_plies(
     return jnp.where(is_drawn, jax.vmap(actions.draw_slot)(states, bits), slots)
 
 
-def _random_bits(key: jax.Array, numbers: jax.Array, *, plies: int) -> jax.Array:
+def random_bits(key: jax.Array, numbers: jax.Array, *, plies: int) -> jax.Array:
     """uint32[Q, O]: random bits for plies of openings int32[Q]."""
 
     def of_ply(number: jax.Array, ply: jax.Array) -> jax.Array:

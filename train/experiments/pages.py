@@ -7,6 +7,7 @@
     <!-- data: NAME.TABLE.ROW.FIELD:VIEW --> ... <!-- end --> its counts, mean or ends alone
 
 where docs/results/data/NAME.json has the tables that an experiment wrote, or the counts of a page.
+docs/results/data/NAME/ has records of the speedrun, whose tables are by goal.
 """
 
 import json
@@ -15,6 +16,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from train.experiments import speedrun_records
 from train.experiments.tables import Table, cell
 
 ROOT = Path(__file__).parents[2]
@@ -48,8 +50,7 @@ def rendered(text: str, folder: Path = DATA) -> str:
 def value_of(name: str, folder: Path = DATA) -> str:
     """The text of a place."""
     file, table_name, *rest = name.split(".")
-    tables = json.loads((folder / f"{file}.json").read_text("utf-8"))["tables"]
-    table = Table(**tables[table_name])
+    table = _tables_of(folder, file)[table_name]
     if not rest:
         return table.markdown()
     row, field = rest
@@ -59,6 +60,14 @@ def value_of(name: str, folder: Path = DATA) -> str:
     if view in ("mean", "ends"):
         return {"mean": mean, "ends": ends.removesuffix(")")}[view]
     return f"{mean} ({ends}" if ends else mean
+
+
+def _tables_of(folder: Path, name: str) -> dict[str, Table]:
+    path = folder / f"{name}.json"
+    if not path.exists():
+        return speedrun_records.leaderboards(folder / name)
+    tables = json.loads(path.read_text("utf-8"))["tables"]
+    return {key: Table(**table) for key, table in tables.items()}
 
 
 def main() -> int:

@@ -65,7 +65,9 @@ BY_HAND = ("blocks", "mixed", "transfer")
 """Those that compile for minutes; what they share with the others is tried there."""
 HELPERS = {"ablation", "lab", "openings", "pace", "pages", "plays", "selfplay_games", "strength"}
 HELPERS |= {"tables", "compare", "exact_proofs"}
-"""Modules that are no experiments; `exact_proofs` writes files that a test of its own checks."""
+HELPERS |= {"speedrun", "speedrun_checks", "speedrun_records"}
+"""Modules that are no experiments; `exact_proofs` writes files that a test of its own checks, and
+the speedrun is a verb."""
 
 
 def scripts() -> list[str]:
