@@ -40,7 +40,7 @@ from train.experiments.speedrun_records import (
 )
 from train.game import State, draw_slot
 from train.loop.stages import simulations_of
-from train.metrics.rows import Row, read_rows
+from train.metrics.rows import Row
 from train.runtime.display import Display
 from train.runtime.errors import UsageError, usage_errors
 from train.runtime.host import fetch, in_batches
@@ -102,7 +102,7 @@ def _checked_log(folder: Path, config: RunConfig, seed: SeedFigures) -> list[Row
       UsageError: they are not those of the recipe, or give other figures.
     """
     path = LOG.format(seed.seed)
-    rows = read_rows(folder / path)
+    rows = speedrun_records.read_log(folder, seed.seed)
     numbers = [row["iteration"] for row in rows]
     if numbers != list(range(1, config.iterations + 1)):
         raise UsageError(f"{path}: its iterations are not 1 to {config.iterations}")

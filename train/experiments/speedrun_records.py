@@ -2,10 +2,10 @@
 
 A record is a folder:
 
-    record.json             goal, commit, versions, machine, and the figures of each seed
-    config.toml             the recipe, its seed aside
-    seed-N.metrics.jsonl    the log of the training
-    seed-N.games.jsonl.gz   the games of its match
+    record.json               goal, commit, versions, machine, and the figures of each seed
+    config.toml               the recipe, its seed aside
+    seed-N.metrics.jsonl.gz   the log of the training
+    seed-N.games.jsonl.gz     the games of its match
 
 All figures are functions of the log and the games (`figures_of`, `counts_of`), and
 `train.experiments.speedrun_checks` computes them again.
@@ -42,7 +42,7 @@ SEEDS = 6
 GAMES, SIMULATIONS, OPENING_PLIES = 400, 64, 4
 """Of each seed's match. The players place the stones, the random plies follow."""
 RECORD, CONFIG = "record.json", "config.toml"
-LOG, MATCH = "seed-{}.metrics.jsonl", "seed-{}.games.jsonl.gz"
+LOG, MATCH = "seed-{}.metrics.jsonl.gz", "seed-{}.games.jsonl.gz"
 FOLDER = "record"
 """The record in the folder of its trainings."""
 _BACKWARD = 2
@@ -131,9 +131,10 @@ def run(recipe: Path, out: Path, *, goal: str, about: str, display: Display) -> 
     with files.locked(out), files.writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         files.replace_text(folder / CONFIG, config_to_toml(plain_recipe(config)))
+        runs = [_trained(work, config, seed) for seed in range(SEEDS)]
         seeds = []
-        for seed in range(SEEDS):
-            seeds.append(_one(work, config, seed, goal, folder))
+        for seed, directory in enumerate(runs):
+            seeds.append(_matched(config, seed, directory, goal, folder))
             counts = f"{seeds[-1].won} won, {seeds[-1].drawn} drawn, {seeds[-1].lost} lost"
             display.say(f"seed {seed}: {counts}, {seeds[-1].seconds:.0f} s")
         made = provenance()
@@ -154,10 +155,13 @@ def run(recipe: Path, out: Path, *, goal: str, about: str, display: Display) -> 
     return Speedrun(record, table_of(record), notes, reached, {folder: "record"})
 
 
-def _one(work: lab.Lab, config: RunConfig, seed: int, goal: str, folder: Path) -> SeedFigures:
-    """Train and match a seed, unless that is done, and put its files into the record."""
-    config = dataclasses.replace(config, seed=seed)
-    directory = Path(work.train(f"seed-{seed}", config)["run"])
+def _trained(work: lab.Lab, config: RunConfig, seed: int) -> Path:
+    """The run of a seed, trained unless that is done."""
+    return Path(work.train(f"seed-{seed}", dataclasses.replace(config, seed=seed))["run"])
+
+
+def _matched(config: RunConfig, seed: int, directory: Path, goal: str, folder: Path) -> SeedFigures:
+    """Match the newest weights of a run, unless that is done, and put its files into the record."""
     rows = metrics_of(directory)
     files.write_lines(folder / LOG.format(seed), [json.dumps(row) for row in rows])
     # The games lie with the weights that played them until all are over.
@@ -317,6 +321,16 @@ def _figures(values: Mapping[str, float]) -> dict[str, str]:
         "operations": f"{values['operations'] / 1e12:.2f}",
         "seconds": f"{values['seconds']:.0f}",
     }
+
+
+def read_log(folder: Path, seed: int) -> list[Row]:
+    """The rows of a seed's training.
+
+    Raises:
+      UsageError: they cannot be read.
+    """
+    path = folder / LOG.format(seed)
+    return files.parse_lines(path, files.read_json_lines(path), json.loads)
 
 
 def read_record(folder: Path) -> Record:

@@ -60,9 +60,12 @@ def make_schedule(config: LearnerConfig, *, total_steps: int) -> optax.Schedule:
     if config.schedule == "cosine":
         falling = max(total_steps, warmup + 1) - warmup
         fall = optax.cosine_decay_schedule(peak, falling, alpha=config.final_rate)
-        # Not `warmup_cosine_decay_schedule`, whose peak cannot be an argument of a program.
-        rise = optax.linear_schedule(0.0, peak, warmup)
-        return optax.join_schedules([rise, fall], [warmup]) if warmup else fall
+        if warmup == 0:
+            return fall
+        # Not `warmup_cosine_decay_schedule`, whose peak cannot be an argument of a program, and
+        # whose first step has no rate.
+        rise = optax.linear_schedule(peak / warmup, peak, warmup - 1)
+        return optax.join_schedules([rise, fall], [warmup])
     halved: dict[int, float] = {}
     for share in config.lr_drops:
         place = round(share * total_steps)

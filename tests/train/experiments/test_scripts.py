@@ -31,6 +31,9 @@ learner = { batch = 8, steps = 1 }
 SHIPPED = "pretrained:wallzero-4stone"
 TRAININGS = {"seeds": 1, "games": 2, "simulations": 2, "opening_plies": 0, "iterations": 2}
 TINY: dict[str, dict[str, Any]] = {
+    "accelerator": {"iterations": 2, "opponents": (), "games": 2, "simulations": 2}
+    | {"opening_plies": 0, "schedules": ("2/2", "4/4"), "minutes": 0.01, "forms": ("W/8",)}
+    | {"boards": (8,)},
     "balance": {"players": (SHIPPED,), "simulations": (1,), "games": 4},
     "blocks": TRAININGS | {"blocks": ("R", "W")},
     "considered": {"players": (SHIPPED,), "considered": (2,), "simulations": (2,), "games": 2},

@@ -225,7 +225,7 @@ def test_schedules():
     slow = rates_of(100, 0, 4, 20, learning_rate=1.0, schedule="steps", warmup=10)
     np.testing.assert_allclose(slow, [0.1, 0.5, 1.0])
     rates = rates_of(110, 0, 5, 10, 60, 110, learning_rate=1.0, final_rate=0.1, warmup=10)
-    np.testing.assert_allclose(rates, [0.0, 0.5, 1.0, 0.55, 0.1], atol=1e-6)
+    np.testing.assert_allclose(rates, [0.1, 0.6, 1.0, 0.55, 0.1], atol=1e-6)
 
 
 LOSS = Losses(1.0, 0.5, 0.5, 0.1, None, None, None, None, None, None)
