@@ -302,7 +302,7 @@ def position_page(state: EnvState | State, *, theme: str = "auto", reach: int | 
 def check_seconds(seconds: float) -> None:
     """Refuse a time for one ply that no animation can have, with a ValueError."""
     if not MIN_SECONDS <= seconds <= MAX_SECONDS:
-        raise ValueError(f"seconds: {seconds} a ply is not from {MIN_SECONDS} to {MAX_SECONDS}")
+        raise ValueError(f"seconds: {seconds} for a ply is not from {MIN_SECONDS} to {MAX_SECONDS}")
 
 
 def png(svg: str, *, scale: float = 2.0) -> bytes:

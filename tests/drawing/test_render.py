@@ -203,7 +203,7 @@ def test_heat_has_a_scale_and_no_players_hue(small):
     assert one_sign[-4:] == ["value", "0", "-4", "-8"]
     flat = [e.text for e in elements(render.svg(small.states[-1], heat=np.zeros(9)), "text")]
     assert flat[-3:] == ["0", "0.5", "1"]
-    with pytest.raises(ValueError, match="heat: 8 values, not 9, one a cell of the grid"):
+    with pytest.raises(ValueError, match="heat: 8 values, not 9, one for each cell of the grid"):
         render.svg(small.states[-1], heat=np.zeros(8))
     with pytest.raises(ValueError, match="heat: a value is not finite"):
         render.svg(small.states[-1], heat=np.full(9, np.nan))
@@ -219,7 +219,8 @@ def test_painted_cells_keep_stones_in_sight(small):
     assert len(re.findall("<circle", drawn)) == 2  # bare tile under each stone
     assert "<title>C2</title>" in "".join(overlay.paint(snapshot, LIGHT, colours))
     for what, arguments in (("colours", (colours[1:],)), ("notes", (colours, notes[1:]))):
-        with pytest.raises(ValueError, match=f"paint: 8 {what}, not 9, one a cell of the grid"):
+        said = f"paint: 8 {what}, not 9, one for each cell of the grid"
+        with pytest.raises(ValueError, match=said):
             overlay.paint(snapshot, LIGHT, *arguments)
 
 

@@ -130,5 +130,5 @@ def test_other_games_have_no_code():
             hkoi_code.encode(replay_actions(rules, [], grid=grid))
     with pytest.raises(ValueError, match="larger grid"):
         hkoi_code.encode(replay_actions(PRESETS["hkoi"], [], grid=9))
-    with pytest.raises(ValueError, match="0 plies; a code has all 8 placements"):
+    with pytest.raises(ValueError, match="0 plies; a code needs all 8 placements"):
         hkoi_code.encode(replay_actions(PRESETS["hkoi"], []))

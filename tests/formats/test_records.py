@@ -152,7 +152,7 @@ def test_damage_names_its_file_and_line(tmp_path, name, data, line):
     path.write_bytes(data)
     with pytest.raises(ValueError) as error:
         list(records.read(path))
-    said = "from here on it is cut short, damaged or no text"
+    said = "the file is cut short or damaged from here on, or it is no text"
     assert str(error.value) == f"{path}, line {line}: {said}"
 
 

@@ -110,7 +110,9 @@ def heuristic_ownership(config: HeuristicConfig, state: EnvState | State) -> np.
     """
     grid, game = _board(state)
     if _players(game) != 2:
-        raise UsageError(f"ownership: a heuristic's map is of 2 players, not {_players(game)}")
+        raise UsageError(
+            f"ownership: a heuristic draws maps for 2 players, and this game has {_players(game)}"
+        )
     weight = fetch(jax.jit(cell_weights, static_argnames="config")(game, np.int32(0), config))
     return np.stack([(1 + weight) / 2, (1 - weight) / 2, np.zeros((grid, grid), np.float32)])
 
@@ -303,7 +305,9 @@ def _board(state: EnvState | State) -> tuple[int, State]:
     game = snapshot.one_board(state)
     grid, size = game.grid, int(game.variant.size)
     if grid != size:
-        raise UsageError(f"grid {grid}: maps are of a board of {size} without a rim around it")
+        raise UsageError(
+            f"grid {grid}: a map needs a board that fills its grid, and this one is of size {size}"
+        )
     return grid, game
 
 

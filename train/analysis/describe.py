@@ -122,7 +122,9 @@ def describe(
     source, config, variables = _read_target(target)
     players, size = config.rules.players, config.grid_side
     if config.network.custom:
-        raise UsageError(f"describe: {source}: has a network that Python passed, of unknown parts")
+        raise UsageError(
+            f"describe: {source}: its network was passed from Python, so its parts are unknown"
+        )
     channels = channels_of(config.network, players)
     parts = census(config.network, channels, size=size)
     speed = None

@@ -118,7 +118,9 @@ def prove_games(
     rules = recorded.records[0].rules
     check_provable(rules)
     if out.suffix == ".gz":
-        raise UsageError(f"{out}: grows line by line, so it must not end in .gz")
+        raise UsageError(
+            f"{out}: lines are added to it, so it cannot be compressed: choose a name without .gz"
+        )
     games = read_late(out, is_growing=True)
     for number, game in enumerate(games, start=1):
         _check_same(f"{out}, line {number}", game, rules, options)

@@ -128,7 +128,8 @@ def match(
         is_drawn = opening.positions is not None and not opening.positions.has_games
         if records is not None and is_drawn:
             raise ValueError(
-                "match: records need recorded games as openings: a diagram has no plies"
+                "match: records can be written only if the openings are recorded games: a diagram "
+                "has no plies"
             )
         searchers = {
             each.name: Searcher(each.report, each.variables)

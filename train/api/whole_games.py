@@ -157,8 +157,8 @@ def selfplay(
     valid(Count, opening_plies=opening_plies)
     if simulations is not None and not explores:
         raise UsageError(
-            "selfplay: simulations are of a search that explores: say explores=True, or the number "
-            "in the player's name"
+            "selfplay: simulations needs explores=True; without it, write the number into the "
+            "player's name"
         )
     key = jax.random.key(valid(Seed, seed=seed))
     search = make_move_search(player.registered.act)

@@ -161,7 +161,7 @@ def check_form(names: Sequence[str], rules: Rules, how: TournamentOptions) -> No
     if how.heats == 1 or (how.heats and how.form != ELIMINATION):
         raise ValueError("heats need 2 or more players and an elimination after them")
     if how.form == ELIMINATION and rules.players > 2:
-        raise ValueError(f"only a round robin has seats for {rules.players}")
+        raise ValueError(f"only a round robin can seat {rules.players}")
     tournament.check_entrants(names, rules.players)
 
 

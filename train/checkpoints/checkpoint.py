@@ -184,7 +184,7 @@ def _check_arrays(folder: Path, target: Any) -> None:
     store = tensorstore.KvStore.open({"driver": "ocdbt", "base": base}).result()
     keys = store.list().result()
     if not keys or not all(store.read(key).result().value for key in keys):
-        raise ValueError("some of its arrays are not there")
+        raise ValueError("some of its arrays are missing")
     # orbax declares a path class of its own and takes any.
     trees = ocp.StandardCheckpointHandler().metadata(cast(Any, folder)).tree, target
     saved, wanted = ({key: f"{x.dtype}{list(x.shape)}" for key, x in _named(x)} for x in trees)

@@ -62,7 +62,7 @@ def read_card(folder: Path) -> dict[str, Any]:
     card = read_json(folder / CARD_FILE)
     if not _is_card(card) or card.get(SUM_KEY, _sum_of(card)) != _sum_of(card):
         raise UsageError(
-            f"{folder}: {CARD_FILE}: its config or calibration is not what was written"
+            f"{folder}: {CARD_FILE}: its config or calibration was changed after it was written"
         )
     check_version(folder, card["env_version"])
     return card
@@ -88,7 +88,7 @@ def read_weights(folder: Path, like: Variables) -> Variables:
     with reading(path):
         data = path.read_bytes()
     if hashlib.sha256(data).hexdigest() != read_card(folder)["sha256"]:
-        raise UsageError(f"{path}: is not what its card says")
+        raise UsageError(f"{path}: does not have the checksum of its card")
     with np.load(io.BytesIO(data)) as arrays:
 
         def read(name: Any, wanted: Any) -> jax.Array:

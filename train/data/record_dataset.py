@@ -211,7 +211,7 @@ def _replayed(
 def _complain(recorded: RecordedGames, game: int) -> None:
     with usage_errors(recorded.places[game]):
         records.replay(recorded.records[game])
-    raise UsageError(f"{recorded.places[game]}: goes on after its end")
+    raise UsageError(f"{recorded.places[game]}: has plies after its end")
 
 
 @jax.jit

@@ -105,7 +105,7 @@ def read_games(
     """
     if config.mix:
         raise UsageError(
-            f"fit: learns games of one rule set, the config lists {len(config.mix)}; "
+            f"fit: learns games of one rule set, but the config lists {len(config.mix)}; "
             f"{argument('rules')} names one"
         )
     recorded = read_recorded_games(records.paths, config.rules)

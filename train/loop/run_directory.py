@@ -112,7 +112,7 @@ def tell_changed_rows(directory: Path, done: int, rows_sum: int) -> None:
     wanted = store_lib.read_meta(directory, store_lib.RESUME).get("rows_sum") if done else None
     if wanted not in (None, rows_sum):
         path = directory / METRICS_FILE
-        tell(f"{path}: the rows up to iteration {done} are not what was written")
+        tell(f"{path}: the rows up to iteration {done} were changed after they were written")
 
 
 def resumed_config(directory: Path) -> RunConfig:

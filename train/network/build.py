@@ -207,7 +207,7 @@ def _checked(found: Any, planes: tuple[int, ...], players: int) -> Output:
 
 
 def _refuse(*arguments: Any) -> NoReturn:
-    raise UsageError("network: one that Python passed has no trunk or attention to look at")
+    raise UsageError("network: one that Python passed shows no trunk and no attention")
 
 
 @functools.cache  # So that programs of a network that is told again are not compiled again.
@@ -230,8 +230,8 @@ def _of_linen(module: linen.Module) -> tuple[CustomNetwork, str]:
         made = module.init(key, planes)
         if more := sorted(made.keys() - {"params"}):
             raise UsageError(
-                f"network: {type(module).__name__} has {', '.join(more)} beside its parameters, "
-                "which nothing updates; write it in NNX, or without them"
+                f"network: {type(module).__name__} has {', '.join(more)} besides parameters; "
+                "training updates parameters alone: write the module in NNX, or without these"
             )
         return made
 

@@ -238,7 +238,7 @@ class ExternalAct:
 
     def __call__(self, *arguments: Any) -> NoReturn:
         raise UsageError(
-            f"player '{_PREFIX}{self.command}': plays in match, tournament and elo alone"
+            f"player '{_PREFIX}{self.command}': can play only in match, tournament and elo"
         )
 
 

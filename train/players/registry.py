@@ -154,8 +154,8 @@ def _load(
     refuse_other_rules(name.text, trained.config.learned, rules, transfer=transfer)
     if name.kind != "net" and trained.config.search.custom and name.options_text:
         raise UsageError(
-            f"player {name.text!r}: its run has a search of its own, which takes no options; leave "
-            f"out {name.options_text}"
+            f"player {name.text!r}: its run searches by a function of its own, which takes no "
+            f"options; leave out {name.options_text}"
         )
     return trained
 

@@ -99,8 +99,8 @@ def player_for_game(
     player = make_analysis_player(name, game.rules, transfer=transfer, calibration=calibration)
     if game.grid > game.rules.size and player.variables:
         raise UsageError(
-            f"review: the board lies in a grid of {game.grid}, whose rim networks take for cells; "
-            "heuristic-search:wjx analyses any"
+            f"review: the board lies in a grid of {game.grid}, and networks take the cells around "
+            "it for cells of the board; heuristic-search:wjx analyses any board"
         )
     return player
 

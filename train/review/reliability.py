@@ -169,7 +169,7 @@ def measure_reliability(
     }
     rest = games % 2 == 1
     if rest.all() or not rest.any():
-        raise UsageError("calibrate: too few positions, each half of the games needs some")
+        raise UsageError("calibrate: too few positions: each half of the games needs some")
     factors = {name: fit_factor(value[~rest], outcome[~rest]) for name, value in values.items()}
 
     scores = (1 + outcome[rest]) / 2

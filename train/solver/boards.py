@@ -63,7 +63,7 @@ def check_solvable(rules: Rules, most_stones: Mapping[int, int]) -> None:
     if rules.players != 2 or not is_small or has_wall_limit(rules):
         boards = " or ".join(f"{n}x{n} with at most {most}" for n, most in most_stones.items())
         raise UsageError(
-            "solver: exact play is for two players without a limit of walls; board and stones: "
+            "solver: exact play needs two players and no limit of walls; board and stones: "
             f"{boards}"
         )
 

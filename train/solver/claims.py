@@ -184,8 +184,8 @@ def check_provable(rules: Rules) -> None:
     """Refuse rules whose late positions cannot be proven here with a UsageError."""
     if rules.players != 2 or rules.stay_needs_room or has_wall_limit(rules):
         raise UsageError(
-            "late positions: they are proven for two players, where a stone may always stay and "
-            "walls have no limit"
+            "late positions: proofs need two players, stones that may always stay, and no limit "
+            "of walls"
         )
 
 

@@ -163,7 +163,7 @@ def _check(trained: TrainedNetwork) -> None:
     }
     for key, is_refused in refused.items():
         if is_refused:
-            raise UsageError(f"{trained.source}: {key}: the engine of the page does not have it")
+            raise UsageError(f"{trained.source}: {key}: the page's engine cannot do this")
 
 
 def _names(networks: Sequence[TrainedNetwork]) -> list[str]:

@@ -65,7 +65,7 @@ def heat(
     flat = np.asarray(values, dtype=float).reshape(-1)
     if flat.size != snapshot.grid**2:
         raise ValueError(
-            f"heat: {flat.size} values, not {snapshot.grid**2}, one a cell of the grid"
+            f"heat: {flat.size} values, not {snapshot.grid**2}, one for each cell of the grid"
         )
     if not np.isfinite(flat).all():
         raise ValueError("heat: a value is not finite")
@@ -101,7 +101,7 @@ def paint(
     for what, given in (("colours", colours), ("notes", notes), ("owners", owners)):
         if given is not None and len(given) != snapshot.grid**2:
             raise ValueError(
-                f"paint: {len(given)} {what}, not {snapshot.grid**2}, one a cell of the grid"
+                f"paint: {len(given)} {what}, not {snapshot.grid**2}, one for each cell of the grid"
             )
     layout, drawn = layout_of(snapshot), []
     for cell in snapshot.cells:

@@ -171,8 +171,8 @@ def _framed(line: tuple[int, str], left: int, size: int, mark: str) -> tuple[int
     right = left + _PITCH * size
     if left < 0 or len(text) <= right or text[left] != mark or text[right] != mark:
         raise ValueError(
-            f"line {number}: the border {mark!r} is not where the columns want it, "
-            f"at characters {max(left, 0) + 1} and {right + 1}"
+            f"line {number}: the border {mark!r} must stand at characters {max(left, 0) + 1} and "
+            f"{right + 1}, as the columns do"
         )
     return number, text
 

@@ -74,7 +74,8 @@ def _check_rules(rules: Rules) -> None:
     shape = (rules.size, rules.players, rules.stones, len(rules.order))
     if shape != (_SIZE, 2, _PIECES, _PLACEMENTS):
         raise ValueError(
-            "code: only games of 2 players with 4 stones each on an empty 7x7 board have one"
+            "code: it can hold only games of 2 players with 4 stones each, begun on an empty 7x7 "
+            "board"
         )
 
 
@@ -159,10 +160,10 @@ def encode(game: Game) -> str:
     """
     _check_rules(game.rules)
     if game.grid != _SIZE:
-        raise ValueError("code: the board lies in a larger grid; the code's board has none")
+        raise ValueError("code: the board lies in a larger grid, which a code cannot hold")
     if len(game.actions) < _PLACEMENTS:
         raise ValueError(
-            f"code: the game has {len(game.actions)} plies; a code has all 8 placements"
+            f"code: the game has {len(game.actions)} plies; a code needs all 8 placements"
         )
     placements = [_encode_placement(game, ply) for ply in range(_PLACEMENTS)]
     moves = [_encode_move(game, ply) for ply in range(_PLACEMENTS, len(game.actions))]

@@ -168,7 +168,7 @@ def _searched(given: Any, place: int) -> Searched:
     if len({*lists["actions"]}) < len(lists["actions"]):
         raise ValueError(f"{where}: an action stands there twice")
     if sum(lists["shares"]) > 1 + _ROUNDING:
-        raise ValueError(f"{where}: the shares are more than 1 in all")
+        raise ValueError(f"{where}: the shares add up to more than 1")
     return Searched(**{name: tuple(values) for name, values in lists.items()})
 
 
@@ -296,7 +296,7 @@ def read(path: str | Path) -> Iterator[Record]:
             continue
         if line.startswith("#"):
             raise ValueError(
-                f"{path}: moves, not records; python -m wallgo_jax convert {path} --to record "
+                f"{path}: has moves, not records; python -m wallgo_jax convert {path} --to record "
                 "makes a record of them"
             )
         try:
@@ -313,7 +313,8 @@ def _numbered_lines(path: str | Path) -> Iterator[tuple[int, str]]:
                 yield number, line
         except DAMAGES:
             raise ValueError(
-                f"{path}, line {number + 1}: from here on it is cut short, damaged or no text"
+                f"{path}, line {number + 1}: the file is cut short or damaged from here on, or it "
+                "is no text"
             ) from None
 
 

@@ -251,7 +251,7 @@ def test_changed_rows_and_a_changed_config_are_told(tiny_run, tmp_path, monkeypa
     assert first == (
         f"{config}: evaluation.final_games was 40 when iteration 6 was saved and is 44 there"
     )
-    assert second == f"{metrics}: the rows up to iteration 6 are not what was written"
+    assert second == f"{metrics}: the rows up to iteration 6 were changed after they were written"
 
 
 def test_a_directory_that_is_removed_ends_the_run_in_one_line(tmp_path, monkeypatch):
