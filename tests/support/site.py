@@ -16,7 +16,7 @@ from pathlib import Path, PurePosixPath
 ROOT = Path(__file__).parents[2]
 STAGE = ROOT / "build" / "site"
 LANGUAGES = {".toml": "toml", ".py": "python", ".cff": "yaml", ".ipynb": "json"}
-LINK = re.compile(r"(\]\()([^)\s]+)(\))")
+LINK = re.compile(r"""(\]\(|<img src=")([^)\s"]+)(\)|")""")
 CODE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 NAME = re.compile(r"^\| `((?:train|wallgo_jax)\.\w+)` \|", re.MULTILINE)
 
