@@ -49,9 +49,8 @@ UNSEEN = (
     "verified: the games are those of the seeds' openings and of this opponent, and every figure "
     "follows from log and games. The training itself cannot be seen: --rerun SEED trains one again"
 )
-MOST_OTHER = 0.005
-"""Share of the opponent's moves that may differ: another kind of CPU may round two values that
-hardly differ the other way."""
+_NEEDED = {"iteration", "positions", "simulations", "full_search_share", "replay_positions"}
+_NEEDED |= {"steps", "loss", "selfplay_seconds", "learn_seconds"}
 _BATCH = 400
 
 
@@ -66,6 +65,8 @@ def verify(folder: Path, *, rerun: int | None, display: Display) -> Speedrun:
     Raises:
       UsageError: the record is refused: what is wrong, and where.
     """
+    if rerun is not None and rerun >= SEEDS:
+        raise UsageError(f"speedrun: rerun: {rerun} is not from 0 to {SEEDS - 1}")
     record = read_record(folder)
     config = read_config(folder / CONFIG)
     with usage_errors(str(folder)):
@@ -87,8 +88,6 @@ def verify(folder: Path, *, rerun: int | None, display: Display) -> Speedrun:
     if not passed:
         notes.append(f"the goal of {GOALS[record.goal].least:.0%} is not reached")
     if rerun is not None:
-        if rerun >= SEEDS:
-            raise UsageError(f"speedrun: rerun: {rerun} is not from 0 to {SEEDS - 1}")
         same, told = _rerun(folder, record, config, rerun)
         passed &= same
         notes.append(told)
@@ -103,6 +102,9 @@ def _checked_log(folder: Path, config: RunConfig, seed: SeedFigures) -> list[Row
     """
     path = LOG.format(seed.seed)
     rows = speedrun_records.read_log(folder, seed.seed)
+    for number, row in enumerate(rows, start=1):
+        if missing := _NEEDED - row.keys():
+            raise UsageError(f"{path}: row {number} has no {min(missing)}")
     numbers = [row["iteration"] for row in rows]
     if numbers != list(range(1, config.iterations + 1)):
         raise UsageError(f"{path}: its iterations are not 1 to {config.iterations}")
@@ -157,7 +159,14 @@ def check_match(folder: Path, record: Record, seed: SeedFigures) -> None:
     of_opponent = fetch(examples.position.player) == np.array(
         [names[game].index(opponent.name) for game in fetch(examples.game)]
     )
-    _check_moves(path, examples, opponent, of_opponent & ~is_drawn)
+    its = np.flatnonzero(of_opponent & ~is_drawn)
+    found = _moves_of(opponent, examples, its)
+    other = found != fetch(examples.slot)[its]
+    if other.mean() > GOALS[record.goal].most_other:
+        raise UsageError(
+            f"{path}: {opponent.name} would have played {other.sum()} of its {len(its)} moves "
+            f"otherwise, first in game {fetch(examples.game)[its[other.argmax()]] + 1}"
+        )
 
 
 def _check_openings(path: str, examples: Examples, seed: int) -> np.ndarray:
@@ -191,23 +200,13 @@ def _draw(asked: tuple[State, jax.Array]) -> tuple[jax.Array]:
     return (jax.vmap(draw_slot)(*asked),)
 
 
-def _check_moves(path: str, examples: Examples, opponent: Any, is_its: np.ndarray) -> None:
-    """Search the opponent's moves again.
-
-    Raises:
-      UsageError: it would have played otherwise.
-    """
-    its = np.flatnonzero(is_its)
-    player = opponent.registered
+def _moves_of(player: Any, examples: Examples, chosen: np.ndarray) -> np.ndarray:
+    """int32[n], what a player plays in positions [n]."""
     key = jax.random.key(0)  # a search without noise draws nothing
-    act = functools.partial(player.act, player.variables)
-    (found,) = in_batches(lambda states: (act(states, key),), _states(examples, its), _BATCH)
-    other = found != fetch(examples.slot)[its]
-    if other.mean() > MOST_OTHER:
-        raise UsageError(
-            f"{path}: {opponent.name} would have played {other.sum()} of its {len(its)} moves "
-            f"otherwise, first in game {fetch(examples.game)[its[other.argmax()]] + 1}"
-        )
+    act = functools.partial(player.registered.act, player.registered.variables)
+    states = _states(examples, chosen)
+    (found,) = in_batches(lambda states: (act(states, key),), states, _BATCH)
+    return found
 
 
 def _states(examples: Examples, chosen: np.ndarray) -> State:
