@@ -6,7 +6,6 @@ Q openings of a match, O plies drawn after the setup, N positions.
 """
 
 import dataclasses
-import functools
 import itertools
 import tempfile
 from collections.abc import Sequence
@@ -41,6 +40,7 @@ from train.experiments.speedrun_records import (
 from train.game import State, draw_slot
 from train.loop.stages import simulations_of
 from train.metrics.rows import Row
+from train.runtime.devices import BY_BOARD, EVERYWHERE, local_devices
 from train.runtime.display import Display
 from train.runtime.errors import UsageError, usage_errors
 from train.runtime.host import fetch, in_batches
@@ -202,10 +202,15 @@ def _draw(asked: tuple[State, jax.Array]) -> tuple[jax.Array]:
 
 def _moves_of(player: Any, examples: Examples, chosen: np.ndarray) -> np.ndarray:
     """int32[n], what a player plays in positions [n]."""
+    devices = local_devices()
+    specs = EVERYWHERE, BY_BOARD, EVERYWHERE
+    act = jax.jit(devices.per_device(player.registered.act, specs, BY_BOARD))
     key = jax.random.key(0)  # a search without noise draws nothing
-    act = functools.partial(player.registered.act, player.registered.variables)
-    states = _states(examples, chosen)
-    (found,) = in_batches(lambda states: (act(states, key),), states, _BATCH)
+
+    def play(states: State) -> tuple[jax.Array]:
+        return (act(player.registered.variables, states, key),)
+
+    (found,) = in_batches(play, _states(examples, chosen), _BATCH * devices.count)
     return found
 
 
