@@ -1,4 +1,4 @@
-"""What does an accelerator settle in a quarter of an hour? One process, the worthiest part first.
+"""Measure a GPU or TPU in a quarter of an hour: one process, the most useful part first.
 
 - `strength`: a config is trained and meets the players that ship.
 - `calls`: trainings of equal time whose self-play asks the network few times a move, in rounds,
@@ -41,14 +41,17 @@ class Scale(lab.Options):
     parts: tuple[Part, ...] = ("strength", "calls", "forms", "profile")
     """In the order in which they are done."""
     config: str | None = "configs/gpu.toml"
+    """TOML file of the run that is trained and changed; on a CPU it takes days."""
     iterations: int = 90
     """Of the training whose strength is measured; six minutes of one H100, compiling included."""
     opponents: tuple[str, ...] = ("pretrained:wallzero-4stone-v4", "pretrained:wallzero-4stone")
     """Networks that it meets."""
     games: int = 400
+    """Of each match."""
     simulations: int = 64
     """Of both sides of all matches."""
     opening_plies: int = 2
+    """Random plies after the players' placements."""
     schedules: tuple[str, ...] = ("64/16", "8/8", "12/8", "14/8")
     """SIMULATIONS/CONSIDERED ACTIONS of full searches. The first has no rounds; the others ask the
     network once for the root and once for each round: 2, 3 and 4 times."""

@@ -11,6 +11,7 @@ from train.api.signatures import only, verb
 from train.runtime.errors import UsageError
 from train.runtime.fields import Seed
 from train.runtime.results import Result
+from wallgo_jax.formats.option_names import argument
 
 if TYPE_CHECKING:
     from train.experiments.speedrun_records import Record
@@ -101,5 +102,7 @@ def speedrun(
         if task == "verify":
             return speedrun_checks.verify(Path(path), rerun=rerun, display=display)
         if out is None:
-            raise UsageError("speedrun: out: name a folder for the trainings and the record")
+            raise UsageError(
+                f"speedrun: {argument('out')} must name a folder for trainings and record"
+            )
         return speedrun_records.run(Path(path), Path(out), goal=goal, about=about, display=display)

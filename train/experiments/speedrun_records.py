@@ -343,6 +343,11 @@ def read_record(folder: Path) -> Record:
       UsageError: they cannot be read.
     """
     path = folder / RECORD
+    if not path.exists():
+        raise UsageError(
+            f"speedrun: {folder}: is no record, for it has no {RECORD}; what `speedrun run` fills "
+            f"has one in {FOLDER}"
+        )
     told = files.read_json(path)
     try:
         fields = {field.name: told[field.name] for field in dataclasses.fields(Record)}

@@ -85,6 +85,7 @@ def run(
 
     app.on_cleanup.append(leave_threads)
     web.run_app(app, sock=listener, print=None, access_log=None, shutdown_timeout=2.0)
+    print("stopped; the games stay in the browser, and the same command opens them again")
     return 0
 
 

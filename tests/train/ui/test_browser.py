@@ -172,7 +172,9 @@ def test_a_search_that_nobody_waits_for_any_more_is_stopped(browser):
         wait_for_moves(page, 0)
         page.wait_for_selector("#activity", state="hidden")
         assert page.inner_text("#status") == "You are Red. Place your third stone"
-        assert page.inner_text("#goal") == "Goal: wall off more cells than Blue."
+        assert page.inner_text("#goal") == (
+            "Goal: wall off more cells than Blue. Of each colour, 2 stones already stand."
+        )
         place(page, "D4")
         wait_for_text(page, "#status", "Blue (machine) is thinking")
         page.close()

@@ -78,7 +78,9 @@ function goal(game) {
   if (task || mode !== PLAY || current.position.isOver) return "";
   if (current.parent && !current.position.inSetup) return "";
   const you = onlyPerson(game);
-  return `Goal: wall off ${rules.players === 2 && you >= 0 ? `more cells than ${COLOURS[1 - you]}` : "the most cells"}.`;
+  const standing = current.parent ? 0 : current.position.stones[0].filter((cell) => cell >= 0).length;
+  const already = standing ? ` Of each colour, ${count(standing, "stone")} already ${standing > 1 ? "stand" : "stands"}.` : "";
+  return `Goal: wall off ${rules.players === 2 && you >= 0 ? `more cells than ${COLOURS[1 - you]}` : "the most cells"}.${already}`;
 }
 
 

@@ -84,7 +84,7 @@ test("the first line says who is to do what, the goal what for", () => {
   game.asksMachine = false;
   const { status, goal } = viewOf(game, "g");
   assert.equal(status, "You are Red. Place your third stone");
-  assert.equal(goal, "Goal: wall off more cells than Blue.");
+  assert.equal(goal, "Goal: wall off more cells than Blue. Of each colour, 2 stones already stand.");
   const people = begin([PERSON, PERSON]).game;
   const said = ["C3", "D3", "E3", "F3", "C3->C4:up"].map((move) => {
     people.play(move);
