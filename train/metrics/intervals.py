@@ -173,8 +173,9 @@ def ratings_figure(
         points_at = dict(zip(x, points, strict=True))
         curves.append(Curve(f"{label} (band: 95 % interval)", points_at))
     figure = curves_figure(curves, title=title, x_label=x_label, y_label="Elo")
+    figure.set_size_inches(6.6, 4.6)  # so that its words can be read where it is half a page wide
     (axes,) = figure.axes
-    axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.xaxis.get_major_locator().set_params(integer=True, nbins=5)
     axes.xaxis.set_major_formatter("{x:,.0f}")
     _draw_anchors(axes, {row["player"]: row["elo"] for row in rows if row["run"] is None})
     return figure
