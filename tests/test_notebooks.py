@@ -29,8 +29,6 @@ PUBLIC = re.compile(
     r"train(\.loop)?|wallgo_jax(\.(adapters|formats|notation|planes|render|view)(\.\w+)?)?"
 )
 """The modules that docs/reference/python.md shows or docs/api.md describes."""
-INSIDE = {"06_throughput"}
-"""Takes the benchmarks' modules, until it is executed anew with `train.bench_speed`."""
 EXERCISE = re.compile(r"^ *```python\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
 MACHINE_PATHS = re.compile(r"/tmp/|/home/|/root/|/Users/|site-packages|\.venv")
 
@@ -89,8 +87,7 @@ def test_code_finds_what_it_takes_from_the_project(path):
                 ours = alias.name.split(".")[0] in PACKAGES
                 assert not ours or PUBLIC.fullmatch(alias.name), alias.name
         if isinstance(node, ast.ImportFrom) and node.module.split(".")[0] in PACKAGES:
-            is_public = PUBLIC.fullmatch(node.module) or path.stem in INSIDE
-            assert is_public, f"{node.module} is not public"
+            assert PUBLIC.fullmatch(node.module), f"{node.module} is not public"
             module = importlib.import_module(node.module)
             for alias in node.names:
                 if not hasattr(module, alias.name):
