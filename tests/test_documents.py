@@ -220,6 +220,9 @@ def test_a_link_of_the_repository_leads_to_a_page_of_the_site():
     found = site.relinked(text, "docs/runs.md", site.pages(), linked)
     assert found == "[a](files/configs/cpu.toml.md) [b](rules.md#x) [c](#d) [e](https://f.g)"
     assert linked == {"configs/cpu.toml", "wallgo_jax/RULES.md"}
+    picture = '<img src="docs/images/game.svg" width="400">'
+    found = site.relinked(picture, "README.md", site.pages(), linked)
+    assert found == '<img src="images/game.svg" width="400">'
 
 
 def test_the_functions_of_an_iteration_are_where_the_page_says():
