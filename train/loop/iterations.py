@@ -154,7 +154,7 @@ def iterations(
         done = 0 if kept is None else int(kept.iterations)
         compile_seconds = 0.0
         if done < config.iterations:
-            with waiting(f"{config.name}: compiling", is_quiet=is_quiet):
+            with waiting(f"{config.name}: compiling, a minute or more", is_quiet=is_quiet):
                 compile_seconds = compile_run(
                     config, tables, like, variant, theirs, games, done=done
                 )

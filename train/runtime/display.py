@@ -184,9 +184,11 @@ def _seconds_left(bar: Bar) -> float | None:
 
 @contextlib.contextmanager
 def waiting(text: str, *, is_quiet: bool = False) -> Iterator[None]:
-    """Show a text on a terminal or in a notebook while something takes long."""
+    """Show a text on a terminal or in a notebook while something takes long; a log gets a line."""
     # A console that is quiet would still leave an empty output in a notebook.
     console = None if is_quiet else _Output(file=spared(sys.stdout))
+    if console is not None and not (console.is_terminal or console.is_jupyter):
+        console.print(text, highlight=False, soft_wrap=True)
     with console.status(text) if console else contextlib.nullcontext():
         yield
 
