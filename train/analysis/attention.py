@@ -110,9 +110,7 @@ def heuristic_ownership(config: HeuristicConfig, state: EnvState | State) -> np.
     """
     grid, game = _board(state)
     if _players(game) != 2:
-        raise UsageError(
-            f"ownership: a heuristic draws maps for 2 players, and this game has {_players(game)}"
-        )
+        raise UsageError(f"ownership: a heuristic draws maps for 2 players, not {_players(game)}")
     weight = fetch(jax.jit(cell_weights, static_argnames="config")(game, np.int32(0), config))
     return np.stack([(1 + weight) / 2, (1 - weight) / 2, np.zeros((grid, grid), np.float32)])
 

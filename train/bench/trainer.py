@@ -40,7 +40,7 @@ from train.loop import programs
 from train.loop.iterations import iterations
 from train.loop.programs import init, iteration_keys
 from train.loop.reporting import save
-from train.loop.stages import BOOTSTRAP, simulations_of
+from train.loop.stages import BOOTSTRAP, evaluations, simulations_of
 from train.loop.tables import tables_of, variants_of
 from train.metrics.rows import Row
 from train.network import (
@@ -104,18 +104,6 @@ def steady(config: RunConfig, boards: int, batch: int) -> RunConfig:
         ),
         learner=dataclasses.replace(config.learner, batch=batch),
     )
-
-
-def evaluations(config: RunConfig, full: float, positions: float) -> float:
-    """Number of network evaluations of self-play: one at each root and at each simulation.
-
-    Args:
-      full: positions that are searched in full.
-      positions: all that are searched.
-    """
-    simulations = config.search.simulations
-    cheap_simulations = min(config.selfplay.cheap_simulations, simulations)
-    return full * (simulations + 1) + (positions - full) * (cheap_simulations + 1)
 
 
 def make_forward_bench(

@@ -68,19 +68,17 @@ def speedrun(
     rerun: Annotated[Seed | None, only("task=verify"), arg("SEED", "(default: none)")] = None,
     progress: Progress = False,
 ) -> Speedrun:
-    """Train a recipe to the goal of the speedrun and write a record of it, or verify a record.
-
-    The goal: six trainings from random weights, seeds 0 to 5, win in the mean at least 90 % of 400
-    games against heuristic-search:wjx@64. The players search 64 simulations and place the stones, 4
-    random plies follow. What counts is how few evaluations, operations and seconds a training
-    takes. On a GPU, the opponent is pretrained:wallzero-4stone-v4@64, and 55 % are enough.
+    """Train a recipe to the goal of the speedrun and write a record of it, or verify a record. The
+    goal: six trainings from random weights, seeds 0 to 5, win in the mean at least 90 % of 400
+    games against heuristic-search:wjx@64. Both search 64 simulations and place the stones; 4 random
+    plies follow. A record is better if a training takes fewer evaluations, operations and seconds.
 
     Args:
       task: run a recipe, or verify a record.
       path: the recipe's TOML file, or the record's folder.
       out: folder for the trainings and for RECORD, the folder that is a record. The same call
         continues where it was interrupted.
-      goal: opponent and share of games, those of a CPU or of a GPU.
+      goal: `cpu`, or `gpu`: 55 % against pretrained:wallzero-4stone-v4@64.
       about: what is special in the recipe, for the table of records.
       rerun: a seed to train and to match again. On the same kind of CPU and versions, weights and
         games are the same to the bit.
@@ -94,15 +92,19 @@ def speedrun(
       `train.speedrun("verify", "docs/results/data/speedrun/quickstart").record.seeds`
     """
     from train.experiments import speedrun_checks, speedrun_records
+    from train.experiments.speedrun_records import table_of
     from train.runtime.display import Display
     from train.runtime.interrupts import interrupts
 
     display = progress if isinstance(progress, Display) else Display(is_quiet=not progress)
     with interrupts("what is finished is kept; the same command goes on"):
         if task == "verify":
-            return speedrun_checks.verify(Path(path), rerun=rerun, display=display)
+            found = speedrun_checks.verify(Path(path), rerun=rerun, display=display)
+            return Speedrun(found.record, table_of(found.record), found.notes, found.is_passed)
         if out is None:
-            raise UsageError(
-                f"speedrun: {argument('out')} must name a folder for trainings and record"
-            )
-        return speedrun_records.run(Path(path), Path(out), goal=goal, about=about, display=display)
+            raise UsageError(f"speedrun: {argument('out')} must name a folder for the trainings")
+        folder = Path(out)
+        record = speedrun_records.run(Path(path), folder, goal=goal, about=about, display=display)
+    missed = speedrun_records.missed(record)
+    written = {folder / speedrun_records.FOLDER: "record"}
+    return Speedrun(record, table_of(record), missed, not missed, written)

@@ -21,14 +21,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import train
-from train.bench.trainer import census_of, evaluations
 from train.checkpoints.weights import load_network
 from train.config import DEFAULT_RULES, RunConfig, config_to_toml, read_config
 from train.experiments import lab
-from train.experiments.speedrun import Speedrun
 from train.experiments.tables import Estimate, Table, over_seeds, rate
-from train.loop.stages import simulations_of
+from train.loop.stages import evaluations, simulations_of
 from train.metrics.rows import Row, metrics_of
+from train.network import census, channels_of
 from train.runtime import files
 from train.runtime.devices import machine
 from train.runtime.display import Display
@@ -113,7 +112,7 @@ class Record:
         return fields | {"seeds": seeds, "means": means, "win_rate": self.win_rate._asdict()}
 
 
-def run(recipe: Path, out: Path, *, goal: str, about: str, display: Display) -> Speedrun:
+def run(recipe: Path, out: Path, *, goal: str, about: str, display: Display) -> Record:
     """Train a recipe with each seed, match each, and write the record.
 
     Args:
@@ -153,9 +152,13 @@ def run(recipe: Path, out: Path, *, goal: str, about: str, display: Display) -> 
             seeds=tuple(seeds),
         )
         files.write_json(folder / RECORD, record.to_dict())
-    reached = record.win_rate.mean >= GOALS[goal].least
-    notes = () if reached else (f"the goal of {GOALS[goal].least:.0%} is not reached",)
-    return Speedrun(record, table_of(record), notes, reached, {folder: "record"})
+    return record
+
+
+def missed(record: Record) -> tuple[str, ...]:
+    """A line where a record does not reach its goal."""
+    least = GOALS[record.goal].least
+    return () if record.win_rate.mean >= least else (f"the goal of {least:.0%} is not reached",)
 
 
 def _trained(work: lab.Lab, config: RunConfig, seed: int) -> Path:
@@ -238,7 +241,9 @@ def figures_of(config: RunConfig, rows: Sequence[Row]) -> dict[str, Any]:
         stage = dataclasses.replace(config, search=search)
         asked += evaluations(stage, row["full_search_share"] * positions, positions)
     samples = sum(row["steps"] for row in rows) * config.learner.batch
-    forward = 2 * sum(part.multiply_adds for part in census_of(config))
+    channels = channels_of(config.network, config.rules.players)
+    parts = census(config.network, channels, size=config.rules.size)
+    forward = 2 * sum(part.multiply_adds for part in parts)
     return {
         "evaluations": round(asked),
         "operations": float(forward * (round(asked) + (1 + _BACKWARD) * samples)),

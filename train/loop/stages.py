@@ -104,3 +104,15 @@ def count_full_plies(config: RunConfig, key: jax.Array) -> int:
     if config.selfplay.full_search_prob is None:
         return config.selfplay.plies
     return int(fetch(toss_coins(split_coin_key(key)[1], config.selfplay)).sum())
+
+
+def evaluations(config: RunConfig, full: float, positions: float) -> float:
+    """Number of network evaluations of self-play: one at each root and at each simulation.
+
+    Args:
+      full: positions that are searched in full.
+      positions: all that are searched.
+    """
+    simulations = config.search.simulations
+    cheap_simulations = min(config.selfplay.cheap_simulations, simulations)
+    return full * (simulations + 1) + (positions - full) * (cheap_simulations + 1)

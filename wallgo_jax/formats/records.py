@@ -296,7 +296,7 @@ def read(path: str | Path) -> Iterator[Record]:
             continue
         if line.startswith("#"):
             raise ValueError(
-                f"{path}: has moves, not records; python -m wallgo_jax convert {path} --to record "
+                f"{path}: moves, not records; python -m wallgo_jax convert {path} --to record "
                 "makes a record of them"
             )
         try:

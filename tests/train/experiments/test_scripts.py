@@ -81,7 +81,11 @@ def scripts() -> list[str]:
 def test_every_script_is_tried_and_named_by_a_page():
     assert scripts() == sorted(TINY)
     text = "".join(path.read_text("utf-8") for path in (ROOT / "docs/results").glob("*.md"))
-    assert {*re.findall(r"python -m train\.experiments\.(\w+)", text)} == {*TINY, "exact_proofs"}
+    assert {*re.findall(r"python -m train\.experiments\.(\w+)", text)} == {
+        *TINY,
+        "exact_proofs",
+        "pages",
+    }
 
 
 @pytest.mark.parametrize(
