@@ -6,6 +6,7 @@ Q openings of a match, O plies drawn after the setup, N positions.
 """
 
 import dataclasses
+import functools
 import itertools
 import tempfile
 from collections.abc import Sequence
@@ -40,6 +41,7 @@ from train.experiments.speedrun_records import (
 from train.game import State, draw_slot
 from train.loop.stages import simulations_of
 from train.metrics.rows import Row
+from train.players.basic import Act
 from train.runtime.devices import BY_BOARD, EVERYWHERE, local_devices
 from train.runtime.display import Display
 from train.runtime.errors import UsageError, usage_errors
@@ -210,16 +212,21 @@ def _draw(asked: tuple[State, jax.Array]) -> tuple[jax.Array]:
 
 def _moves_of(player: Player, examples: Examples, chosen: np.ndarray) -> np.ndarray:
     """int32[n], what a player plays in positions [n]."""
-    devices = local_devices()
-    specs = EVERYWHERE, BY_BOARD, EVERYWHERE
-    act = jax.jit(devices.per_device(player.registered.act, specs, BY_BOARD))
+    act = _on_all_devices(player.registered.act)
     key = jax.random.key(0)  # a search without noise draws nothing
 
     def play(states: State) -> tuple[jax.Array]:
         return (act(player.registered.variables, states, key),)
 
-    (found,) = in_batches(play, _states(examples, chosen), _BATCH * devices.count)
+    (found,) = in_batches(play, _states(examples, chosen), _BATCH * local_devices().count)
     return found
+
+
+@functools.cache
+def _on_all_devices(act: Act) -> Act:
+    """What plays on boards that are spread over this process's devices; compiled once."""
+    specs = EVERYWHERE, BY_BOARD, EVERYWHERE
+    return jax.jit(local_devices().per_device(act, specs, BY_BOARD))
 
 
 def _states(examples: Examples, chosen: np.ndarray) -> State:
