@@ -99,12 +99,16 @@ def speedrun(
     display = progress if isinstance(progress, Display) else Display(is_quiet=not progress)
     with interrupts("what is finished is kept; the same command goes on"):
         if task == "verify":
-            found = speedrun_checks.verify(Path(path), rerun=rerun, display=display)
+            found = speedrun_checks.verify(
+                Path(path), rerun=rerun, display=display, progress=bool(progress)
+            )
             return Speedrun(found.record, table_of(found.record), found.notes, found.is_passed)
         if out is None:
             raise UsageError(f"speedrun: {argument('out')} must name a folder for the trainings")
         folder = Path(out)
-        record = speedrun_records.run(Path(path), folder, goal=goal, about=about, display=display)
+        record = speedrun_records.run(
+            Path(path), folder, goal=goal, about=about, display=display, progress=bool(progress)
+        )
     missed = speedrun_records.missed(record)
     written = {folder / speedrun_records.FOLDER: "record"}
     return Speedrun(record, table_of(record), missed, not missed, written)

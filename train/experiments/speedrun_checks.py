@@ -64,13 +64,14 @@ class Verified(NamedTuple):
     is_passed: bool  # the goal is reached, and a rerun gave the same
 
 
-def verify(folder: Path, *, rerun: int | None, display: Display) -> Verified:
+def verify(folder: Path, *, rerun: int | None, display: Display, progress: bool) -> Verified:
     """Verify a record, and train one of its seeds again.
 
     Args:
       folder: the record.
       rerun: a seed, or None.
       display: shows bars.
+      progress: whether the training and the match of a rerun show theirs.
 
     Raises:
       UsageError: the record is refused: what is wrong, and where.
@@ -97,7 +98,7 @@ def verify(folder: Path, *, rerun: int | None, display: Display) -> Verified:
     notes = [UNSEEN, *missed]
     is_same = True
     if rerun is not None:
-        is_same, told = _rerun(folder, record, config, rerun)
+        is_same, told = _rerun(folder, record, config, rerun, progress)
         notes.append(told)
     return Verified(record, tuple(notes), is_same and not missed)
 
@@ -236,15 +237,17 @@ def _states(examples: Examples, chosen: np.ndarray) -> State:
     return State(variant, jax.tree.map(lambda x: x[chosen], fetch(examples.position)))
 
 
-def _rerun(folder: Path, record: Record, config: RunConfig, seed: int) -> tuple[bool, str]:
+def _rerun(
+    folder: Path, record: Record, config: RunConfig, seed: int, progress: bool
+) -> tuple[bool, str]:
     """Train a seed again and play its match; returns whether all is the same, in words too."""
     told = record.seeds[seed]
     with tempfile.TemporaryDirectory() as place:
-        work = lab.Lab("speedrun", lab.Options(Path(place)), progress=True)
+        work = lab.Lab("speedrun", lab.Options(Path(place)), progress=progress)
         again = dataclasses.replace(config, seed=seed)
         directory = Path(work.train(f"seed-{seed}", again)["run"])
         games = Path(place) / "games.jsonl.gz"
-        speedrun_records.play(directory, record.goal, seed, games)
+        speedrun_records.play(directory, record.goal, seed, games, progress=progress)
         played = _games_of(read_recorded_games([games]))
         kept = _games_of(read_recorded_games([folder / MATCH.format(seed)]))
         counts = counts_of(read_recorded_games([games]).records, GOALS[record.goal].opponent)

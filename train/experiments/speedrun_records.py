@@ -38,10 +38,15 @@ from wallgo_jax.game.rules import PRESETS
 
 SEEDS = 6
 """They are 0, 1, ... and none is left out."""
-GAMES, SIMULATIONS, OPENING_PLIES = 400, 64, 4
-"""Of each seed's match. The players place the stones, the random plies follow."""
-RECORD, CONFIG = "record.json", "config.toml"
-LOG, MATCH = "seed-{}.metrics.jsonl.gz", "seed-{}.games.jsonl.gz"
+GAMES = 400
+"""Of each seed's match."""
+SIMULATIONS = 64
+OPENING_PLIES = 4
+"""Random plies, after the players have placed the stones."""
+RECORD = "record.json"
+CONFIG = "config.toml"
+LOG = "seed-{}.metrics.jsonl.gz"
+MATCH = "seed-{}.games.jsonl.gz"
 FOLDER = "record"
 """The record in the folder of its trainings."""
 _BACKWARD = 2
@@ -112,7 +117,9 @@ class Record:
         return fields | {"seeds": seeds, "means": means, "win_rate": self.win_rate._asdict()}
 
 
-def run(recipe: Path, out: Path, *, goal: str, about: str, display: Display) -> Record:
+def run(
+    recipe: Path, out: Path, *, goal: str, about: str, display: Display, progress: bool
+) -> Record:
     """Train a recipe with each seed, match each, and write the record.
 
     Args:
@@ -120,7 +127,8 @@ def run(recipe: Path, out: Path, *, goal: str, about: str, display: Display) -> 
       out: folder of trainings and record.
       goal: of GOALS.
       about: what is special in the recipe.
-      display: shows lines and bars.
+      display: shows lines.
+      progress: whether trainings and matches show theirs.
 
     Raises:
       UsageError: the recipe is not allowed.
@@ -128,7 +136,7 @@ def run(recipe: Path, out: Path, *, goal: str, about: str, display: Display) -> 
     """
     config = read_config(recipe)
     check_recipe(config)
-    work = lab.Lab("speedrun", lab.Options(out), progress=True)
+    work = lab.Lab("speedrun", lab.Options(out), progress=progress)
     folder = out / FOLDER
     with files.locked(out), files.writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -136,7 +144,7 @@ def run(recipe: Path, out: Path, *, goal: str, about: str, display: Display) -> 
         runs = [_trained(work, config, seed) for seed in range(SEEDS)]
         seeds = []
         for seed, directory in enumerate(runs):
-            seeds.append(_matched(config, seed, directory, goal, folder))
+            seeds.append(_matched(config, seed, directory, goal, folder, progress))
             counts = f"{seeds[-1].won} won, {seeds[-1].drawn} drawn, {seeds[-1].lost} lost"
             display.say(f"seed {seed}: {counts}, {seeds[-1].seconds:.0f} s")
         made = provenance()
@@ -166,14 +174,16 @@ def _trained(work: lab.Lab, config: RunConfig, seed: int) -> Path:
     return Path(work.train(f"seed-{seed}", dataclasses.replace(config, seed=seed))["run"])
 
 
-def _matched(config: RunConfig, seed: int, directory: Path, goal: str, folder: Path) -> SeedFigures:
+def _matched(
+    config: RunConfig, seed: int, directory: Path, goal: str, folder: Path, progress: bool
+) -> SeedFigures:
     """Match the newest weights of a run, unless that is done, and put its files into the record."""
     rows = metrics_of(directory)
     files.write_lines(folder / LOG.format(seed), [json.dumps(row) for row in rows])
     # The games lie with the weights that played them until all are over.
     games = directory / f"{goal}.jsonl.gz"
     if not games.exists():
-        play(directory, goal, seed, games)
+        play(directory, goal, seed, games, progress=progress)
     shutil.copyfile(games, folder / MATCH.format(seed))
     return SeedFigures(
         seed=seed,
@@ -183,9 +193,13 @@ def _matched(config: RunConfig, seed: int, directory: Path, goal: str, folder: P
     )
 
 
-def play(directory: Path, goal: str, seed: int, path: Path) -> None:
-    """Play the match of a run's newest weights, and write its games."""
-    train.match(
+def play(directory: Path, goal: str, seed: int, path: Path, *, progress: bool) -> None:
+    """Play the match of a run's newest weights, and write its games.
+
+    Raises:
+      KeyboardInterrupt: Ctrl-C came; the games of a part of the match are dropped.
+    """
+    played = train.match(
         f"search:{directory}@{SIMULATIONS}",
         GOALS[goal].opponent,
         games=GAMES,
@@ -193,8 +207,11 @@ def play(directory: Path, goal: str, seed: int, path: Path) -> None:
         players_place=True,
         records=path,
         seed=seed,
-        progress=True,
+        progress=progress,
     )
+    if played.is_interrupted:
+        path.unlink(missing_ok=True)
+        raise KeyboardInterrupt
 
 
 def plain_recipe(config: RunConfig) -> RunConfig:
@@ -212,7 +229,7 @@ def check_recipe(config: RunConfig) -> None:
         "init_from must be empty": bool(config.init_from),
         "selfplay.opponent must be empty": bool(config.selfplay.opponent),
         "selfplay.bootstrap_iterations must be 0": config.selfplay.bootstrap_iterations > 0,
-        "a search, a network or a loss that Python passes cannot be read again": any(
+        "functions that Python passes must be left out": any(
             (
                 config.network.custom,
                 config.search.custom,

@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 import train
+from train.config import read_config
 from train.data.record_dataset import Examples
 from train.experiments import pages, speedrun_checks, speedrun_records
 from train.experiments.speedrun_records import CONFIG, LOG, MATCH, RECORD, SeedFigures
@@ -224,6 +226,12 @@ def test_the_kept_records_are_verified(path, monkeypatch):
     found = train.speedrun("verify", path)
     assert found.is_passed
     assert "The training itself cannot be seen" in found.notes[0]
+
+
+def test_the_config_is_the_recipe_of_the_newest_record():
+    ours = read_config(pages.ROOT / "configs/speedrun.toml")
+    kept = read_config(KEPT / CONFIG)
+    assert speedrun_records.plain_recipe(replace(ours, name=kept.name)) == kept
 
 
 @pytest.mark.slow
