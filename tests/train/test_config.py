@@ -68,8 +68,11 @@ OTHER_VALUES = {
 }
 """Of keys that hold text or lists, and of numbers that go together."""
 # A key that stands alone, without start_weights, functions, which no file may name, and keys whose
-# other value stands apart from mctx.
-LEFT_OUT = {"init_from", "search.opponents", "selfplay.opponent", *functions.KEYS.values()}
+# other value stands apart from mctx or from a host's replay.
+LEFT_OUT = {
+    *("init_from", "search.opponents", "selfplay.opponent", "replay.reanalyse"),
+    *functions.KEYS.values(),
+}
 
 
 def _another(value):

@@ -305,6 +305,8 @@ class RunConfig:
                 most = f"must be at most {MAX_WHOLE}"
                 yield f"learner.steps ({steps}) times {name} ({count}) {most}"
         yield from self._board_conflicts()
+        if self.replay.reanalyse:
+            yield from self._reanalyse_conflicts()
         if self.selfplay.opponent:
             yield from self._opponent_conflicts()
         if self.rules.players != 2:
@@ -315,6 +317,19 @@ class RunConfig:
                 yield f"learner.td_steps must be 0 {where} the player to move alone"
             if self.evaluation.sprt:
                 yield "evaluation.sprt must be empty: it is a test of two players"
+
+    def _reanalyse_conflicts(self) -> Iterator[str]:
+        """What cannot be searched again."""
+        held = -(-self.replay.positions // self.selfplay.boards)
+        if self.replay.reanalyse > held:
+            yield (
+                f"replay.reanalyse ({self.replay.reanalyse}) must be at most {held}, the plies of "
+                "each board that replay.positions holds"
+            )
+        if self.replay.memory == "host":
+            yield "replay.reanalyse must be 0 where replay.memory is 'host'"
+        if self.selfplay.opponent:
+            yield "replay.reanalyse must be 0 where selfplay.opponent plays"
 
     def _board_conflicts(self) -> Iterator[str]:
         """Boards of self-play that cannot lie in one batch, or that a network would not tell

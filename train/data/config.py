@@ -13,8 +13,10 @@ from train.runtime.fields import (
     Real,
     Share,
     ShareOrOff,
+    Whole,
     unless,
 )
+from train.search.config import MAX_SIMULATIONS
 
 _Temperature = Annotated[Real, Field(ge=0, le=100)]
 _Chance = Annotated[Real, Field(gt=0, le=1)]
@@ -106,15 +108,25 @@ class SelfPlayConfig:
 
 @dataclasses.dataclass(frozen=True)
 class ReplayConfig:
-    """Number of positions that are kept to learn from, and their place.
+    """Number of positions that are kept to learn from, where they lie, and what is searched again.
 
     Attributes:
       positions: capacity of the replay, rounded up to whole iterations [positions].
       memory: where the replay is stored and sampled: `device` or `host`. `host` is for devices with
         too little memory; the CPU then samples.
+      reanalyse: plies of each board of the replay that are searched again in each iteration, by the
+        weights that have just played; 0 for none [plies]. They are drawn from all that is held. The
+        new policies replace the old ones and are learned with weight 1, those of cheap and drawn
+        plies, too; so do the values where `learner.value_mix` learns them. This is after
+        Schrittwieser et al., "Mastering Atari, Go, Chess and Shogi by Planning with a Learned
+        Model" (2020), appendix H (Reanalyze).
+      reanalyse_simulations: budget of these searches, which explore as those of self-play
+        [simulations].
     """
 
     __pydantic_config__ = STRICT
 
     positions: AtLeastOne = 200_000
     memory: Literal["device", "host"] = "device"
+    reanalyse: Count = 0
+    reanalyse_simulations: Annotated[Whole, Field(ge=1, le=MAX_SIMULATIONS)] = 64

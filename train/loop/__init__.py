@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from train.loop.programs import iteration_keys as iteration_keys
     from train.loop.programs import learn as learn
     from train.loop.programs import play as play
+    from train.loop.programs import reanalyse as reanalyse
     from train.loop.programs import validate as validate
     from train.loop.programs import write as write
     from train.loop.stages import simulations_of as simulations_of
@@ -24,7 +25,10 @@ if TYPE_CHECKING:
 
 _NAMES = {
     "iteration_row": ("learning_row", "selfplay_row", "steps_due"),
-    "programs": ("TrainState", "init", "iteration_keys", "learn", "play", "validate", "write"),
+    "programs": (
+        *("TrainState", "init", "iteration_keys", "play", "write", "reanalyse", "learn"),
+        "validate",
+    ),
     "stages": ("simulations_of",),
     "tables": ("tables_of", "variants_of"),
 }

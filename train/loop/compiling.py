@@ -18,7 +18,7 @@ from train.data.selfplay import plies_like
 from train.game import Variant, initial_state
 from train.loop import batches, programs
 from train.loop.programs import TrainState
-from train.loop.stages import simulations_of, variables_of
+from train.loop.stages import BOOTSTRAP, simulations_of, variables_of
 from train.loop.tables import HOST, Tables
 from train.runtime.ahead import compile_together
 from train.runtime.devices import BY_BOARD, EVERYWHERE, ROWS_BY_BOARD, shapes_of
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 SELFPLAY = "self-play"
 WRITING = "adding to the replay"
+REANALYSIS = "searching the replay again"
 AT_HOST = "of the host's replay"
 LEARNING = "learning"
 PLIES = "the plies of an iteration"
@@ -44,6 +45,7 @@ _NETWORK = ("network.width", "another size of the network")
 _KEYS = {
     SELFPLAY: ("selfplay.boards", "search.simulations", "network.width"),
     WRITING: ("selfplay.boards",),
+    REANALYSIS: ("selfplay.boards", "replay.reanalyse_simulations", "network.width"),
     LEARNING: ("learner.batch", "network.width"),
 }
 """What shrinks each function of the devices."""
@@ -161,13 +163,18 @@ def traces_of_run(
     weights = like.learner.weights
     source = like.replay_state
     variables = variables_of(config, weights, 0, opponent)
-    budgets = (simulations_of(config, number) for number in range(done, config.iterations))
+    budgets = {simulations_of(config, number) for number in range(done, config.iterations)}
     traced = {
         SELFPLAY: [
             programs.play.trace(play, budget, variables, boards, like.boards, key)
-            for budget in dict.fromkeys(budgets)
+            for budget in sorted(budgets)
         ]
     }
+    if config.replay.reanalyse and budgets - {BOOTSTRAP}:
+        again = config.replay.reanalyse, config.replay.reanalyse_simulations
+        traced[REANALYSIS] = [
+            programs.reanalyse.trace(play, *again, variables, boards, source, key)
+        ]
     writing = programs.write_rows.trace(place, source, plies)
     if place.host is None:
         traced[WRITING] = [writing]

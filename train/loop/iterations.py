@@ -1,5 +1,5 @@
-"""The loop of a run: open its directory, restore or begin, compile, then play, write, learn,
-evaluate, report and save, again and again.
+"""The loop of a run: open its directory, restore or begin, compile, then play, write, reanalyse,
+learn, evaluate, report and save, again and again.
 
 `train run`, `train.start`, `fit` and experiments step this generator.
 
@@ -30,6 +30,7 @@ from train.loop.programs import (
     iteration_keys,
     learn,
     play,
+    reanalyse,
     state_like,
     validate,
     write,
@@ -52,7 +53,7 @@ from train.loop.run_directory import (
     naming_last_good,
     naming_lost_process,
 )
-from train.loop.stages import simulations_of, variables_of
+from train.loop.stages import BOOTSTRAP, simulations_of, variables_of
 from train.loop.tables import tables_of, tables_of_fit, variants_of
 from train.metrics.rows import Row
 from train.metrics.writer import check_wandb
@@ -195,9 +196,22 @@ def iterations(
                         tables.play, simulations, variables, variant, boards, keys.play
                     )
                     replay, finished = write(tables.learn.place, replay, plies)
-                    played, finished = fetch((played, finished))
+                    surprise = None
+                    if config.replay.reanalyse and simulations != BOOTSTRAP:
+                        replay, surprise = reanalyse(
+                            tables.play,
+                            config.replay.reanalyse,
+                            config.replay.reanalyse_simulations,
+                            variables,
+                            variant,
+                            replay,
+                            keys.reanalyse,
+                        )
+                    played, finished, surprise = fetch((played, finished, surprise))
                     steps = steps_due(config, finished)
                     row = selfplay_row(config, iteration, played, finished, tables.rows)
+                    if surprise is not None:
+                        row["reanalyse_surprise"] = float(surprise)
                     source = replay
                     is_validated = finished.newest > 0
                 else:

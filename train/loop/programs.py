@@ -1,4 +1,4 @@
-"""The functions of a run, jitted: init, play, write, learn and validate.
+"""The functions of a run, jitted: init, play, write, reanalyse, learn and validate.
 
 They read tables of a config (`tables_of`), whose floats are leaves and whose other values are
 static. So runs that differ in floats, seed and weights share what is compiled, and what has been
@@ -17,6 +17,7 @@ from jax.stages import Traced
 
 from train.data import replay as replay_lib
 from train.data.diversity import OpeningDiversity, opening_diversity
+from train.data.reanalyse import draw_rows, search_again
 from train.data.replay import ReplayState, Sample, StoredPlies, stored
 from train.data.selfplay import (
     Boards,
@@ -31,7 +32,7 @@ from train.game import Variant
 from train.learning.learner import Learner, LearnerState, StepMetrics, make_learner
 from train.learning.losses import Losses
 from train.loop.batches import draw, draw_held_out, sample, spread, to_host
-from train.loop.stages import selfplay_of, split_coin_key
+from train.loop.stages import reanalysis_of, selfplay_of, split_coin_key
 from train.loop.tables import REPLAY_SPECS, LearnTables, PlayTables, ReplayPlace, Tables
 from train.network import Network, Variables, network_for, observer_for
 from train.runtime.devices import (
@@ -51,6 +52,8 @@ _INIT_SALT = 2**31 - 1
 """Folded into the seed for the first weights; iterations fold in their own, smaller numbers."""
 _STAGGER_SALT = 2**31 - 2
 """Folded into the seed for the plies that the first games begin with."""
+_REANALYSE_SALT = 2**31 - 4
+"""Folded into the key of an iteration's self-play."""
 _STAGGER_PLIES = 64
 """The most plies before a run's first one on a board: about two random games."""
 
@@ -68,6 +71,7 @@ class Keys(NamedTuple):
     """The random keys of an iteration."""
 
     play: jax.Array
+    reanalyse: jax.Array
     learn: jax.Array  # [S], one for each step
 
 
@@ -129,7 +133,8 @@ def iteration_keys(tables: LearnTables, seed: int, iteration: int) -> Keys:
 def _iteration_keys(seed: jax.Array, iteration: jax.Array, *, steps: int, devices: Devices) -> Keys:
     key = jax.random.fold_in(jax.random.wrap_key_data(seed), iteration)
     play_key, learn_key = jax.random.split(key)
-    keys = Keys(play_key, jax.random.split(learn_key, steps))
+    reanalyse_key = jax.random.fold_in(play_key, _REANALYSE_SALT)
+    keys = Keys(play_key, reanalyse_key, jax.random.split(learn_key, steps))
     return constrained(keys, devices.sharding(EVERYWHERE))
 
 
@@ -259,6 +264,52 @@ def write_rows(
         constrained(written, place.shardings(REPLAY_SPECS)),
         constrained(finished, place.shardings(EVERYWHERE)),
     )
+
+
+@functools.partial(
+    jax.jit, static_argnames=("plies", "simulations"), donate_argnames="replay_state"
+)
+def reanalyse(
+    tables: PlayTables,
+    plies: int,
+    simulations: int,
+    variables: Any,
+    variant: Variant,
+    replay_state: ReplayState,
+    key: jax.Array,
+) -> tuple[ReplayState, jax.Array]:
+    """Search plies of the replay again, each device those of its boards.
+
+    Args:
+      tables: of the run.
+      plies: K of each board; static.
+      simulations: of each search; static.
+      variables: as in `play`.
+      variant: [B], what each board plays.
+      replay_state: consumed.
+      key: consumed.
+
+    Returns:
+      The replay, and the mean divergence of the new policies from the network's, nats float32[].
+    """
+
+    def on_device(
+        tables: PlayTables, variables: Any, variant: Variant, source: ReplayState, key: jax.Array
+    ) -> tuple[ReplayState, jax.Array]:
+        search = functools.partial(
+            reanalysis_of(tables, simulations), cast_own_weights(variables, tables.network)
+        )
+        row_key, search_key = jax.random.split(key)
+        rows = draw_rows(source, row_key, count=plies)
+        after, surprise = search_again(source, variant, rows, search, device_key(search_key))
+        return after, jax.lax.pmean(surprise, AXIS)
+
+    on_devices = tables.devices.per_device(
+        on_device,
+        (EVERYWHERE, EVERYWHERE, BY_BOARD, REPLAY_SPECS, EVERYWHERE),
+        (REPLAY_SPECS, EVERYWHERE),
+    )
+    return on_devices(tables, variables, variant, replay_state, key)
 
 
 def learn(

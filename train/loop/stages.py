@@ -92,6 +92,12 @@ def _search_of(tables: PlayTables, simulations: int) -> Search | PlayoutCapSearc
     return PlayoutCapSearch(make_search(evaluate, options, budgets=budgets, model=model))
 
 
+def reanalysis_of(tables: PlayTables, simulations: int) -> Search:
+    """The search of positions of the replay, by the network that learns."""
+    options = dataclasses.replace(tables.search, simulations=simulations, first_simulations=0)
+    return make_search(evaluator_for(tables.network, tables.rules), options, explores=True)
+
+
 def split_coin_key(key: jax.Array) -> jax.Array:
     """The key of all else in an iteration's self-play, and that of its coins, which all devices
     share: they search a ply equally deep."""
@@ -107,7 +113,8 @@ def count_full_plies(config: RunConfig, key: jax.Array) -> int:
 
 
 def evaluations(config: RunConfig, full: float, positions: float) -> float:
-    """Number of network evaluations of self-play: one at each root and at each simulation.
+    """Number of network evaluations of searches: one at each root and at each simulation, of
+    self-play and of what is searched again.
 
     Args:
       full: positions that are searched in full.
@@ -115,4 +122,9 @@ def evaluations(config: RunConfig, full: float, positions: float) -> float:
     """
     simulations = config.search.simulations
     cheap_simulations = min(config.selfplay.cheap_simulations, simulations)
-    return full * (simulations + 1) + (positions - full) * (cheap_simulations + 1)
+    again = positions * config.replay.reanalyse / config.selfplay.plies
+    return (
+        full * (simulations + 1)
+        + (positions - full) * (cheap_simulations + 1)
+        + again * (config.replay.reanalyse_simulations + 1)
+    )

@@ -26,8 +26,9 @@ Row = dict[str, Any]
 checkpoints are named. `wall_time` is the moment of writing in seconds since 1970,
 `elapsed_seconds` the time that the run has taken up to there over all its starts. The times of the
 parts (`selfplay_seconds`, `learn_seconds`) and all figures a second leave out `compile_seconds`,
-the compiler's. A row has `matches`, `intervals_95`, `win_rate` and `opponent` only where short
-matches were played after that iteration.
+the compiler's. `reanalyse_surprise`, where a run searches its replay again, is how far the new
+policies are from the network's, in nats; the seconds count as self-play's. A row has `matches`,
+`intervals_95`, `win_rate` and `opponent` only where short matches were played after that iteration.
 """
 
 

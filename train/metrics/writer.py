@@ -42,7 +42,7 @@ _GROUPS = {
         *("games", "positions", "mean_length", "red_win_rate", "simulations"),
         *("full_search_share", "drawn_share"),
     ),
-    "replay": ("replay_positions", "reuse"),
+    "replay": ("replay_positions", "reuse", "reanalyse_surprise"),
     "speed": (
         *("games_per_second", "positions_per_second", "selfplay_seconds", "learn_seconds"),
         *("compile_seconds", "elapsed_seconds"),

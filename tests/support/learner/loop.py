@@ -9,7 +9,7 @@ from train.loop.compiling import compile_run
 from train.loop.iteration_row import learning_row, selfplay_row
 from train.loop.opponent_weights import load_opponent, place_opponent
 from train.loop.programs import TrainState
-from train.loop.stages import simulations_of, variables_of
+from train.loop.stages import BOOTSTRAP, simulations_of, variables_of
 from train.loop.tables import tables_of, variants_of
 from train.runtime.devices import BY_BOARD, Devices
 from train.runtime.host import fetch
@@ -56,13 +56,30 @@ class Loop:
             self.keys(iteration).play,
         )
 
+    def reanalyse(self, iteration: int, replay: Any) -> Any:
+        """Search the replay again, which is consumed, by the weights that play in an iteration."""
+        options = self.config.replay
+        return programs.reanalyse(
+            self.tables.play,
+            options.reanalyse,
+            options.reanalyse_simulations,
+            variables_of(self.config, self.state.learner.weights, iteration),
+            self.variant,
+            replay,
+            self.keys(iteration).reanalyse,
+        )
+
     def iterate(self, iteration: int) -> dict[str, Any]:
         """Run an iteration and return its row, without times."""
         learn, learner = self.tables.learn, self.state.learner
         boards, plies, played = self.play(iteration)
         replay, finished = programs.write(learn.place, self.state.replay_state, plies)
+        figures = {}
+        if self.config.replay.reanalyse and simulations_of(self.config, iteration) != BOOTSTRAP:
+            replay, surprise = self.reanalyse(iteration, replay)
+            figures = {"reanalyse_surprise": float(fetch(surprise))}
         played, finished = fetch((played, finished))
-        row = selfplay_row(self.config, iteration, played, finished, self.tables.rows)
+        row = selfplay_row(self.config, iteration, played, finished, self.tables.rows) | figures
         keys, every = self.keys(iteration).learn, self.config.learner.validation_every
         held_out, seen = [], []
         if every and (iteration + 1) % every == 0 and finished.newest > 0:

@@ -21,7 +21,7 @@ from train.runtime import devices as devices_lib
 from train.runtime.devices import BY_BOARD, EVERYWHERE, ROWS_BY_BOARD, all_devices, set_gpu_flags
 
 ROOT = Path(__file__).parents[3]
-# The replay has room for several games of each board: a device without a finished game cannot learn.
+# A replay with room for several games of each board: without a finished game no device learns.
 RUN = ["-m", "train", "run", str(tiny.PATH), "--selfplay.boards", "8", "--learner.batch", "8"]
 RUN += ["--replay.positions", "256"]
 WITHOUT_MATCHES = ["--evaluation.every", "0", "--evaluation.opponents", "[]"]
