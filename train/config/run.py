@@ -197,7 +197,7 @@ class RunConfig:
 
     name: Annotated[str, AfterValidator(_check_name)] = "quickstart"
     seed: Seed = 0
-    iterations: AtLeastOne = 50
+    iterations: AtLeastOne = 24
     rules: RulesField = PRESETS["wallzero-4stone"]
     grid: Annotated[Whole, Field(ge=0, le=MAX_GRID)] = 0
     start_weights: str = ""
@@ -218,13 +218,15 @@ class RunConfig:
             opening_plies=8,
         )
     )
-    replay: ReplayConfig = dataclasses.field(default_factory=ReplayConfig)
+    replay: ReplayConfig = dataclasses.field(
+        default_factory=lambda: ReplayConfig(positions=32_768)
+    )
     learner: LearnerConfig = dataclasses.field(
-        default_factory=lambda: LearnerConfig(steps=48, validation_every=5)
+        default_factory=lambda: LearnerConfig(steps=64, validation_every=4)
     )
     evaluation: EvaluationConfig = dataclasses.field(
         default_factory=lambda: EvaluationConfig(
-            every=25,
+            every=12,
             opponents=("wjx",),
             anchors=("wjx",),
             final_games=100,
