@@ -229,8 +229,11 @@ def test_the_kept_records_are_verified(path, monkeypatch):
 
 
 def test_the_config_is_the_recipe_of_the_newest_record():
+    found = {folder: speedrun_records.read_record(folder) for folder in KEPT.parent.iterdir()}
+    for_cpu = [folder for folder, record in found.items() if record.goal == "cpu"]
+    newest = min(for_cpu, key=lambda folder: found[folder].mean("evaluations"))
     ours = read_config(pages.ROOT / "configs/speedrun.toml")
-    kept = read_config(KEPT / CONFIG)
+    kept = read_config(newest / CONFIG)
     assert speedrun_records.plain_recipe(replace(ours, name=kept.name)) == kept
 
 
