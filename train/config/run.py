@@ -218,9 +218,7 @@ class RunConfig:
             opening_plies=8,
         )
     )
-    replay: ReplayConfig = dataclasses.field(
-        default_factory=lambda: ReplayConfig(positions=32_768)
-    )
+    replay: ReplayConfig = dataclasses.field(default_factory=lambda: ReplayConfig(positions=32_768))
     learner: LearnerConfig = dataclasses.field(
         default_factory=lambda: LearnerConfig(steps=64, validation_every=4)
     )

@@ -190,7 +190,9 @@ def _draw_anchors(axes: Any, anchors: Mapping[str, float]) -> None:
         axes.axhline(elo, color=GREY, linewidth=1, linestyle=DASHED, zorder=1)
     low, high = axes.get_ylim()
     ordered = sorted(anchors.items(), key=lambda entry: entry[1])
-    places = [min(max((elo - low) / (high - low), 0.0), 1.0) for _, elo in ordered]
+    # Half a gap above the foot, so that two names there stay clear of the other axis' numbers.
+    foot = _LABEL_GAP / 2
+    places = [min(max((elo - low) / (high - low), foot), 1.0) for _, elo in ordered]
     heights = spread_labels(places, _LABEL_GAP)
     for (name, elo), place, height in zip(ordered, places, heights, strict=True):
         arrow = "" if elo in near else " ↓" if elo < low else " ↑"

@@ -56,8 +56,8 @@ def test_best_and_every_fourth_are_kept(fresh, tmp_path):
     assert steps(tmp_path, store.RESUME) == [9, 10]
 
 
-def test_the_learning_curve_of_the_documents_has_every_fourth_iteration():
-    """Fifty iterations; the weights after 25, which played short matches, are saved besides."""
+def test_the_learning_curve_of_the_documents_keeps_every_second_iteration():
+    """Of 24 iterations; those after 12 and 24 played matches."""
     path = Path(__file__).parents[3] / "docs" / "results" / "learning_curve.md"
     page = path.read_text(encoding="utf-8")
     (words,) = re.findall("^python -m train run --name curve (.*)$", page, re.MULTILINE)
@@ -66,9 +66,9 @@ def test_the_learning_curve_of_the_documents_has_every_fourth_iteration():
     kept: set[int] = set()
     for iteration in range(1, config.iterations + 1):
         if iteration % every == 0 or iteration % short == 0 or iteration == config.iterations:
-            rates = {25: 0.9, 50: 1.0}
+            rates = {12: 0.9, 24: 1.0}
             kept = store.kept_iterations({*kept, iteration}, config.checkpoint, rates)
-    assert {*range(4, 50, 4), 50} <= kept
+    assert {*range(2, 25, 2)} <= kept
 
 
 def test_win_rates_of_other_matches_come_last(fresh, tmp_path):
