@@ -27,6 +27,7 @@ import train
 from train.checkpoints import store
 from train.config import CheckpointConfig, EvaluationConfig, RunConfig, config_to_dict
 from train.experiments.tables import Table
+from train.loop.stages import evaluations_of_rows
 from train.metrics.figure import save_figure
 from train.players.names import check_without_budget, read_network_name
 from train.players.networks import load_network, network_config
@@ -125,8 +126,8 @@ class Lab:
 
         Returns:
           A dict: `run`, its directory; `iterations`, `minutes` of self-play and learning,
-          `compile_seconds`, `games`, `positions`, and `curve`, the minutes and win rates of its
-          matches.
+          `compile_seconds`, `games`, `positions`, `evaluations` of the network in self-play, and
+          `curve`, the minutes and win rates of its matches.
 
         Raises:
           KeyboardInterrupt: it was interrupted and saved; the next call goes on.
@@ -320,6 +321,7 @@ def _train(config: RunConfig, runs: Path, progress: bool) -> dict[str, Any]:
         "compile_seconds": sums["compile_seconds"],
         "games": int(sums["games"]),
         "positions": int(sums["positions"]),
+        "evaluations": evaluations_of_rows(config, rows),
         "curve": curve,
     }
 

@@ -25,7 +25,7 @@ from train.checkpoints.weights import load_network
 from train.config import DEFAULT_RULES, RunConfig, config_to_toml, read_config
 from train.experiments import lab
 from train.experiments.tables import Estimate, Table, over_seeds, rate
-from train.loop.stages import evaluations, simulations_of
+from train.loop.stages import evaluations_of_rows
 from train.metrics.rows import Row, metrics_of
 from train.network import census, channels_of
 from train.runtime import files
@@ -250,20 +250,14 @@ def figures_of(config: RunConfig, rows: Sequence[Row]) -> dict[str, Any]:
     a multiplication or an addition of the network's matrix products and convolutions, forward for
     each evaluation, forward and backward for each sample that is learned.
     """
-    asked = 0.0
-    for row in rows:
-        positions = row["positions"]
-        simulations = simulations_of(config, row["iteration"] - 1)
-        search = dataclasses.replace(config.search, simulations=simulations)
-        stage = dataclasses.replace(config, search=search)
-        asked += evaluations(stage, row["full_search_share"] * positions, positions)
+    asked = evaluations_of_rows(config, rows)
     samples = sum(row["steps"] for row in rows) * config.learner.batch
     channels = channels_of(config.network, config.rules.players)
     parts = census(config.network, channels, size=config.rules.size)
     forward = 2 * sum(part.multiply_adds for part in parts)
     return {
-        "evaluations": round(asked),
-        "operations": float(forward * (round(asked) + (1 + _BACKWARD) * samples)),
+        "evaluations": asked,
+        "operations": float(forward * (asked + (1 + _BACKWARD) * samples)),
         "seconds": sum(row["selfplay_seconds"] + row["learn_seconds"] for row in rows),
     }
 

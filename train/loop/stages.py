@@ -5,7 +5,7 @@ Iterations of one stage, which its number of simulations names, share a program.
 """
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import jax
@@ -16,6 +16,7 @@ from train.config import RunConfig
 from train.data.selfplay import PlayoutCapSearch, make_selfplay, toss_coins
 from train.game import State
 from train.loop.tables import PlayTables
+from train.metrics.rows import Row
 from train.runtime.host import fetch
 from train.search.config import boosts_at, simulations_at
 from train.search.evaluator import WithOpponentVariables, evaluator_for
@@ -128,3 +129,17 @@ def evaluations(config: RunConfig, full: float, positions: float) -> float:
         + (positions - full) * (cheap_simulations + 1)
         + again * (config.replay.reanalyse_simulations + 1)
     )
+
+
+def evaluations_of_rows(config: RunConfig, rows: Iterable[Row]) -> int:
+    """Number of network evaluations of a run's self-play, from its rows; a teacher's are none."""
+    asked = 0.0
+    for row in rows:
+        simulations = simulations_of(config, row["iteration"] - 1)
+        if simulations == BOOTSTRAP:
+            continue
+        search = dataclasses.replace(config.search, simulations=simulations)
+        stage = dataclasses.replace(config, search=search)
+        positions = row["positions"]
+        asked += evaluations(stage, row["full_search_share"] * positions, positions)
+    return round(asked)

@@ -65,6 +65,7 @@ def trained(monkeypatch):
 
     def going(folder):
         row = {"selfplay_seconds": 60.0, "learn_seconds": 60.0, "games": 3, "positions": 4}
+        row |= {"iteration": 1, "full_search_share": 0.5}
         return SimpleNamespace(rows=[row], finish=lambda: finish(folder))
 
     def start(config, *, runs, progress):

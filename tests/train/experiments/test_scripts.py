@@ -36,6 +36,8 @@ TINY: dict[str, dict[str, Any]] = {
     | {"boards": (8,)},
     "balance": {"players": (SHIPPED,), "simulations": (1,), "games": 4},
     "blocks": TRAININGS | {"blocks": ("R", "W")},
+    "breadth": {"considered": (1, 2), "simulations": (2,), "seeds": 1, "opponent": "random"}
+    | {"games": 2, "player_simulations": 2, "opening_plies": 0},
     "considered": {"players": (SHIPPED,), "considered": (2,), "simulations": (2,), "games": 2},
     "doublings": {"simulations": (1, 2), "games": 2},
     "exact": {"node_limit": 10},
