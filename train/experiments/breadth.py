@@ -24,7 +24,7 @@ class Scale(lab.Options):
 
     config: str = "configs/speedrun.toml"
     """TOML file of the run, whose simulations and considered actions are set."""
-    considered: tuple[int, ...] = (2, 4, 8, 16)
+    considered: tuple[int, ...] = (2, 4, 8, 16, 32)
     """Actions that self-play considers; more than its simulations are left out."""
     simulations: tuple[int, ...] = (8, 16, 32)
     """Simulations of self-play's full searches."""
