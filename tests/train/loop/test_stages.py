@@ -24,7 +24,7 @@ from train.data.selfplay import (
 from train.loop import programs
 from train.loop.iteration_row import figures_by_rules, selfplay_figures
 from train.loop.programs import IterationFigures
-from train.loop.stages import BOOTSTRAP, simulations_of
+from train.loop.stages import BOOTSTRAP, evaluations_of_rows, simulations_of
 from train.loop.tables import (
     make_teacher,
     rule_set_of_boards,
@@ -47,6 +47,22 @@ def test_stages_follow_the_config():
     )
     found = [simulations_of(config, iteration) for iteration in range(6)]
     assert found == [BOOTSTRAP, BOOTSTRAP, 4, 8, 8, 8]
+
+
+def test_evaluations_of_a_run_are_those_of_its_stages_and_a_teachers_are_none():
+    config = tiny.config(
+        "--iterations=6",
+        "--selfplay.bootstrap_iterations=2",
+        "--selfplay.cheap_simulations=2",
+        "--search.simulations=8",
+        "--search.first_simulations=4",
+    )
+    rows = [
+        {"iteration": number, "positions": 100, "full_search_share": 0.25} for number in range(1, 5)
+    ]
+    # Of 100 positions 25 take the root and 4 or 8 simulations, 75 the root and 2.
+    assert evaluations_of_rows(config, rows[:2]) == 0
+    assert evaluations_of_rows(config, rows) == (25 * 5 + 75 * 3) + (25 * 9 + 75 * 3)
 
 
 def test_every_stage_makes_the_plies_that_the_replay_is_compiled_for():
