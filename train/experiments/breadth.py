@@ -22,7 +22,7 @@ from train.runtime.errors import UsageError
 class Scale(lab.Options):
     """The scale of the page."""
 
-    config: str = "configs/speedrun.toml"
+    config: str = "docs/results/data/speedrun/plain11/config.toml"
     """TOML file of the run, whose simulations and considered actions are set."""
     considered: tuple[int, ...] = (2, 4, 8, 16, 32)
     """Actions that self-play considers; more than its simulations are left out."""
