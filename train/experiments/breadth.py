@@ -7,13 +7,13 @@ trainings of one seed.
 
 import dataclasses
 import itertools
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 import train
 from train.experiments import lab
-from train.experiments.tables import Table, estimate_of, rate
+from train.experiments.tables import Estimate, Table, estimate_of, rate
 from train.metrics.intervals import Curve, curves_figure
 from train.runtime.errors import UsageError
 
@@ -39,75 +39,112 @@ class Scale(lab.Options):
     """Random plies after the placements."""
 
 
+class Cell(NamedTuple):
+    """What self-play searches with."""
+
+    simulations: int
+    actions: int
+
+
+Results = dict[Cell, list[dict[str, Any]]]
+"""By cell and seed: the training, and `counts` of its match."""
+
+
 def main(work: lab.Lab) -> dict[str, Any]:
-    """Train and match each, seed by seed."""
+    """Train and match each cell, seed by seed."""
     scale = work.scale
-    cells = [
-        (simulations, actions)
-        for simulations, actions in itertools.product(scale.simulations, scale.considered)
-        if actions <= simulations
-    ]
-    if not cells:
-        raise UsageError("breadth: all numbers of considered actions are above the simulations")
     configs = {
-        (simulations, actions): train.make_config(
+        cell: train.make_config(
             scale.config,
-            {"search.simulations": simulations, "search.max_considered_actions": actions},
+            {
+                "search.simulations": cell.simulations,
+                "search.max_considered_actions": cell.actions,
+            },
         )
-        for simulations, actions in cells
+        for cell in itertools.starmap(Cell, itertools.product(scale.simulations, scale.considered))
+        if cell.actions <= cell.simulations
     }
-    options = {
-        "rules": configs[cells[0]].rules,
-        "games": scale.games,
-        "opening_plies": scale.opening_plies,
-        "players_place": True,
-        "seed": scale.seed,
-    }
-    found: dict[tuple[int, int], list[dict[str, Any]]] = {each: [] for each in cells}
-    for seed, each in itertools.product(range(scale.seeds), cells):
-        name = f"breadth-{each[0]}x{each[1]}-seed{seed}"
-        trained = work.train(name, dataclasses.replace(configs[each], seed=seed))
-        player = lab.player_of(trained, scale.player_simulations)
-        counts = work.match(player, scale.opponent, **options)
-        found[each].append(trained | {"counts": counts})
-    rows, curves = [], {}
-    gaps: dict[int, list[float]] = {}
-    for each, trained in found.items():
-        simulations, actions = each
-        most = max(other for same, other in cells if same == simulations)
-        games = {key: [one["counts"][key] for one in trained] for key in ("won", "drawn", "lost")}
-        row = {"simulations": simulations, "actions": actions, "games": games}
-        row["evaluations"] = f"{np.mean([one['evaluations'] for one in trained]) / 1e6:.2f}"
-        if actions < most:
-            pairs = zip(trained, found[simulations, most], strict=True)
-            below = [rate(one["counts"]) - rate(other["counts"]) for one, other in pairs]
-            row["gap"] = {"gaps": below}
-            gaps.setdefault(actions, []).extend(below)
+    if not configs:
+        raise UsageError("breadth: all numbers of considered actions are above the simulations")
+    results: Results = {cell: [] for cell in configs}
+    for seed in range(scale.seeds):
+        for cell, config in configs.items():
+            name = f"breadth-{cell.simulations}x{cell.actions}-seed{seed}"
+            trained = work.train(name, dataclasses.replace(config, seed=seed))
+            counts = work.match(
+                lab.player_of(trained, scale.player_simulations),
+                scale.opponent,
+                rules=config.rules,
+                games=scale.games,
+                opening_plies=scale.opening_plies,
+                players_place=True,
+                seed=scale.seed,
+            )
+            results[cell].append(trained | {"counts": counts})
+    _draw(work, results)
+    return work.finish({"table": _by_cell(results), "pairs": _pooled(results)})
+
+
+def _games(trained: list[dict[str, Any]]) -> dict[str, list[int]]:
+    """Counts by seed."""
+    return {key: [each["counts"][key] for each in trained] for key in ("won", "drawn", "lost")}
+
+
+def _gaps(results: Results, cell: Cell) -> list[float]:
+    """By seed, the win rate over that of the most considered actions with equal simulations; empty
+    for these themselves."""
+    most = max(other for other in results if other.simulations == cell.simulations)
+    if cell == most:
+        return []
+    pairs = zip(results[cell], results[most], strict=True)
+    return [rate(each["counts"]) - rate(other["counts"]) for each, other in pairs]
+
+
+def _by_cell(results: Results) -> Table:
+    rows = []
+    for cell, trained in results.items():
+        evaluations = np.mean([each["evaluations"] for each in trained])
+        row: dict[str, Any] = {"simulations": cell.simulations, "actions": cell.actions}
+        row["games"] = _games(trained)
+        row["evaluations"] = f"{evaluations / 1e6:.2f}"
+        if gaps := _gaps(results, cell):
+            row["gap"] = {"gaps": gaps}
         rows.append(row)
-        curves.setdefault(f"{simulations} simulations", {})[actions] = estimate_of(games)
-    figure = curves_figure(
-        [Curve(label, points) for label, points in curves.items()],
-        title="Actions that self-play considers",
-        x_label="considered actions in training",
-        y_label=f"win rate against {scale.opponent}",
-        is_log=True,
-    )
-    caption = f"{scale.seeds} trainings each; bands: 95 % intervals over seeds"
-    work.save_figure("breadth", figure, caption=caption)
     columns = [["simulations", "simulations"], ["considered", "actions"]]
     columns += [["million evaluations", "evaluations"], ["won, drawn, lost", "games", "counts"]]
     columns += [["% won", "games"], ["over the most considered, points", "gap", "points"]]
-    pooled = [
-        {"actions": actions, "pairs": len(below), "gap": {"gaps": below}}
-        for actions, below in sorted(gaps.items())
+    return Table("Trained with each", columns, rows)
+
+
+def _pooled(results: Results) -> Table:
+    by_actions: dict[int, list[float]] = {}
+    for cell in results:
+        if gaps := _gaps(results, cell):
+            by_actions.setdefault(cell.actions, []).extend(gaps)
+    rows = [
+        {"actions": actions, "pairs": len(gaps), "gap": {"gaps": gaps}}
+        for actions, gaps in sorted(by_actions.items())
     ]
-    pairs = [["considered", "actions"], ["pairs of trainings", "pairs"]]
-    pairs += [["over the most considered, points", "gap", "points"]]
-    tables = {
-        "table": Table("Trained with each", columns, rows),
-        "pairs": Table("Fewer considered actions, all simulations together", pairs, pooled),
-    }
-    return work.finish(tables)
+    columns = [["considered", "actions"], ["pairs of trainings", "pairs"]]
+    columns += [["over the most considered, points", "gap", "points"]]
+    return Table("Fewer considered actions, all simulations together", columns, rows)
+
+
+def _draw(work: lab.Lab, results: Results) -> None:
+    """Draw win rates over considered actions, a line for each number of simulations."""
+    curves: dict[int, dict[int, Estimate]] = {}
+    for cell, trained in results.items():
+        found = estimate_of(_games(trained))
+        curves.setdefault(cell.simulations, {})[cell.actions] = found
+    figure = curves_figure(
+        [Curve(f"{simulations} simulations", points) for simulations, points in curves.items()],
+        title="Actions that self-play considers",
+        x_label="considered actions in training",
+        y_label=f"win rate against {work.scale.opponent}",
+        is_log=True,
+    )
+    caption = f"{work.scale.seeds} trainings each; bands: 95 % intervals over seeds"
+    work.save_figure("breadth", figure, caption=caption)
 
 
 if __name__ == "__main__":
