@@ -425,9 +425,11 @@ def test_a_review_opens(open_page):
     assert frame.locator("#moves [data-ply][aria-current]").get_attribute("data-ply") == str(second)
     assert page.locator("#moves small").count() == 0, "Evaluation is off"
     page.keyboard.press("Escape")
+    frame.locator("svg").first.wait_for(state="detached")  # the frame is emptied after the dialog closes
     page.keyboard.press("Home")
     page.click("#bar")
     page.click("#review-open")
+    frame.get_by_text("accuracy", exact=True).wait_for()
     told = [re.findall(r"\d+", each) for each in frame.locator("#moves small").all_inner_texts()]
     listed = page.locator("#moves small").all_inner_texts()
     assert [re.findall(r"\d+", each) for each in listed[1:]] == told, "the start has one, too"
