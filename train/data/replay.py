@@ -287,6 +287,8 @@ def newest_games(replay_state: ReplayState, variant: Variant, count: int) -> lis
                 if len(games) == count:
                     return games
                 places = ages[age - length + 1 : age + 1]
+                if (ply[places, board] != np.arange(length)).any():
+                    continue  # It restarted from a ply of another game.
                 played = _actions_of(replay_state, variant, places, int(board))
                 games.append(PlayedGame(int(board), played))
     return games
