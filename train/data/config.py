@@ -62,10 +62,6 @@ class SelfPlayConfig:
         temperature, unless that is 0.
       temperature_halflife: plies in which the temperature falls half of the way [plies]. KataGo
         takes the width of the board.
-      restart_prob: chance that a game begins at a ply of one of the last games of its board, drawn
-        by how wrong its search's value was (`train.data.restarts`) [0 to 1].
-      restart_temperature: such a ply is e times as likely as one whose value was less wrong by this
-        [number].
       bootstrap_iterations: first iterations, which `bootstrap_player` plays in place of the search
         [iterations].
       bootstrap_player: a player without weights, or a search with weights that come with the
@@ -94,8 +90,6 @@ class SelfPlayConfig:
     temperature: Annotated[_Temperature | None, *unless(0.0)] = None
     final_temperature: Annotated[Real, Field(ge=0.01, le=100)] = 0.2
     temperature_halflife: Positive = 7.0
-    restart_prob: ShareOrOff = None
-    restart_temperature: Positive = 0.25
     bootstrap_iterations: Count = 0
     bootstrap_player: str = "greedy"
     opponent: str = ""

@@ -154,7 +154,6 @@ def sample(
     size: int,
     has_reply: bool = False,
     td_steps: int = 0,
-    td_lambda: float | None = None,
     newest: int | None = None,
 ) -> Sample:
     """Draw `size` plies with replacement, uniformly over those of finished games.
@@ -168,8 +167,6 @@ def sample(
       size: N.
       has_reply: add the next ply of each.
       td_steps: plies after each at which its `root_value` is read, of two players.
-      td_lambda: decay of a λ-return over the values of 32 plies, of two players, in place of the
-        value of one ply; None for no such return.
       newest: draw from the games alone that ended in so many of the newest rows.
     """
     rows, boards = replay_state.plies.terminated.shape
@@ -191,9 +188,7 @@ def sample(
         position=ply.position,
         policy=ply.policy,
         policy_weight=ply.policy_weight,
-        root_value=_root_value(replay_state.plies, row, board, td_steps)
-        if td_lambda is None
-        else _lambda_return(replay_state.plies, row, board, td_lambda),
+        root_value=_root_value(replay_state.plies, row, board, td_steps),
         outcome=ply.outcome,
         reply=_reply(replay_state.plies, row, board) if has_reply else None,
     )
@@ -222,33 +217,6 @@ def _root_value(
     value = plies.root_value[later, board]
     value = jnp.where(player[later, board] == player[row, board], value, -value)
     return jnp.where(plies.terminated[between, board[:, None]].any(axis=1), jnp.nan, value)
-
-
-def _lambda_return(
-    plies: StoredPlies, row: jax.Array, board: jax.Array, decay: float, horizon: int = 32
-) -> jax.Array:
-    """float32[N]: G of the given rows and boards, for the player to move at these. G of a ply is
-    (1 - decay) of its search's value and decay of the next ply's G; the outcome takes the place of
-    G where the game is over, and `horizon` plies later."""
-    rows = plies.terminated.shape[0]
-    later = (row[:, None] + np.arange(horizon)[None]) % rows
-    column = board[:, None]
-    player = plies.position.player
-    mover = player[row, board]
-    sign = jnp.where(player[later, column] == mover[:, None], 1.0, -1.0)
-    value = plies.root_value[later, column] * sign
-    ended = jnp.cumsum(plies.terminated[later, column], axis=1) - plies.terminated[later, column]
-    counts = (ended == 0) & ~jnp.isnan(value)
-    rewards = plies.outcome.rewards[row, board]
-    outcome = jnp.take_along_axis(rewards, mover[:, None].astype(jnp.int32), axis=1)[:, 0]
-
-    def back(found, ply):
-        value, counts = ply
-        found = jnp.where(counts, (1 - decay) * value + decay * found, found)
-        return found, None
-
-    found, _ = jax.lax.scan(back, outcome, (value.T, counts.T), reverse=True)
-    return found
 
 
 def _reply(plies: StoredPlies, row: jax.Array, board: jax.Array) -> NextPly:
@@ -287,8 +255,6 @@ def newest_games(replay_state: ReplayState, variant: Variant, count: int) -> lis
                 if len(games) == count:
                     return games
                 places = ages[age - length + 1 : age + 1]
-                if (ply[places, board] != np.arange(length)).any():
-                    continue  # It restarted from a ply of another game.
                 played = _actions_of(replay_state, variant, places, int(board))
                 games.append(PlayedGame(int(board), played))
     return games

@@ -16,7 +16,6 @@ from train.data.diversity import Mean, policy_figures
 from train.data.exploration import Opening, draw_legal, explore, no_opening, open_games
 from train.data.outcomes import Outcome
 from train.data.replay import StoredPlies, Trajectory, stored
-from train.data.restarts import Starts, no_starts, restart
 from train.game import (
     Position,
     State,
@@ -72,8 +71,6 @@ class Boards(NamedTuple):
     opening: Opening
     seat: jax.Array | None
     """int8[B], the learner's player; a frozen opponent plays all others. None without one."""
-    starts: Starts | None = None
-    """Where games can restart; None where all begin at the first position."""
 
 
 class _Plies(NamedTuple):
@@ -86,9 +83,7 @@ class _Plies(NamedTuple):
     seat: jax.Array | None  # int8[...], as in `Boards`
 
 
-def first_boards(
-    variant: Variant, *, has_opponent: bool = False, has_restarts: bool = False
-) -> Boards:
+def first_boards(variant: Variant, *, has_opponent: bool = False) -> Boards:
     """Make boards [B] before their first ply; they share no buffer, so they can be donated.
 
     With a frozen opponent the learner has the seats in turn, from board to board and then from game
@@ -98,8 +93,7 @@ def first_boards(
     boards, players = position.stones.shape[:2]
     seat = (jnp.arange(boards) % players).astype(jnp.int8) if has_opponent else None
     # The first ply of a game draws its opening.
-    starts = no_starts(position) if has_restarts else None
-    return Boards(position, no_opening(boards), seat, starts)
+    return Boards(position, no_opening(boards), seat)
 
 
 def stagger(variant: Variant, boards: Boards, key: jax.Array, *, plies: int) -> Boards:
@@ -267,10 +261,7 @@ def _play_ply(
         players = states.position.stones.shape[1]
         seat = jnp.where(over, (seat + 1) % players, seat).astype(jnp.int8)
     position = jax.vmap(restart_if_over)(after).position
-    if boards.starts is not None and options.restart_prob is not None:
-        begun = over, position, opening
-        position, opening = restart(boards.starts, *begun, key, options.restart_prob)
-    return Boards(position, opening, seat, boards.starts), played
+    return Boards(position, opening, seat), played
 
 
 def _policy_weight(is_full: jax.Array, is_left_out: jax.Array, cheap: float | None) -> jax.Array:

@@ -104,8 +104,6 @@ class LearnerConfig:
         alone. Beyond two players it mixes the value of the player to move.
       td_steps: the search's value for `value_mix` is read this many plies after the position; 0 for
         the position's own root [plies]. Where the game ends by then, the outcome counts alone.
-      td_lambda: decay of a λ-return over the search's values of the next 32 plies, which `value_mix`
-        mixes in place of the value of one ply; 0 for none [0 to 1].
       freeze: groups of parameters that do not change in the first iterations, each as
         GROUP=ITERATIONS, such as `["stem=30", "blocks=20"]` [list of groups]. Groups are `trunk`
         (stem and blocks), `stem`, `blocks`, `blocks.0` and so on, and heads by name (`policy`,
@@ -138,7 +136,6 @@ class LearnerConfig:
     ema_decay: BelowOneOrOff = None
     value_mix: ShareOrOff = None
     td_steps: Count = 0
-    td_lambda: BelowOneOrOff = None
     validation_every: Count = 0
     weights: LossWeights = dataclasses.field(default_factory=LossWeights)
     custom_loss: CustomLoss = ""

@@ -37,7 +37,6 @@ def sample(
         size=batch // place.parts,
         has_reply=has_reply,
         td_steps=tables.learner.td_steps,
-        td_lambda=tables.learner.td_lambda,
         newest=newest,
     )
     if place.host is not None:

@@ -31,7 +31,6 @@ from train.loop.programs import (
     learn,
     play,
     reanalyse,
-    renew_starts,
     state_like,
     validate,
     write,
@@ -197,8 +196,6 @@ def iterations(
                         tables.play, simulations, variables, variant, boards, keys.play
                     )
                     replay, finished = write(tables.learn.place, replay, plies)
-                    if config.selfplay.restart_prob is not None:
-                        boards = renew_starts(tables.play, boards, replay, keys.reanalyse)
                     surprise = None
                     if config.replay.reanalyse and simulations != BOOTSTRAP:
                         replay, surprise = reanalyse(

@@ -19,7 +19,6 @@ from train.data import replay as replay_lib
 from train.data.diversity import OpeningDiversity, opening_diversity
 from train.data.reanalyse import draw_rows, search_again
 from train.data.replay import ReplayState, Sample, StoredPlies, stored
-from train.data.restarts import NEWEST, draw_starts
 from train.data.selfplay import (
     Boards,
     BoardSums,
@@ -55,8 +54,6 @@ _STAGGER_SALT = 2**31 - 2
 """Folded into the seed for the plies that the first games begin with."""
 _REANALYSE_SALT = 2**31 - 4
 """Folded into the key of an iteration's self-play."""
-_RESTART_SALT = 2**31 - 5
-"""Folded into the key of what is searched again."""
 _STAGGER_PLIES = 64
 """The most plies before a run's first one on a board: about two random games."""
 
@@ -159,8 +156,7 @@ def _first_state(
     boards = nothing
     devices = learn.place.devices
     if play is not None and variant is not None:
-        has_opponent, has_restarts = play.opponent is not None, play.selfplay.restart_prob is not None
-        boards = first_boards(variant, has_opponent=has_opponent, has_restarts=has_restarts)
+        boards = first_boards(variant, has_opponent=play.opponent is not None)
         stagger_key = jax.random.fold_in(jax.random.wrap_key_data(seed), _STAGGER_SALT)
         boards = stagger(variant, boards, stagger_key, plies=_STAGGER_PLIES)
         boards = constrained(boards, devices.sharding(BY_BOARD))
@@ -314,25 +310,6 @@ def reanalyse(
         (REPLAY_SPECS, EVERYWHERE),
     )
     return on_devices(tables, variables, variant, replay_state, key)
-
-
-@functools.partial(jax.jit, donate_argnames="boards")
-def renew_starts(
-    tables: PlayTables, boards: Boards, replay_state: ReplayState, key: jax.Array
-) -> Boards:
-    """Draw starts of games from the replay, each device for its boards, which are consumed."""
-
-    def on_device(
-        tables: PlayTables, boards: Boards, source: ReplayState, key: jax.Array
-    ) -> Boards:
-        options = tables.selfplay
-        newest, temperature = NEWEST * options.plies, options.restart_temperature
-        key = device_key(jax.random.fold_in(key, _RESTART_SALT))
-        starts = draw_starts(source, key, newest=newest, temperature=temperature)
-        return boards._replace(starts=starts)
-
-    specs = EVERYWHERE, BY_BOARD, REPLAY_SPECS, EVERYWHERE
-    return tables.devices.per_device(on_device, specs, BY_BOARD)(tables, boards, replay_state, key)
 
 
 def learn(

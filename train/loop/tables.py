@@ -161,7 +161,7 @@ def tables_of(config: RunConfig, devices: Devices | None = None, opponent: Any =
         selfplay=options,
         network=config.network,
         rules=config.rules,
-        has_root_value=not (config.learner.value_mix is None and options.restart_prob is None),
+        has_root_value=config.learner.value_mix is not None,
         teacher=make_teacher(config) if options.bootstrap_iterations else None,
         opponent=None if opponent is None else FrozenOpponent(opponent.report, opponent.evaluate),
         devices=devices,

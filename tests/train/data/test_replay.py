@@ -253,25 +253,6 @@ def test_values_are_read_steps_later_for_the_player_to_move_before(steps):
     assert np.nanmin(expected) < 0 or steps == 0
 
 
-def test_a_lambda_return_goes_on_to_the_outcome():
-    rng = np.random.default_rng(5)
-    ended = rng.random((5 * LENGTH, BOARDS)) < 0.2
-    ended[-1] = 1
-    player = rng.integers(2, size=ended.shape)
-    replay_state = fill(fake_plies(0, ended, player=player), rows=ROWS, length=LENGTH)
-    sample = jax.jit(replay.sample, static_argnames=("size", "td_lambda"))(
-        replay_state, fake_variant(BOARDS), jax.random.key(0), size=500, td_lambda=0.75
-    )
-    rewards = np.asarray(sample.outcome.rewards)
-    for index, (row, board) in enumerate(np.asarray(sample.position.stones)):
-        mover, end = player[row, board], row + ended[row:, board].argmax()
-        found = rewards[index, mover]
-        for later in range(end, row - 1, -1):
-            value = (later + board) / 16 * (1 if player[later, board] == mover else -1)
-            found = 0.25 * value + 0.75 * found
-        np.testing.assert_allclose(sample.root_value[index], found, rtol=1e-5, atol=1e-6)
-
-
 def test_long_games_are_drawn_from_as_often_as_they_are_played():
     """A run as long as the quickstart: games of 22 to 75 plies, an iteration of 32, a replay of
     17 games' length, which the run fills twice. Over the run, its first iterations included, the
