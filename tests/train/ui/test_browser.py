@@ -425,7 +425,7 @@ def test_a_review_opens(open_page):
     assert frame.locator("#moves [data-ply][aria-current]").get_attribute("data-ply") == str(second)
     assert page.locator("#moves small").count() == 0, "Evaluation is off"
     page.keyboard.press("Escape")
-    # The frame is emptied after the dialog closes.
+    # The frame is emptied a moment after the dialog closes: until then it shows the first report.
     frame.locator("svg").first.wait_for(state="detached")
     page.keyboard.press("Home")
     page.click("#bar")
