@@ -250,6 +250,8 @@ def test_a_recipe_is_run_verified_and_run_again(tmp_path, monkeypatch):
         monkeypatch.setattr(module, "GAMES", 4)
         monkeypatch.setattr(module, "SEEDS", 2)
     monkeypatch.setattr(speedrun_records, "SIMULATIONS", 2)
+    quick = speedrun_records.GOALS["cpu"]._replace(opponent="heuristic-search:wjx@2")
+    monkeypatch.setitem(speedrun_records.GOALS, "cpu", quick)
     path = tmp_path / "recipe.toml"
     path.write_text(RECIPE, "utf-8")
     made = train.speedrun("run", path, out=tmp_path / "out", about="tiny")
