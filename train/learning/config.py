@@ -85,9 +85,7 @@ class LearnerConfig:
     Attributes:
       batch: samples of a step [positions].
       steps: steps of an iteration [steps].
-      optimizer: `adamw`, `sgd` with momentum, or `muon`, which makes the update of each kernel an
-        orthogonal matrix and gives norms, biases and offset tables to NAdam (Jordan et al., "Muon:
-        An optimizer for hidden layers in neural networks", 2024).
+      optimizer: `adamw`, or `sgd` with momentum.
       momentum: momentum of `sgd` [0 to 1].
       learning_rate: peak learning rate [rate].
       schedule: after the warm-up: `cosine`, or `steps` (halved at each of `lr_drops`). `cosine`
@@ -96,7 +94,7 @@ class LearnerConfig:
       lr_drops: when `steps` halves the rate [shares of the run].
       warmup: steps of a linear warm-up [steps].
       weight_decay: weight decay of kernels; norms, biases and offset tables have none [rate]. It is
-        decoupled for `adamw` and `muon`, added to the gradient for `sgd`.
+        decoupled for `adamw`, added to the gradient for `sgd`.
       max_grad_norm: gradients are clipped to this global norm [norm].
       symmetry: turn each sample by a random symmetry of the square.
       ema_decay: decay of the averaged weights in a step, which then play; 0 for no averaging [0 to
@@ -125,7 +123,7 @@ class LearnerConfig:
 
     batch: AtLeastOne = 512
     steps: AtLeastOne = 32
-    optimizer: Literal["adamw", "muon", "sgd"] = "adamw"
+    optimizer: Literal["adamw", "sgd"] = "adamw"
     momentum: BelowOne = 0.9
     learning_rate: Positive = 3e-3
     schedule: Literal["cosine", "steps"] = "cosine"

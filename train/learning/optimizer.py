@@ -1,4 +1,4 @@
-"""The optimizer of a run, its schedule, and groups of parameters that stay frozen at first.
+"""The optimizer of a run: clipped AdamW or SGD, its schedule, and groups that stay frozen at first.
 
 Progressive unfreezing: a network that begins with the weights of another one learns its new parts
 first, before their gradients reach what it knows (Howard and Ruder, "Universal Language Model
@@ -20,15 +20,11 @@ import optax
 from train.learning.config import LearnerConfig, parse_freeze
 from train.runtime.errors import UsageError
 
-MUON_RMS = 0.6
-"""Root mean square of Muon's update of a kernel at rate 1, before decay; about that of Adam is 0.2
-(Liu et al., "Muon is Scalable for LLM Training", 2025, section 2.2)."""
-
 
 def make_optimizer(
     config: LearnerConfig, *, total_steps: int, frozen: Any = None
 ) -> optax.GradientTransformation:
-    """Clipped AdamW, Muon or SGD with momentum, on the config's schedule.
+    """Clipped AdamW or SGD with momentum, on the config's schedule.
 
     Args:
       config: how a run learns.
@@ -50,8 +46,6 @@ def make_optimizer(
         return optax.chain(clip, by_wait, optax.scale_by_learning_rate(schedule))
     if config.optimizer == "adamw":
         rule = [optax.adamw(schedule, weight_decay=decay, mask=_decays)]
-    elif config.optimizer == "muon":
-        rule = [_moments(config), optax.scale_by_learning_rate(schedule)]
     else:
         rule = [
             optax.add_decayed_weights(decay, mask=_decays),
@@ -108,15 +102,6 @@ def _moments(config: LearnerConfig) -> optax.GradientTransformation:
     decay = optax.add_decayed_weights(config.weight_decay, mask=_decays)
     if config.optimizer == "adamw":
         return optax.chain(optax.scale_by_adam(), decay)
-    if config.optimizer == "muon":
-        muon = optax.contrib.muon(
-            1.0,
-            weight_decay=config.weight_decay,
-            consistent_rms=MUON_RMS,
-            muon_weight_dimension_numbers=_matrices,
-        )
-        # It turns the sign of its updates, as the schedule does after it.
-        return optax.chain(muon, optax.scale(-1.0))
     return optax.chain(decay, optax.trace(decay=config.momentum))
 
 
@@ -129,17 +114,6 @@ def _decays(params: Any) -> Any:
     return jax.tree_util.tree_map_with_path(
         lambda path, leaf: leaf.ndim > 1 and "_bias" not in jax.tree_util.keystr(path), params
     )
-
-
-def _matrices(params: Any) -> Any:
-    """The axes of each kernel as a matrix, whose columns are the last axis; None for the others."""
-
-    def axes(is_kernel: bool, leaf: Any) -> optax.contrib.MuonDimensionNumbers | None:
-        if not is_kernel:
-            return None
-        return optax.contrib.MuonDimensionNumbers(tuple(range(leaf.ndim - 1)), leaf.ndim - 1)
-
-    return jax.tree.map(axes, _decays(params), params)
 
 
 TRUNK, BLOCKS = "trunk", "blocks"

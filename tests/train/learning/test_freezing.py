@@ -118,7 +118,7 @@ def test_thawed_parameters_learn_as_if_they_began_there():
         np.testing.assert_allclose(pick(params)[-1], wanted, rtol=2e-5)
 
 
-@pytest.mark.parametrize("optimizer", ["adamw", "muon", "sgd"])
+@pytest.mark.parametrize("optimizer", ["adamw", "sgd"])
 def test_a_frozen_group_stays_as_it_is_to_the_bit(optimizer):
     params, state = learn(config_of("stem=2", optimizer=optimizer, weight_decay=0.1, warmup=0))
     is_frozen = np.arange(STEPS) < 4
@@ -130,7 +130,7 @@ def test_a_frozen_group_stays_as_it_is_to_the_bit(optimizer):
     first = PARAMS["stem"]["conv"]["kernel"]
     np.testing.assert_array_equal(stays(params["stem"]["conv"]["kernel"], first), is_frozen)
     moments = [x for x in jax.tree.leaves(state) if x.shape == (STEPS, 2, 2)]
-    assert len(moments) == {"adamw": 2, "muon": 1, "sgd": 1}[optimizer]
+    assert len(moments) == {"adamw": 2, "sgd": 1}[optimizer]
     for moment in moments:
         np.testing.assert_array_equal(stays(moment, 0), is_frozen)
     assert not (params["policy"]["bias"] == PARAMS["policy"]["bias"]).any()

@@ -6,7 +6,6 @@ import functools
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 
 from tests.support.learner import tiny
 from tests.support.learner.samples import SAMPLES, played
@@ -23,7 +22,7 @@ from train.learning.learner import (
     warning_of,
 )
 from train.learning.losses import Losses, cross_entropy, losses, make_targets
-from train.learning.optimizer import MUON_RMS, make_optimizer, make_schedule
+from train.learning.optimizer import make_optimizer, make_schedule
 from train.network import MASKED, NetworkConfig, slot_logits
 from train.network.build import network_for, observer_for
 from wallgo_jax.game import actions
@@ -195,37 +194,6 @@ def test_momentum_gathers_speed_and_decay_joins_the_gradient():
     np.testing.assert_allclose(first["kernel"], -0.1 * 1.25, rtol=1e-6)
     np.testing.assert_allclose(second["kernel"], -0.1 * 1.5 * 1.25, rtol=1e-6)
     np.testing.assert_allclose(first["offset_bias"], -0.1, rtol=1e-6)
-
-
-def test_muon_makes_updates_of_kernels_orthogonal():
-    """Whatever the gradient's singular values, those of a kernel's update are about equal. A
-    convolution's kernel is a matrix of all its inputs by its outputs; biases follow NAdam."""
-    draw = np.random.default_rng(0)
-    shapes = {"conv": (3, 3, 2, 8), "wide": (4, 6), "bias": (6,), "offset_bias": (2, 3, 3)}
-    params = {name: draw.normal(size=shape) for name, shape in shapes.items()}
-    gradient = {name: draw.normal(size=shape) for name, shape in shapes.items()}
-    gradient["wide"][0] *= 100
-    options = {"learning_rate": 0.1, "warmup": 0, "weight_decay": 0.0, "max_grad_norm": 1e9}
-    (updates,), _ = updates_of(LearnerConfig(optimizer="muon", **options), params, gradient)
-    for name, (inputs, outputs) in {"conv": (18, 8), "wide": (4, 6)}.items():
-        matrix = updates[name].reshape(inputs, outputs) / -0.1
-        scale = MUON_RMS * np.sqrt(max(inputs, outputs))
-        singular = np.linalg.svd(matrix, compute_uv=False) / scale
-        assert (singular > 0.6).all() and (singular < 1.3).all(), singular
-        assert (matrix * gradient[name].reshape(inputs, outputs)).sum() > 0
-    nadam = optax.nadam(0.1)
-    others = {name: gradient[name] for name in ("bias", "offset_bias")}
-    wanted, _ = nadam.update(others, nadam.init(others))
-    for name in others:
-        np.testing.assert_allclose(updates[name], wanted[name], rtol=1e-4)
-
-
-def test_muon_decays_kernels_alone():
-    params = {"kernel": np.ones((2, 2), np.float32), "bias": np.ones(2, np.float32)}
-    config = LearnerConfig(optimizer="muon", learning_rate=0.1, weight_decay=0.5, warmup=0)
-    (updates,), _ = updates_of(config, params, jax.tree.map(np.zeros_like, params))
-    np.testing.assert_allclose(updates["kernel"], -0.1 * 0.5, rtol=1e-6)
-    assert not updates["bias"].any()
 
 
 def test_masked_logits_give_finite_losses():
